@@ -1,0 +1,82 @@
+"""Insight: one thing to do, with the number that proves it and what it would gain. Rules judge results, never traces."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from tb_steptime.metrics.step_time import Parts
+from tb_steptime.phrases import Phrase
+
+
+class Severity(enum.Enum):
+    MAJOR = "major"
+    WARNING = "warning"
+    MINOR = "minor"
+
+
+class Confidence(enum.Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Insight(msgspec.Struct, frozen=True):
+    """A card.
+
+    title is the deed ("Pin the memory of the batch"), text the number that proves it and the setting in code.
+    gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
+    gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
+    view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it shortens.
+    """
+
+    id: str
+    severity: Severity
+    title: Phrase
+    text: Phrase
+    gain_ns: int
+    gain_fraction: float
+    later_ns: int | None
+    gain_formula: Phrase
+    confidence: Confidence
+    why_confidence: Phrase
+    view: str
+    colour: str
+    part: str | None = None
+    steps: list[str] = []
+
+
+class Headline(msgspec.Struct, frozen=True):
+    """The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type."""
+
+    verdict: Phrase
+    action: Phrase | None = None
+    view: str | None = None
+    code: str | None = None
+
+
+class CouldBe(msgspec.Struct, frozen=True):
+    """The step after the first insight: parts_ns sums to duration_ns."""
+
+    duration_ns: int
+    parts_ns: Parts
+
+
+class Rail(msgspec.Struct, frozen=True):
+    """How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the reason."""
+
+    share: float | None
+    colour: str
+    hatched: bool = False
+    reason: Phrase | None = None
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What the rules say of one span. insights are ordered by what they gain now; headlines and rails by view id."""
+
+    headlines: dict[str, Headline]
+    insights: list[Insight]
+    insights_remark: Phrase | None
+    could_be: CouldBe | None
+    rails: dict[str, Rail]

@@ -1,0 +1,86 @@
+"""Sentences with numbers in them, before anyone decides how a number is written.
+
+A sentence is made where its meaning is known (a rule, a metric, the reader) and its numbers become text only where it is
+shown: in `format.ts` for the tab, in `printer.py` for the terminal. So no percent sign and no decimal point stands here.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class Unit(enum.Enum):
+    """What a quantity is measured in. Fractions are 0-1."""
+
+    NS = "ns"
+    FRACTION = "fraction"
+    COUNT = "count"
+    NUMBER = "number"  # a plain number with decimals: waves, blocks per SM
+    BYTES = "bytes"
+    BYTES_PER_SECOND = "bytes_per_second"
+    TEXT = "text"  # a name out of the trace: a kernel, an op, a file; untrusted
+    CODE = "code"  # something to type: a setting, a call
+
+
+class Quantity(msgspec.Struct, frozen=True):
+    """One value with its unit, or None where it is not measurable."""
+
+    value: int | float | str | None
+    unit: Unit
+
+
+class Phrase(msgspec.Struct, frozen=True):
+    """A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+
+    >>> phrase("A step takes [{step}].", step=ns(177_600_000))
+    """
+
+    template: str
+    values: dict[str, Quantity] = {}
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What the user must know about the quality of a trace or of a figure.
+
+    cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies` names
+    the metrics or views that it stands above (empty: all).
+    """
+
+    id: str
+    cause: Phrase
+    effect: Phrase
+    qualifies: tuple[str, ...] = ()
+
+
+def phrase(template: str, /, **values: Quantity) -> Phrase:
+    return Phrase(template, values)
+
+
+def ns(value: float | None) -> Quantity:
+    return Quantity(value, Unit.NS)
+
+
+def fraction(value: float | None) -> Quantity:
+    return Quantity(value, Unit.FRACTION)
+
+
+def count(value: int | None) -> Quantity:
+    return Quantity(value, Unit.COUNT)
+
+
+def nbytes(value: float | None) -> Quantity:
+    return Quantity(value, Unit.BYTES)
+
+
+def bytes_per_second(value: float | None) -> Quantity:
+    return Quantity(value, Unit.BYTES_PER_SECOND)
+
+
+def text(value: str) -> Quantity:
+    return Quantity(value, Unit.TEXT)
+
+
+def code(value: str) -> Quantity:
+    return Quantity(value, Unit.CODE)

@@ -1,0 +1,147 @@
+"""Interval algebra on int64 arrays. Everything about time is said in `Intervals`.
+
+    a        aaaa  aaaa
+    b          bbbbbb
+    a | b    ----------
+    a & b      --  --
+    a - b    --      --
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.table import Float64, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Sorted, disjoint, non-empty, half-open intervals [start, end), in ns. Make them with `union` or `of`."""
+
+    start: Int64
+    end: Int64
+
+    @staticmethod
+    def empty() -> Intervals:
+        return Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @staticmethod
+    def of(*pairs: tuple[int, int]) -> Intervals:
+        """The union of a few pairs; for windows and tests."""
+        array = np.array(pairs, np.int64).reshape(-1, 2)
+        return Intervals.union(array[:, 0], array[:, 1])
+
+    @staticmethod
+    def union(start: Int64, end: Int64) -> Intervals:
+        """The union of any intervals, in any order; empty and reversed ones add nothing. Touching ones become one."""
+        keep = end > start
+        start, end = start[keep], end[keep]
+        if not len(start):
+            return Intervals.empty()
+        order = np.argsort(start, kind="stable")
+        start, reach = start[order], np.maximum.accumulate(end[order])
+        opens = np.concatenate(([True], start[1:] > reach[:-1]))
+        closes = np.concatenate((opens[1:], [True]))
+        return Intervals(start[opens], reach[closes])
+
+    @property
+    def total_ns(self) -> int:
+        return int((self.end - self.start).sum())
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.start.tolist(), self.end.tolist(), strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Intervals):
+            return NotImplemented
+        return np.array_equal(self.start, other.start) and np.array_equal(self.end, other.end)
+
+    def __or__(self, other: Intervals) -> Intervals:
+        return Intervals.union(np.concatenate((self.start, other.start)), np.concatenate((self.end, other.end)))
+
+    def __and__(self, other: Intervals) -> Intervals:
+        if not len(self) or not len(other):
+            return Intervals.empty()
+        first = np.searchsorted(other.end, self.start, side="right")
+        past = np.searchsorted(other.start, self.end, side="left")
+        count = np.maximum(past - first, 0)
+        mine = np.repeat(np.arange(len(self)), count)
+        theirs = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+        start = np.maximum(self.start[mine], other.start[theirs])
+        end = np.minimum(self.end[mine], other.end[theirs])
+        return Intervals(start, end)
+
+    def __sub__(self, other: Intervals) -> Intervals:
+        if not len(self):
+            return self
+        low, high = int(self.start[0]), int(self.end[-1])
+        return self & other.gaps(low, high)
+
+    def gaps(self, low: int, high: int) -> Intervals:
+        """What these intervals leave free within [low, high)."""
+        inside = self.clip(low, high)
+        start = np.concatenate((np.array([low], np.int64), inside.end))
+        end = np.concatenate((inside.start, np.array([high], np.int64)))
+        keep = end > start
+        return Intervals(start[keep], end[keep])
+
+    def clip(self, low: int, high: int) -> Intervals:
+        """The part within [low, high)."""
+        start, end = np.maximum(self.start, low), np.minimum(self.end, high)
+        keep = end > start
+        return Intervals(start[keep], end[keep])
+
+    def covered_before(self, instants: Int64) -> Int64:
+        """Covered time before each instant, in ns; its differences are exact overlaps with any windows."""
+        if not len(self):
+            return np.zeros(len(instants), np.int64)
+        length = self.end - self.start
+        before = np.cumsum(length) - length
+        row = np.searchsorted(self.start, instants, side="right") - 1
+        inside = np.minimum(instants, self.end[row]) - self.start[row]
+        return np.where(row < 0, 0, before[row] + inside)
+
+    def overlap_ns(self, start: Int64, end: Int64) -> Int64:
+        """Covered time within each window [start[i], end[i]); windows may overlap."""
+        return self.covered_before(end) - self.covered_before(start)
+
+
+def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:
+    """Share a window out: an instant goes to the first layer that covers it. The last element is what none covers.
+
+    The parts are disjoint and their totals sum to the window's.
+
+        layer 0   aaaaaa
+        layer 1      bbbbbb       ->   0: 6   1: 3   rest: 1   of a window of 10
+    """
+    parts, rest = [], window
+    for layer in layers:
+        parts.append(rest & layer)
+        rest = rest - layer
+    return [*parts, rest]
+
+
+def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
+    """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled."""
+    return np.diff(_weighted_before(start, end, weight, edges))
+
+
+def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
+    """Integral over (-inf, instant) of the sum of the weights of the intervals that are open."""
+    by_start, by_end = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
+    return _ramp(start[by_start], weight[by_start], instants) - _ramp(end[by_end], weight[by_end], instants)
+
+
+def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
+    """Sum over the knots before an instant of weight x (instant - knot)."""
+    origin = int(knots[0]) if len(knots) else 0  # small numbers keep the products exact
+    slope = np.concatenate(([0.0], np.cumsum(weight)))
+    moment = np.concatenate(([0.0], np.cumsum(weight * (knots - origin))))
+    count = np.searchsorted(knots, instants, side="left")
+    return slope[count] * (instants - origin) - moment[count]

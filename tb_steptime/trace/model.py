@@ -1,0 +1,88 @@
+"""Trace: what every metric and analysis is given. Columns, not objects; made by the reader, never changed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tb_steptime.phrases import Note
+from tb_steptime.trace.table import EventTable, KernelTable, StringTable
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU as the trace's device properties describe it; None where they do not say."""
+
+    id: int
+    name: str
+    sm_count: int | None = None
+    compute_capability: tuple[int, int] | None = None
+    warp_size: int | None = None
+    max_threads_per_sm: int | None = None
+    registers_per_sm: int | None = None
+    shared_memory_per_sm: int | None = None  # bytes
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One track of the trace. pid and tid are text because producers write numbers and words."""
+
+    pid: str
+    tid: str
+    name: str = ""  # as metadata events name it
+    process_name: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the file says of the job that wrote it; None where it does not say."""
+
+    rank: int | None = None
+    world_size: int | None = None
+    backend: str | None = None
+    with_stack: bool = False  # call stacks were recorded, which slows the host
+    record_shapes: bool | None = None
+    profile_memory: bool | None = None
+    simulated: str | None = None  # set by a simulator, with its statement; never by a recording
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One span's recording.
+
+    origin_ns    epoch time of t = 0, ns. Exact for files with `baseTimeNanoseconds` and for absolute microseconds.
+    file_bytes   size on disk;  json_bytes: size of the JSON text that was read
+    event_count  events of any phase in the file, those that the table leaves out included
+    """
+
+    path: str
+    origin_ns: int
+    events: EventTable
+    kernels: KernelTable
+    strings: StringTable
+    threads: list[Thread]
+    devices: dict[int, Device]
+    job: Job
+    notes: tuple[Note, ...]
+    file_bytes: int
+    json_bytes: int
+    event_count: int
+    memo: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
+
+
+def per_trace(measure: Callable[[Trace], T]) -> Callable[[Trace], T]:
+    """Keep the result of a pure function of a trace with the trace, so that analyses can share it."""
+
+    @functools.wraps(measure)
+    def once(trace: Trace) -> T:
+        if measure not in trace.memo:
+            trace.memo[measure] = measure(trace)
+        result: T = trace.memo[measure]
+        return result
+
+    return once

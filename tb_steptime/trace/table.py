@@ -1,0 +1,120 @@
+"""The columns that a trace is held in. The row number is the event's identity.
+
+    row   start_ns  dur_ns  kind     name (-> StringTable)   thread (-> Trace.threads)   device  stream  correlation_id
+      0          0    8000  USER     "ProfilerStep#5"                                0       -1      -1              -1
+      1        100      40  CPU_OP   "aten::conv2d"                                  0       -1      -1              -1
+      2        120       9  RUNTIME  "cudaLaunchKernel"                              0       -1      -1             811
+      3        135     500  KERNEL   "volta_sgemm_64x64_nt"                          3        0       7             811
+
+Rows are sorted by (start, longer first), so that an enclosing event stands before what it encloses.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+UInt8 = npt.NDArray[np.uint8]
+Float64 = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
+
+
+class Kind(enum.IntEnum):
+    """What an event is, whatever its producer called the category."""
+
+    CPU_OP = 0
+    USER = 1  # host-side annotation: record_function, ProfilerStep, the loader's and the optimizer's marks
+    PYTHON = 2  # a Python stack frame
+    RUNTIME = 3  # a call of the CUDA or HIP runtime
+    DRIVER = 4  # a call of the driver API: cuLaunchKernel and its kin launch kernels too
+    KERNEL = 5
+    MEMCPY = 6
+    MEMSET = 7
+    GPU_USER = 8  # the device-side shadow of an annotation: neither work nor a step
+    SYNC = 9  # `cuda_sync` rows, written only with an experimental flag
+    OVERHEAD = 10  # the profiler's own work
+    OTHER = 11
+
+
+#: Kinds that occupy a device. The order is that of the step-time breakdown.
+DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+
+
+class StringTable:
+    """Distinct strings, numbered in order of first appearance."""
+
+    def __init__(self, strings: list[str]) -> None:
+        self.strings = strings
+
+    def __getitem__(self, index: int) -> str:
+        return self.strings[index]
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+
+@dataclass(frozen=True, eq=False)
+class EventTable:
+    """Complete ("X") events, one row each; all columns have the length of `start_ns`.
+
+    start_ns, dur_ns   int64, relative to `Trace.origin_ns`; durations are never negative
+    kind               uint8, a `Kind`
+    name               int32, row of the string table
+    thread             int32, row of `Trace.threads`
+    device, stream     int32, -1 where the event is not on a device
+    correlation_id     int64, joins a runtime or driver call with what it launched; -1 = none
+    external_id        int64, joins an op with what it launched; -1 = none
+    bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
+    """
+
+    start_ns: Int64
+    dur_ns: Int64
+    kind: UInt8
+    name: Int32
+    thread: Int32
+    device: Int32
+    stream: Int32
+    correlation_id: Int64
+    external_id: Int64
+    bytes: Int64 | None
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def end_ns(self) -> Int64:
+        return self.start_ns + self.dur_ns
+
+    def rows(self, *kinds: Kind) -> Int64:
+        """Row numbers of the events of these kinds, in time order."""
+        return np.flatnonzero(np.isin(self.kind, kinds))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTable:
+    """What only kernels carry; one row per kernel, `event` gives its row in the event table (ascending).
+
+    grid, block          int64 (n, 3); -1 where not said
+    registers            int32, per thread; -1 where not said
+    shared_memory        int64, bytes per block, static and dynamic; -1 where not said
+    blocks_per_sm        float64, grid blocks / SMs as the file says it; NaN where not said
+    kineto_occupancy     float64 fraction, the file's "est. achieved occupancy %" / 100; NaN where not said
+
+    A column is None when no kernel of the trace says it.
+    """
+
+    event: Int64
+    grid: Int64 | None
+    block: Int64 | None
+    registers: Int32 | None
+    shared_memory: Int64 | None
+    blocks_per_sm: Float64 | None
+    kineto_occupancy: Float64 | None
+
+    def __len__(self) -> int:
+        return len(self.event)

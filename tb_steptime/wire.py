@@ -1,0 +1,187 @@
+"""What travels to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
+
+The sole serializer. Results are msgspec Structs, so encoding them is one call; this module adds the envelopes, and
+their JSON Schema from which `frontend/src/api.gen.ts` is made.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
+from tb_steptime.metrics.base import Metric
+from tb_steptime.phrases import Note, Phrase
+
+
+class SpanState(enum.Enum):
+    UNREAD = "unread"  # known, in the queue
+    READING = "reading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told."""
+
+    read_bytes: int
+    total_bytes: int
+    events: int
+    bytes_per_second: float | None
+    seconds_left: float | None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """An error fit for the user: the fact, the file (relative to the log directory), the way out."""
+
+    problem: str
+    file: str
+    hint: str
+
+
+class SpanEntry(msgspec.Struct, frozen=True):
+    """One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker."""
+
+    id: str
+    number: int
+    file: str
+    file_bytes: int
+    state: SpanState
+    mean_step_ns: int | None
+    first_step: str | None
+    last_step: str | None
+    progress: Progress | None
+    error: Problem | None
+
+
+class WorkerEntry(msgspec.Struct, frozen=True):
+    name: str
+    rank: int | None
+    spans: list[SpanEntry]
+
+
+class RunEntry(msgspec.Struct, frozen=True):
+    name: str
+    simulated: bool
+    workers: list[WorkerEntry]
+
+
+class Index(msgspec.Struct, frozen=True):
+    """What lies under the log directory. version changes whenever anything here changes.
+
+    places: the directories that are searched, as the user named them; folders: how many folders lie below them.
+    """
+
+    version: str
+    runs: list[RunEntry]
+    spans_ready: int
+    spans_total: int
+    places: list[str]
+    folders: int
+    looked_at_ms: int
+    problems: list[Problem]
+
+
+class SpanHead(msgspec.Struct, frozen=True):
+    """The facts beside the views: which span this is and what recorded it. rails by view id."""
+
+    id: str
+    run: str
+    worker: str
+    number: int
+    span_count: int
+    file: str
+    file_bytes: int
+    events: int
+    origin_ns: int
+    step_count: int
+    first_step: str | None
+    last_step: str | None
+    device_names: list[str]
+    sm_count: int | None
+    rank: int | None
+    world_size: int | None
+    simulated: str | None
+    notes: list[Note]
+    rails: dict[str, Rail]
+
+
+class SpanPage(msgspec.Struct, frozen=True):
+    """One view of one span. `result` is the view's own result type; insights and could_be only in the overview.
+
+    neighbours: the same view's series in the other spans of the worker, for spark lines.
+    """
+
+    head: SpanHead
+    headline: Headline
+    result: msgspec.Raw
+    insights: list[Insight]
+    insights_remark: Phrase | None
+    could_be: CouldBe | None
+    neighbours: list["Neighbour"]
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """Another span of the same worker: its figures for the tiles (metric id -> span value, step values)."""
+
+    id: str
+    number: int
+    values: dict[str, float | None]
+    steps: dict[str, list[float | None]]
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue."""
+
+    state: SpanState
+    file: str
+    file_number: int
+    file_count: int
+    progress: Progress | None
+
+
+class TrendSpan(msgspec.Struct, frozen=True):
+    """One span of the trends page; result is None while it is not read."""
+
+    id: str
+    run: str
+    worker: str
+    number: int
+    rank: int | None
+    state: SpanState
+    result: TrendsResult | None
+
+
+class TrendsPage(msgspec.Struct, frozen=True):
+    """Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id."""
+
+    headline: Headline
+    spans: list[TrendSpan]
+    titles: dict[str, Phrase]
+
+
+class PartMeaning(msgspec.Struct, frozen=True):
+    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
+
+    id: str
+    label: str
+    meaning: str
+    colour: str
+    hatched: bool
+    works: bool
+
+
+class ViewMeaning(msgspec.Struct, frozen=True):
+    id: str
+    title: str
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """Every label, unit and definition that the tab shows; the only source of tooltips and table heads."""
+
+    version: str
+    metrics: list[Metric]
+    parts: list[PartMeaning]
+    views: list[ViewMeaning]
