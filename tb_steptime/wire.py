@@ -13,6 +13,7 @@ import msgspec
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.step_time import PartMeaning
 from tb_steptime.phrases import Note, Phrase
 
 
@@ -160,17 +161,6 @@ class TrendsPage(msgspec.Struct, frozen=True):
     headline: Headline
     spans: list[TrendSpan]
     titles: dict[str, Phrase]
-
-
-class PartMeaning(msgspec.Struct, frozen=True):
-    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
-
-    id: str
-    label: str
-    meaning: str
-    colour: str
-    hatched: bool
-    works: bool
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import enum
 
 import msgspec
 
-from tb_steptime.phrases import Unit
+from tb_steptime.phrases import Phrase, Unit
 
 
 class Better(enum.Enum):
@@ -29,3 +29,17 @@ class Metric(msgspec.Struct, frozen=True):
     meaning: str
     estimated: bool = False
     colour: str = "ink"
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One metric over the steps of a span.
+
+    value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
+    measurable here" and then `reason` says why. device is None for figures of the whole process.
+    """
+
+    metric: str
+    device: int | None
+    value: float | None
+    steps: list[float | None]
+    reason: Phrase | None = None

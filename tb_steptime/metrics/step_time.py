@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.communication import collective_names
+from tb_steptime.metrics.data_loading import loader_intervals, loader_names
+from tb_steptime.phrases import Unit
+from tb_steptime.trace.intervals import Intervals, partition
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -16,3 +29,140 @@ class Parts(msgspec.Struct, frozen=True):
     runtime: int
     cpu_exec: int
     other: int
+
+    @property
+    def total_ns(self) -> int:
+        return sum(msgspec.structs.astuple(self))
+
+    @property
+    def works_ns(self) -> int:
+        """What the device is busy with."""
+        return self.kernel + self.communication + self.memcpy + self.memset
+
+
+class PartMeaning(msgspec.Struct, frozen=True):
+    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
+
+    id: str
+    label: str
+    meaning: str
+    colour: str
+    hatched: bool
+    works: bool
+
+
+PART_MEANINGS = (
+    PartMeaning("kernel", "Kernel", "At least one computing kernel runs on a GPU.", "kernel", False, True),
+    PartMeaning("communication", "Communication",
+                "A collective's kernel (NCCL, RCCL) runs and no computing kernel does. Without a GPU: a collective call runs.",
+                "comm", False, True),
+    PartMeaning("memcpy", "Memcpy", "A GPU copies memory and no kernel runs.", "copy", False, True),
+    PartMeaning("memset", "Memset", "A GPU sets memory and does nothing else.", "copy", True, True),
+    PartMeaning("data_loader", "Data loading",
+                "The GPU is idle and the training process waits for its DataLoader.", "data", False, False),
+    PartMeaning("runtime", "Runtime",
+                "The GPU is idle and the host is inside a CUDA or HIP call, such as a launch or a synchronize.",
+                "runtime", False, False),
+    PartMeaning("cpu_exec", "CPU exec", "The GPU is idle and the host runs a PyTorch operator or a named range.",
+                "cpu", False, False),
+    PartMeaning("other", "Other", "None of these is recorded: mostly Python outside any operator.", "other", False, False),
+)  # fmt: skip
+
+#: Who gets an instant that several parts cover. torch-tb-profiler has the same order but for collectives: it books their
+#: kernels as Kernel, so Kernel + Communication here is its Kernel.
+PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
+
+STEP_TIME = Metric(
+    "step_time", "Step time", Unit.NS, Better.LOWER,
+    "From the end of the step before to the end of the last GPU work that this step launched.",
+)  # fmt: skip
+HOST_STEP_TIME = Metric(
+    "host_step_time", "Host step time", Unit.NS, Better.LOWER,
+    "Length of the step's own mark on the host, from one prof.step() to the next.",
+)  # fmt: skip
+
+PART_METRICS = tuple(
+    Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, Better.NEITHER if part.works else Better.LOWER,
+           part.meaning, colour=part.colour)
+    for part in PART_MEANINGS
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Breakdown:
+    """Parts per step, and the same as intervals over the whole span (part id -> disjoint intervals)."""
+
+    steps: tuple[Parts, ...]
+    intervals: Mapping[str, Intervals]
+
+
+@per_trace
+def step_breakdown(trace: Trace) -> Breakdown:
+    """Parts are disjoint and sum to the step. An instant is charged to the first part that covers it.
+
+        cpu_exec  aaaaaaaa
+        kernel        kkkkkk   ->  cpu_exec 4, kernel 6
+    """
+    steps = find_steps(trace)
+    layers = _layers(trace)
+    shared = partition(Intervals.union(steps.start_ns, steps.end_ns), [layers[part] for part in PRIORITY])
+    intervals = dict(zip([*PRIORITY, "other"], shared, strict=True))
+    columns = {part: each.overlap_ns(steps.start_ns, steps.end_ns) for part, each in intervals.items()}
+    rows = (Parts(**{part: int(column[i]) for part, column in columns.items()}) for i in range(len(steps.steps)))
+    return Breakdown(tuple(rows), intervals)
+
+
+def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
+    """The mean of each part in whole ns, rounded so that the parts sum to total_ns (largest remainders go up)."""
+    sums = np.array([msgspec.structs.astuple(row) for row in rows], np.int64).sum(axis=0)
+    whole, rest = np.divmod(sums, len(rows))
+    up = np.argsort(-rest, kind="stable")[: total_ns - int(whole.sum())]
+    whole[up] += 1
+    return Parts(*whole.tolist())
+
+
+def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
+    """The mean step in whole ns; halves go up."""
+    return (2 * sum(row.total_ns for row in rows) + len(rows)) // (2 * len(rows))
+
+
+@per_trace
+def has_device_activity(trace: Trace) -> bool:
+    """Whether anything of this trace ran on a device."""
+    return bool(len(trace.events.rows(*DEVICE_KINDS)))
+
+
+@per_trace
+def collective_kernels(trace: Trace) -> Intervals:
+    """When a collective's kernel runs on any device of this process."""
+    rows = trace.events.rows(Kind.KERNEL)
+    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
+
+
+def _layers(trace: Trace) -> dict[str, Intervals]:
+    events = trace.events
+    kernels = events.rows(Kind.KERNEL)
+    compute = kernels[~collective_names(trace)[events.name[kernels]]]
+    host = _host_ranges(trace)
+    collective_call = collective_names(trace)[events.name[host]]
+    on_device = has_device_activity(trace)
+    return {
+        "kernel": _union(trace, compute),
+        "communication": collective_kernels(trace) if on_device else _union(trace, host[collective_call]),
+        "memcpy": _union(trace, events.rows(Kind.MEMCPY)),
+        "memset": _union(trace, events.rows(Kind.MEMSET)),
+        "runtime": _union(trace, events.rows(Kind.RUNTIME, Kind.DRIVER)),
+        "data_loader": loader_intervals(trace),
+        "cpu_exec": _union(trace, host),
+    }
+
+
+def _host_ranges(trace: Trace) -> Int64:
+    """Rows of the host's ops and named ranges; step marks and the loader's are not work of their own."""
+    events = trace.events
+    rows = np.setdiff1d(events.rows(Kind.CPU_OP, Kind.USER), step_marks(trace), assume_unique=True)
+    return rows[~loader_names(trace)[events.name[rows]]]
+
+
+def _union(trace: Trace, rows: Int64) -> Intervals:
+    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])

@@ -1,0 +1,120 @@
+"""Waiting for the DataLoader: how long, and how much of it leaves the GPU idle.
+
+    loader   llllll      llll
+    device      kkkkkkkk     kkk
+    exposed  eee         eeee        the device has nothing to do
+    hidden      hhh                  the device works on what it was given before
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.phrases import Unit
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+
+#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) stands after the hash.
+LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
+
+DATA_LOADING_WAIT = Metric(
+    "data_loading_wait", "Data loading", Unit.NS, Better.LOWER,
+    "Time of the step in which the training process waits for the next batch, exposed and hidden.", colour="data",
+)  # fmt: skip
+EXPOSED_DATA_LOADING = Metric(
+    "data_loading_exposed", "Exposed data loading", Unit.NS, Better.LOWER,
+    "Time in which the training process waits for a batch and the GPU has nothing to do. This is what a faster loader "
+    "can win.", colour="data",
+)  # fmt: skip
+HIDDEN_DATA_LOADING = Metric(
+    "data_loading_hidden", "Hidden data loading", Unit.NS, Better.NEITHER,
+    "Time in which the training process waits for a batch while the GPU still works. It costs nothing.", colour="data",
+)  # fmt: skip
+EXPOSED_SHARE = Metric(
+    "data_loading_exposed_share", "Exposed data loading share", Unit.FRACTION, Better.LOWER,
+    "Exposed data loading as a share of the step.", colour="data",
+)  # fmt: skip
+BATCH_TIME = Metric(
+    "batch_time", "One batch takes", Unit.NS, Better.LOWER,
+    "Time to make one batch, where the training process makes it itself; with worker processes it cannot be seen.",
+    colour="data",
+)  # fmt: skip
+STEP_WITHOUT_WAIT = Metric(
+    "step_without_wait", "Step without the wait", Unit.NS, Better.LOWER,
+    "Step time less exposed data loading: what a loader that is never waited for would leave.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LoaderWaits:
+    """ns per step, int64, one entry per step: wait = exposed + hidden."""
+
+    wait_ns: Int64
+    exposed_ns: Int64
+    hidden_ns: Int64
+
+
+@per_trace
+def loader_names(trace: Trace) -> Bool:
+    """For each row of the string table: is it the mark of a wait for a batch?"""
+    return np.array([LOADER_MARK.match(name) is not None for name in trace.strings.strings], bool)
+
+
+@per_trace
+def loader_rows(trace: Trace) -> Int64:
+    """Rows of the waits for a batch, in time order."""
+    rows = trace.events.rows(Kind.USER, Kind.CPU_OP)
+    return rows[loader_names(trace)[trace.events.name[rows]]]
+
+
+@per_trace
+def loader_intervals(trace: Trace) -> Intervals:
+    """When the training process waits for a batch."""
+    rows = loader_rows(trace)
+    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+
+
+@per_trace
+def device_busy(trace: Trace) -> Intervals:
+    """When any device of this process does anything: kernels, copies, sets, collectives."""
+    rows = trace.events.rows(*DEVICE_KINDS)
+    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+
+
+@per_trace
+def exposed_waits(trace: Trace) -> Intervals:
+    """When the training process waits for a batch and no device works. Without a device every wait is exposed."""
+    return loader_intervals(trace) - device_busy(trace)
+
+
+@per_trace
+def loader_waits(trace: Trace) -> LoaderWaits | None:
+    """Waits per step; None where the trace has no loader events (another loader, or none)."""
+    if not len(loader_rows(trace)):
+        return None
+    steps = find_steps(trace)
+    wait = loader_intervals(trace).overlap_ns(steps.start_ns, steps.end_ns)
+    exposed = exposed_waits(trace).overlap_ns(steps.start_ns, steps.end_ns)
+    return LoaderWaits(wait, exposed, wait - exposed)
+
+
+@per_trace
+def loader_iterators(trace: Trace) -> tuple[str, ...]:
+    """Distinct iterator classes in order of first wait, such as `_SingleProcessDataLoaderIter`."""
+    names = dict.fromkeys(trace.strings[int(name)] for name in trace.events.name[loader_rows(trace)])
+    matches = (LOADER_MARK.match(name) for name in names)
+    return tuple(match["iterator"] or match["pipe"] or "" for match in matches if match)
+
+
+def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
+    """Whether worker processes make the batches; None where the class's name does not tell (a subclass, a DataPipe)."""
+    kinds = {("Multi" in name, "Single" in name) for name in iterators}
+    if kinds == {(True, False)}:
+        return True
+    return False if kinds == {(False, True)} else None

@@ -1,0 +1,108 @@
+"""Why a GPU is idle: a partition of its idle time by what the next activity was waiting for.
+
+    call         lll                       launch of the next activity
+    device  kkkk        kkkk
+    idle        hhhlllll                   host late, then launch latency
+
+Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.data_loading import loader_intervals
+from tb_steptime.phrases import Unit
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Int64
+
+#: Reasons in the order in which they are shown.
+REASONS = ("data_loading", "host_late", "launch_latency", "queued", "unknown", "tail")
+
+HOST_BOUND_SHARE = Metric(
+    "host_bound_share", "Host-bound share", Unit.FRACTION, Better.LOWER,
+    "Share of the step in which the GPU is idle because the host has not launched its next work yet. Waits for data are "
+    "not counted here.", colour="cpu",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Idle:
+    """One device's idle time within the span's window, by reason: disjoint intervals, and ns per step (int64)."""
+
+    intervals: Mapping[str, Intervals]
+    per_step_ns: Mapping[str, Int64]
+
+    @property
+    def host_bound_ns(self) -> Int64:
+        """ns per step in which the device waits for the host's launch."""
+        return self.per_step_ns["host_late"]
+
+
+@per_trace
+def devices_by_activity(trace: Trace) -> tuple[int, ...]:
+    """Devices with any activity, the one that is busy longest first."""
+    rows = trace.events.rows(*DEVICE_KINDS)
+    ids = np.unique(trace.events.device[rows])
+    busy = {int(device): _busy(trace, int(device)).total_ns for device in ids}
+    return tuple(sorted(busy, key=lambda device: (-busy[device], device)))
+
+
+@per_trace
+def idle_partition(trace: Trace) -> Mapping[int, Idle]:
+    """The partition of each device that has any activity."""
+    return {device: _partition(trace, device) for device in devices_by_activity(trace)}
+
+
+def _busy(trace: Trace, device: int) -> Intervals:
+    rows = trace.events.rows(*DEVICE_KINDS)
+    rows = rows[trace.events.device[rows] == device]
+    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+
+
+def _partition(trace: Trace, device: int) -> Idle:
+    steps = find_steps(trace)
+    windows = Intervals.union(steps.start_ns, steps.end_ns)
+    idle = windows - _busy(trace, device)
+    loading = idle & loader_intervals(trace)
+    reasons = {"data_loading": loading}
+    for reason, intervals in _by_launch(trace, device, *steps.window).items():
+        reasons[reason] = (intervals & windows) - loading
+    per_step = {reason: reasons[reason].overlap_ns(steps.start_ns, steps.end_ns) for reason in REASONS}
+    return Idle(reasons, per_step)
+
+
+def _by_launch(trace: Trace, device: int, low: int, high: int) -> dict[str, Intervals]:
+    """Each gap of the device goes to the reason that the launch of the activity after it gives."""
+    gaps = _busy(trace, device).gaps(low, high)
+    start, call_start = _next_activity(trace, device, gaps.end)
+    follows, linked = start < np.iinfo(np.int64).max, call_start >= 0
+    late = np.clip(call_start, gaps.start, gaps.end)  # host late before this instant, launch latency after it
+    waited = follows & linked & (call_start > gaps.start)
+    queued = follows & linked & ~waited
+    return {
+        "host_late": Intervals(gaps.start, np.where(waited, late, gaps.start)) | Intervals.empty(),
+        "launch_latency": Intervals(np.where(waited, late, gaps.end), gaps.end) | Intervals.empty(),
+        "queued": Intervals(gaps.start[queued], gaps.end[queued]),
+        "unknown": Intervals(gaps.start[follows & ~linked], gaps.end[follows & ~linked]),
+        "tail": Intervals(gaps.start[~follows], gaps.end[~follows]),
+    }
+
+
+def _next_activity(trace: Trace, device: int, instants: Int64) -> tuple[Int64, Int64]:
+    """Start of the first activity at or after each instant (int64 max: none) and of its launch call (-1: none)."""
+    events, launches = trace.events, find_launches(trace)
+    here = events.device[launches.activity] == device
+    start, call = events.start_ns[launches.activity[here]], launches.call[here]
+    row = np.searchsorted(start, instants)
+    known = row < len(start)
+    row = np.minimum(row, max(len(start) - 1, 0))
+    call_start = np.where(call[row] >= 0, events.start_ns[call[row]], -1)
+    return np.where(known, start[row], np.iinfo(np.int64).max), np.where(known, call_start, -1)

@@ -1,0 +1,31 @@
+"""How steps differ: the middle of them, and which ones stand out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.trace.table import Bool, Float64, Int64
+
+#: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
+OUTLIER_Z = 3.5
+#: Makes the median absolute deviation, and the mean one, comparable to a standard deviation of normal values.
+MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
+#: With fewer values than this, no middle can be told from no outlier.
+ENOUGH_STEPS = 4
+
+
+def modified_z(values: Int64 | Float64) -> Float64:
+    """Distance from the median in robust standard deviations; zeros where all values agree."""
+    distance = values - np.median(values)
+    spread = MAD_SCALE * np.median(np.abs(distance))
+    if spread == 0:
+        spread = MEAN_AD_SCALE * np.mean(np.abs(distance))
+    return np.zeros(len(values)) if spread == 0 else np.asarray(distance / spread, np.float64)
+
+
+def slow(values: Int64 | Float64) -> Bool:
+    """Which values are outliers above the rest; none where there are too few to tell."""
+    if len(values) < ENOUGH_STEPS:
+        return np.zeros(len(values), bool)
+    result: Bool = modified_z(values) > OUTLIER_Z
+    return result

@@ -1,0 +1,39 @@
+"""Which call launched which device activity, joined on the correlation id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """One row per device activity, in time order.
+
+    activity   row of the kernel, copy or set in the event table
+    call       row of the runtime or driver call that launched it; -1 where the trace has none (launched before the
+               window, or by a graph that lost its record). One call may launch many activities.
+    """
+
+    activity: Int64
+    call: Int64
+
+
+@per_trace
+def find_launches(trace: Trace) -> Launches:
+    """Join by correlation id. Where a runtime call and the driver call inside it share an id, the outer one counts."""
+    events = trace.events
+    activity = events.rows(*DEVICE_KINDS)
+    calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
+    calls = calls[events.correlation_id[calls] >= 0]
+    ids, first = np.unique(events.correlation_id[calls], return_index=True)
+    if not len(ids):
+        return Launches(activity, np.full(len(activity), -1, np.int64))
+    wanted = events.correlation_id[activity]
+    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    found = ids[place] == wanted
+    return Launches(activity, np.where(found, calls[first[place]], -1))

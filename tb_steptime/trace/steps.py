@@ -1,0 +1,181 @@
+"""Steps: the windows that every per-step figure is measured in.
+
+    host     |-- ProfilerStep#5 --|-- ProfilerStep#6 --|
+    device         kkkkkkkkkkkkkkkkk     kkkkkkkkkkkkkkkkkk
+    step     |---------- 5 ---------|---------- 6 ----------|
+
+A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
+The rule is torch-tb-profiler's, so that both tabs speak of the same windows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.phrases import Note, code, count, phrase
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
+
+#: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
+CUT_STEP_FRACTION = 0.8
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: [start_ns, end_ns) with the device's tail, and the host's own mark. number is None without marks."""
+
+    name: str
+    number: int | None
+    start_ns: int
+    end_ns: int
+    host_start_ns: int
+    host_ns: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a span in time order, never none of them; windows are disjoint. notes say what was left out."""
+
+    steps: tuple[Step, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """From the first step's start to the last step's end: the window of the span's GPU figures."""
+        return self.steps[0].start_ns, self.steps[-1].end_ns
+
+    @property
+    def start_ns(self) -> Int64:
+        return np.array([step.start_ns for step in self.steps], np.int64)
+
+    @property
+    def end_ns(self) -> Int64:
+        return np.array([step.end_ns for step in self.steps], np.int64)
+
+
+@per_trace
+def find_steps(trace: Trace) -> Steps:
+    """The steps of a trace; without marks one step over the whole host-side window, and a note."""
+    marks = step_marks(trace)
+    if not len(marks):
+        return _one_step(trace)
+    names = [_mark_number(trace, row) for row in marks]
+    start, end = trace.events.start_ns[marks], trace.events.end_ns[marks]
+    launched = _launched_in(trace, start, end)
+    windows = _device_windows(trace, start, end, launched)
+    kept = _complete_steps(launched)
+    steps = [
+        Step(str(number), number, *window, int(host_start), int(host_end - host_start))
+        for number, window, host_start, host_end in zip(names, windows, start, end, strict=True)
+    ]
+    return Steps(tuple(steps[:kept]), _cut_note(len(steps) - kept))
+
+
+@per_trace
+def step_marks(trace: Trace) -> Int64:
+    """Rows of the host-side step marks, in time order."""
+    is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
+    rows = trace.events.rows(Kind.USER)
+    return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
+
+
+def _mark_number(trace: Trace, row: int) -> int:
+    match = STEP_MARK.match(trace.strings[int(trace.events.name[row])])
+    assert match is not None
+    return int(match.group(1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Launched:
+    """Device activities by the step whose mark holds their whole launch call."""
+
+    count: Int64  # per step
+    first_start_ns: Int64  # per step; int64 max where it launched nothing
+    last_end_ns: Int64  # per step; int64 min where it launched nothing
+    outside_end_ns: Int64  # ends of the activities that no step launched
+
+
+def _launched_in(trace: Trace, host_start: Int64, host_end: Int64) -> _Launched:
+    events, launches = trace.events, find_launches(trace)
+    linked = launches.call >= 0
+    call = np.where(linked, launches.call, 0)
+    step = np.searchsorted(host_start, events.start_ns[call], side="right") - 1
+    inside: Bool = linked & (step >= 0) & (events.end_ns[call] <= host_end[np.maximum(step, 0)])
+    start, end = events.start_ns[launches.activity], events.end_ns[launches.activity]
+    limits = np.iinfo(np.int64)
+    first = np.full(len(host_start), limits.max)
+    last = np.full(len(host_start), limits.min)
+    np.minimum.at(first, step[inside], start[inside])
+    np.maximum.at(last, step[inside], end[inside])
+    number = np.bincount(step[inside], minlength=len(host_start))
+    return _Launched(number.astype(np.int64), first, last, end[~inside])
+
+
+def _device_windows(trace: Trace, host_start: Int64, host_end: Int64, launched: _Launched) -> list[tuple[int, int]]:
+    if not launched.count.any():
+        return list(zip(host_start.tolist(), host_end.tolist(), strict=True))
+    previous = int(host_start[0])
+    if launched.count[0]:
+        before = launched.outside_end_ns[launched.outside_end_ns < launched.first_start_ns[0]]
+        previous = max(previous, int(before.max(initial=previous)))
+    windows = []
+    for start, end, last in zip(host_start.tolist(), host_end.tolist(), launched.last_end_ns.tolist(), strict=True):
+        start = max(previous, start)
+        previous = max(start, end, last)
+        windows.append((start, previous))
+    return windows
+
+
+def _complete_steps(launched: _Launched) -> int:
+    """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out."""
+    number = launched.count
+    with_work = np.flatnonzero(number)
+    if not len(with_work) or len(number) == 1:
+        return len(number)
+    last = int(with_work[-1])
+    cut = last > 0 and number[last] < CUT_STEP_FRACTION * number[last - 1]
+    return last if cut else last + 1
+
+
+def _cut_note(dropped: int) -> tuple[Note, ...]:
+    if not dropped:
+        return ()
+    return (
+        Note(
+            "incomplete_steps",
+            phrase("The recording ends inside a step."),
+            phrase("Steps left out at the end because they launched too little: {dropped}.", dropped=count(dropped)),
+        ),
+    )
+
+
+def _one_step(trace: Trace) -> Steps:
+    low, high = _host_window(trace)
+    launched = _launched_in(trace, np.array([low]), np.array([high]))
+    (window,) = _device_windows(trace, np.array([low]), np.array([high]), launched)
+    note = Note(
+        "no_steps",
+        phrase("No step marks."),
+        phrase("The whole recording counts as one step. Call {call} after each batch.", call=code("prof.step()")),
+    )
+    return Steps((Step("0", None, *window, low, high - low),), (note,))
+
+
+def _host_window(trace: Trace) -> tuple[int, int]:
+    """From the first CPU op to the last one's end; of all events where there is no CPU op."""
+    rows = trace.events.rows(Kind.CPU_OP)
+    if not len(rows):
+        rows = np.arange(len(trace.events))
+    if not len(rows):
+        return 0, 0
+    return int(trace.events.start_ns[rows].min()), int(trace.events.end_ns[rows].max())
