@@ -75,12 +75,10 @@ def joined(trace):
 
 
 def test_the_nth_call_launches_the_nth_activity():
-    trace = timeline(
-        """
+    trace = timeline("""
         runtime  | k.k.q....... |
-        kernel 7 | .kk..kkk.q |
-        kernel 9 | ..........x|""".replace("x|", "x |")
-    )
+        kernel 7 | .kk..kkk.q.. |
+        kernel 9 | ..........x. |""")
     assert joined(trace) == [(0, 1), (2, 5), (4, 9), (None, 10)]
 
 
