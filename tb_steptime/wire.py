@@ -1,20 +1,35 @@
 """What travels to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
 
 The sole serializer. Results are msgspec Structs, so encoding them is one call; this module adds the envelopes, and
-their JSON Schema from which `frontend/src/api.gen.ts` is made.
+their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.wire`).
+
+    route (relative)                answers
+    index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
+    catalogue                       200 Catalogue
+    view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (no such span or view) · 422 Problem (failed)
+    trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
+    retry?span=ID                   202 Waiting, also after a failure · 404 Problem
+
+Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
+(retry answers 403 without it; index, view and trends answer with what is known).
 """
 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import msgspec
 
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.step_time import PartMeaning
 from tb_steptime.phrases import Note, Phrase
+from tb_steptime.typescript import doc_comment, interfaces, string_union
 
 
 class SpanState(enum.Enum):
@@ -175,3 +190,38 @@ class Catalogue(msgspec.Struct, frozen=True):
     metrics: list[Metric]
     parts: list[PartMeaning]
     views: list[ViewMeaning]
+
+
+#: What a SpanPage's `result` is, by view id. Order is that of the list of views.
+RESULTS: dict[str, type[msgspec.Struct]] = {
+    "overview": OverviewResult,
+    "trends": TrendsResult,
+    "data_loading": DataLoadingResult,
+    "tensor_cores": TensorCoresResult,
+}
+
+_ANSWERS: tuple[type[msgspec.Struct], ...] = (Index, SpanPage, Waiting, TrendsPage, Catalogue, Problem)
+
+
+def encode(answer: Any) -> bytes:
+    """An answer as JSON. Enums become their values, NaN becomes null."""
+    return msgspec.json.encode(answer)
+
+
+def typescript() -> str:
+    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types."""
+    results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
+    return "\n".join(
+        [
+            doc_comment("Made by `make gen` from tb_steptime/wire.py. Do not edit."),
+            string_union("ViewId", RESULTS),
+            f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
+            "/** A SpanPage whose view is known. */\n"
+            'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',
+            interfaces([*_ANSWERS, *RESULTS.values()]),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print(typescript(), end="")  # noqa: T201 - the one module whose output is source text

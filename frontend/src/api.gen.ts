@@ -1,0 +1,488 @@
+/** Made by `make gen` from tb_steptime/wire.py. Do not edit. */
+
+export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores";
+
+/** The type of SpanPage.result, by view. */
+export interface ResultOf {
+  overview: OverviewResult;
+  trends: TrendsResult;
+  data_loading: DataLoadingResult;
+  tensor_cores: TensorCoresResult;
+}
+
+/** A SpanPage whose view is known. */
+export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };
+
+/** What the training thread did inside the loader, self time per batch; name None: Python without an op. */
+export interface Activity {
+  name: string | null;
+  ns_per_batch: number;
+}
+
+export type Better = "higher" | "lower" | "neither";
+
+/** Every label, unit and definition that the tab shows; the only source of tooltips and table heads. */
+export interface Catalogue {
+  version: string;
+  metrics: Metric[];
+  parts: PartMeaning[];
+  views: ViewMeaning[];
+}
+
+export type Confidence = "high" | "low" | "medium";
+
+/** The step after the first insight: parts_ns sums to duration_ns. */
+export interface CouldBe {
+  duration_ns: number;
+  parts_ns: Parts;
+}
+
+/**
+ * unknown says why nothing can be told (no loader events); all figures are then None or empty.
+ * multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
+ * measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
+ */
+export interface DataLoadingResult {
+  unknown: Phrase | null;
+  iterators: string[];
+  multiprocess: boolean | null;
+  steps: LoaderStep[];
+  mean: LoaderStep | null;
+  batch_ns: number | null;
+  without_wait_ns: number | null;
+  needed_workers: number | null;
+  tiles: Series[];
+  tile_remarks: Record<string, Phrase>;
+  steps_title: Phrase;
+  activities: Activity[];
+  activities_title: Phrase | null;
+  lanes: LaneWindow | null;
+  lanes_title: Phrase | null;
+}
+
+/** A device's figures over the span's window, fractions; None where not measurable (the tiles give the reason). */
+export interface DeviceFigures {
+  device: number;
+  name: string;
+  utilization: number | null;
+  est_sm_efficiency: number | null;
+  est_achieved_occupancy: number | null;
+  kineto_achieved_occupancy: number | null;
+}
+
+/**
+ * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
+ * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why says why it differs (None: it does not).
+ * Rows are the kernels with most time, `more` folds the rest.
+ */
+export interface DeviceSplit {
+  device: number;
+  name: string;
+  total: Split;
+  share_low: number | null;
+  share_high: number | null;
+  matmul_like_share: number | null;
+  profiler_tab_share: number | null;
+  profiler_tab_why: Phrase | null;
+  steps: SplitStep[];
+  kernels: KernelRow[];
+  more_count: number;
+  more_kernels: number;
+  more_ns: number;
+}
+
+/** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
+export interface Headline {
+  verdict: Phrase;
+  action: Phrase | null;
+  view: string | null;
+  code: string | null;
+}
+
+/**
+ * What lies under the log directory. version changes whenever anything here changes.
+ * places: the directories that are searched, as the user named them; folders: how many folders lie below them.
+ */
+export interface Index {
+  version: string;
+  runs: RunEntry[];
+  spans_ready: number;
+  spans_total: number;
+  places: string[];
+  folders: number;
+  looked_at_ms: number;
+  problems: Problem[];
+}
+
+/**
+ * A card.
+ * title is the deed ("Pin the memory of the batch"), text the number that proves it and the setting in code.
+ * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
+ * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
+ * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it shortens.
+ */
+export interface Insight {
+  id: string;
+  severity: Severity;
+  title: Phrase;
+  text: Phrase;
+  gain_ns: number;
+  gain_fraction: number;
+  later_ns: number | null;
+  gain_formula: Phrase;
+  confidence: Confidence;
+  why_confidence: Phrase;
+  view: string;
+  colour: string;
+  part: string | null;
+  steps: string[];
+}
+
+/** Kernels of one name. bin: tensor_core, matmul_like, unknown or other; reason: the rule that decided. */
+export interface KernelRow {
+  name: string;
+  bin: string;
+  reason: string;
+  count: number;
+  total_ns: number;
+  share: number;
+}
+
+/**
+ * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
+ * for each whether it is the second sense of the lane's colour (a wait that is hidden).
+ */
+export interface Lane {
+  id: string;
+  label: string;
+  start_ns: number[];
+  end_ns: number[];
+  hatched: boolean[];
+}
+
+/** A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
+export interface LaneWindow {
+  start_ns: number;
+  end_ns: number;
+  steps: string[];
+  marks_ns: number[];
+  lanes: Lane[];
+}
+
+/** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
+export interface LoaderStep {
+  name: string;
+  duration_ns: number;
+  wait_ns: number;
+  exposed_ns: number;
+  hidden_ns: number;
+}
+
+/**
+ * id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
+ * `colour` names the meaning's colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu,
+ * runtime, blocking, other, ink.
+ */
+export interface Metric {
+  id: string;
+  label: string;
+  unit: Unit;
+  better: Better;
+  meaning: string;
+  estimated: boolean;
+  colour: string;
+}
+
+/** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
+export interface Neighbour {
+  id: string;
+  number: number;
+  values: Record<string, number | null>;
+  steps: Record<string, (number | null)[]>;
+}
+
+/**
+ * What the user must know about the quality of a trace or of a figure.
+ * cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies` names
+ * the metrics or views that it stands above (empty: all).
+ */
+export interface Note {
+  id: string;
+  cause: Phrase;
+  effect: Phrase;
+  qualifies: string[];
+}
+
+/**
+ * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
+ * tiles come in the order in which they are shown; GPU figures are those of `device`.
+ * absent says why a part is a dash and not a length ("communication": no collective in this trace).
+ */
+export interface OverviewResult {
+  steps: StepRow[];
+  mean_duration_ns: number;
+  mean_host_ns: number;
+  mean_parts_ns: Parts;
+  mean_gpu_busy_ns: number | null;
+  works_ns: number;
+  waits_ns: number;
+  has_device: boolean;
+  device: number | null;
+  devices: DeviceFigures[];
+  tiles: Series[];
+  tile_remarks: Record<string, Phrase>;
+  absent: Record<string, Phrase>;
+  steps_title: Phrase;
+}
+
+/** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
+export interface PartMeaning {
+  id: string;
+  label: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+  works: boolean;
+}
+
+/** ns per part, in the order in which a stacked picture shows them; they sum to the step. */
+export interface Parts {
+  kernel: number;
+  communication: number;
+  memcpy: number;
+  memset: number;
+  data_loader: number;
+  runtime: number;
+  cpu_exec: number;
+  other: number;
+}
+
+/**
+ * A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+ * >>> phrase("A step takes [{step}].", step=ns(177_600_000))
+ */
+export interface Phrase {
+  template: string;
+  values: Record<string, Quantity>;
+}
+
+/** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
+export interface Problem {
+  problem: string;
+  file: string;
+  hint: string;
+}
+
+/** Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told. */
+export interface Progress {
+  read_bytes: number;
+  total_bytes: number;
+  events: number;
+  bytes_per_second: number | null;
+  seconds_left: number | null;
+}
+
+/** One value with its unit, or None where it is not measurable. */
+export interface Quantity {
+  value: number | string | null;
+  unit: Unit;
+}
+
+/** How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the reason. */
+export interface Rail {
+  share: number | null;
+  colour: string;
+  hatched: boolean;
+  reason: Phrase | null;
+}
+
+export interface RunEntry {
+  name: string;
+  simulated: boolean;
+  workers: WorkerEntry[];
+}
+
+/**
+ * One metric over the steps of a span.
+ * value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
+ * measurable here" and then `reason` says why. device is None for figures of the whole process.
+ */
+export interface Series {
+  metric: string;
+  device: number | null;
+  value: number | null;
+  steps: (number | null)[];
+  reason: Phrase | null;
+}
+
+export type Severity = "major" | "minor" | "warning";
+
+/** A step whose modified z-score is over 3.5, and the part that grew most over the part's median. */
+export interface SlowStep {
+  name: string;
+  duration_ns: number;
+  over_median_ns: number;
+  grew: string;
+  grew_ns: number;
+  seen: Phrase | null;
+}
+
+/** One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker. */
+export interface SpanEntry {
+  id: string;
+  number: number;
+  file: string;
+  file_bytes: number;
+  state: SpanState;
+  mean_step_ns: number | null;
+  first_step: string | null;
+  last_step: string | null;
+  progress: Progress | null;
+  error: Problem | null;
+}
+
+/** The facts beside the views: which span this is and what recorded it. rails by view id. */
+export interface SpanHead {
+  id: string;
+  run: string;
+  worker: string;
+  number: number;
+  span_count: number;
+  file: string;
+  file_bytes: number;
+  events: number;
+  origin_ns: number;
+  step_count: number;
+  first_step: string | null;
+  last_step: string | null;
+  device_names: string[];
+  sm_count: number | null;
+  rank: number | null;
+  world_size: number | null;
+  simulated: string | null;
+  notes: Note[];
+  rails: Record<string, Rail>;
+}
+
+/**
+ * One view of one span. `result` is the view's own result type; insights and could_be only in the overview.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ */
+export interface SpanPage {
+  head: SpanHead;
+  headline: Headline;
+  result: unknown;
+  insights: Insight[];
+  insights_remark: Phrase | null;
+  could_be: CouldBe | null;
+  neighbours: Neighbour[];
+}
+
+export type SpanState = "failed" | "reading" | "ready" | "unread";
+
+/** Kernel time in ns: kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns. */
+export interface Split {
+  kernel_ns: number;
+  tensor_core_ns: number;
+  matmul_like_ns: number;
+  unknown_ns: number;
+  other_ns: number;
+}
+
+/** The split of the kernel time that was launched in one step. */
+export interface SplitStep {
+  name: string;
+  split: Split;
+}
+
+/** Where a step lies in its span, relative to the span's origin. */
+export interface StepMark {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
+ * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+ */
+export interface StepRow {
+  name: string;
+  start_ns: number;
+  duration_ns: number;
+  host_ns: number;
+  parts_ns: Parts;
+  slow: boolean;
+  gpu_busy_ns: number | null;
+}
+
+/**
+ * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
+ * meaning (occupancy where nothing runs).
+ */
+export interface Strip {
+  metric: string;
+  device: number | null;
+  start_ns: number;
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
+/** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
+export interface TensorCoresResult {
+  unknown: Phrase | null;
+  devices: DeviceSplit[];
+  tiles: Series[];
+  split_title: Phrase;
+  kernels_title: Phrase;
+}
+
+/** One span of the trends page; result is None while it is not read. */
+export interface TrendSpan {
+  id: string;
+  run: string;
+  worker: string;
+  number: number;
+  rank: number | null;
+  state: SpanState;
+  result: TrendsResult | null;
+}
+
+/** Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id. */
+export interface TrendsPage {
+  headline: Headline;
+  spans: TrendSpan[];
+  titles: Record<string, Phrase>;
+}
+
+/** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */
+export interface TrendsResult {
+  origin_ns: number;
+  steps: StepMark[];
+  series: Series[];
+  strips: Strip[];
+  slow_steps: SlowStep[];
+}
+
+/** What a quantity is measured in. Fractions are 0-1. */
+export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
+
+export interface ViewMeaning {
+  id: string;
+  title: string;
+}
+
+/** Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue. */
+export interface Waiting {
+  state: SpanState;
+  file: string;
+  file_number: number;
+  file_count: number;
+  progress: Progress | null;
+}
+
+export interface WorkerEntry {
+  name: string;
+  rank: number | null;
+  spans: SpanEntry[];
+}

@@ -1,0 +1,80 @@
+"""msgspec types -> TypeScript, by way of their JSON Schema. Knows the language, not what travels: that is `wire.py`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+Schema = Mapping[str, Any]
+
+_PRIMITIVES = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
+_DOC_WIDTH = 117
+
+
+def interfaces(types: Iterable[Any]) -> str:
+    """One exported interface per Struct and one union of strings per Enum that `types` are made of, sorted by name.
+
+    Fields with a default are always encoded, so they are required here like any other.
+    """
+    _, components = msgspec.json.schema_components(types, ref_template="{name}")
+    return "\n".join(_declaration(name, components[name]) for name in sorted(components))
+
+
+def string_union(name: str, values: Iterable[str]) -> str:
+    """`export type Name = "a" | "b";`"""
+    return f"export type {name} = {' | '.join(map(_quoted, values))};\n"
+
+
+def doc_comment(text: str, indent: str = "") -> str:
+    """A text as a JSDoc comment, wrapped; empty for an empty text."""
+    lines = [line for paragraph in text.strip().splitlines() for line in textwrap.wrap(paragraph.strip(), _DOC_WIDTH)]
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return f"{indent}/** {lines[0]} */\n"
+    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+
+
+def _declaration(name: str, schema: Schema) -> str:
+    comment = doc_comment(schema.get("description", ""))
+    if "enum" in schema:
+        return comment + string_union(name, schema["enum"])
+    fields = "".join(f"  {field}: {_type(of)};\n" for field, of in schema["properties"].items())
+    return f"{comment}export interface {name} {{\n{fields}}}\n"
+
+
+def _type(schema: Schema) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"])
+    if "anyOf" in schema:
+        return _union(_type(each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return _union(_quoted(value) for value in schema["enum"])
+    kind = schema.get("type", "any")
+    if isinstance(kind, list):
+        return _union(_type({**schema, "type": each}) for each in kind)
+    if kind == "array":
+        return _array(schema)
+    if kind == "object":
+        return f"Record<string, {_type(schema.get('additionalProperties', {}))}>"
+    return _PRIMITIVES.get(kind, "unknown")
+
+
+def _array(schema: Schema) -> str:
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(each) for each in schema['prefixItems'])}]"
+    item = _type(schema.get("items", {}))
+    return f"({item})[]" if " | " in item else f"{item}[]"
+
+
+def _union(members: Iterable[str]) -> str:
+    """Each member once; null last, as a reader expects it."""
+    distinct = dict.fromkeys(members)
+    return " | ".join(sorted(distinct, key=lambda member: member == "null"))
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"'
