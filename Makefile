@@ -1,0 +1,69 @@
+# `make help` says what there is. Everything happens inside this folder: Python packages in .venv, the front end's in
+# frontend/node_modules. A step is not repeated while what it came from is unchanged.
+
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
+API := frontend/src/api.gen.ts
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check gen golden bench bundle chromium
+MAKEFLAGS += --no-print-directory
+
+help:  ## say what the other words do
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-15s%s\n", $$1, $$2}'
+
+demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--port 6006 --bind_all" goes to it)
+	@$(BIN)/python tools/demo.py demo_logs $(ARGS)
+
+test: .venv/.dev bundle chromium  ## run every test, those in a real browser included (ARGS="-k idle" goes to pytest)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.dev  ## check format, types, layers and the front end; the first complaint stops it
+	@$(BIN)/ruff format --check --quiet . || { echo "Mend it with: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --strict tb_steptime
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m tb_steptime.wire | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
+	@$(BIN)/python -m build_backend.bundle run check
+	@$(BIN)/python -m build_backend.bundle run test
+
+gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
+	@$(BIN)/python -m tb_steptime.wire > $(API).new && mv $(API).new $(API)
+
+golden: .venv/.dev  ## write the expected answers in tests/golden anew; read the difference before you commit it
+	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/test_golden.py
+
+bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)
+	@$(BIN)/python benchmarks/bench.py $(ARGS)
+
+# The tab, built where its sources changed (compared by content, which is quick).
+bundle: | .venv/.node
+	@$(BIN)/python -m build_backend.bundle
+
+# A browser for the browser tests. Says what is missing instead of failing: the tests decide whether that is an error.
+chromium:
+	@tools/chromium.sh
+
+.venv/.python:
+	@$(PYTHON) tools/venv.py .venv
+	@touch $@
+
+# A Node for the front end: PyPI has it as a wheel for machines without one.
+.venv/.node: .venv/.python
+	@need=$$($(BIN)/python -m build_backend.node); [ -z "$$need" ] || $(PIP) install "$$need"
+	@touch $@
+
+# Editable: what is shown and tested is this folder.
+.venv/.demo: $(PACKAGE_FILES) | .venv/.python bundle
+	@echo "Installing the package and the PyTorch Profiler tab into .venv ..."
+	@$(PIP) install --editable '.[profiler]'
+	@touch $@
+
+.venv/.dev: $(PACKAGE_FILES) | .venv/.python bundle
+	@echo "Installing the package and its tools into .venv ..."
+	@$(PIP) install --editable '.[profiler,dev]'
+	@touch $@ .venv/.demo
