@@ -1,0 +1,44 @@
+"""Which kernels and host calls are collectives, by name. What the launching op says of a kernel is left to others."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Kind
+
+#: NCCL and RCCL begin all their kernels with their own name; the others are the all-reduce kernels of PyTorch's
+#: symmetric memory, of vLLM and of TensorRT-LLM, which exchange through peer memory without either library.
+COLLECTIVE_KERNEL = re.compile(
+    r"^(?:void )?(?:nccl|rccl)"
+    r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
+    r"|\b(?:one|two)_shot_all_reduce"
+    r"|\bcross_device_reduce_[12]stage"
+    r"|\b(?:one|two)ShotAllReduce",
+    re.IGNORECASE,
+)
+
+#: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.
+COLLECTIVE_CALL = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
+
+
+def is_collective(kernel: str) -> bool:
+    """Does a kernel of this name exchange data between devices?"""
+    return COLLECTIVE_KERNEL.search(kernel) is not None
+
+
+def is_collective_call(name: str) -> bool:
+    """Is a CPU op or a host-side range of this name a collective's?"""
+    return COLLECTIVE_CALL.match(name) is not None
+
+
+@per_trace
+def collective_names(trace: Trace) -> Bool:
+    """For each string of the trace's table: is it a collective's, as the name of a kernel, a CPU op or a named range?"""
+    judged = np.zeros(len(trace.strings), bool)
+    for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
+        for name in np.unique(trace.events.name[trace.events.rows(*kinds)]).tolist():
+            judged[name] |= judge(trace.strings[name])
+    return judged
