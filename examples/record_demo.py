@@ -1,0 +1,164 @@
+"""Record the demo logs: five trainings, each slow for another reason, as torch.profiler sees them.
+
+    python examples/record_demo.py --out demo_logs            # on the GPU if there is one
+    python examples/record_demo.py --out demo_logs --device cpu --experiments baseline autocast
+
+  baseline           a small network on single-file images, one loader worker: the network waits for images
+  num_dataloaders    the same with three workers
+  transforms         the same, and normalization moved from the loader's workers into the network
+  resnet50_baseline  ResNet-50 in 32-bit floats: now the arithmetic takes the time
+  autocast           ResNet-50 in mixed precision: the same arithmetic on tensor cores
+
+Each experiment writes two spans (two windows of a few steps each) to <out>/<experiment>/; on a CPU to
+<out>/cpu_<experiment>/. Needs torch and numpy, and no other file than those beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import itertools
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from demo_images import SingleFiles, write_images
+from demo_models import Normalize, resnet50, small_cnn
+from torch import nn
+from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+from torch.utils.data import DataLoader
+
+FILES = 2048
+SPANS = 2
+WAIT, WARMUP = 3, 3  # steps that are not recorded before each span: the loader's queue has filled by then
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What distinguishes one training from the others. steps: the recorded ones of each span."""
+
+    name: str
+    network: str = "small"
+    workers: int = 1
+    normalize_in_loader: bool = True
+    mixed_precision: bool = False
+    batch_size: int = 128
+    steps: int = 15
+
+
+EXPERIMENTS = [
+    Experiment("baseline"),
+    Experiment("num_dataloaders", workers=3),
+    Experiment("transforms", workers=3, normalize_in_loader=False),
+    Experiment("resnet50_baseline", "resnet50", 3, normalize_in_loader=False, steps=3),
+    Experiment("autocast", "resnet50", 3, normalize_in_loader=False, mixed_precision=True, steps=3),
+]
+
+
+def record(experiment: Experiment, device: torch.device, images: Path, folder: Path, steps: int) -> None:
+    """Train for as long as the schedule says, and write each span to the folder as soon as it is complete."""
+    torch.manual_seed(0)
+    training = Training(experiment, device)
+    batches = SPANS * (WAIT + WARMUP + steps)
+    loader = make_loader(experiment, device, images, batches)
+    with profile(
+        activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])],
+        schedule=schedule(wait=WAIT, warmup=WARMUP, active=steps, repeat=SPANS),
+        on_trace_ready=tensorboard_trace_handler(str(folder), worker_name=device.type, use_gzip=True),
+        record_shapes=True,
+    ) as profiler:
+        for batch, labels in itertools.islice(loader, batches):
+            training.step(batch, labels)
+            profiler.step()
+
+
+def make_loader(experiment: Experiment, device: torch.device, images: Path, batches: int) -> DataLoader[Any]:
+    """More batches than are used: without work left to do, the workers would make the last steps look better."""
+    size = experiment.batch_size if device.type == "cuda" or experiment.network == "small" else 8
+    samples = SingleFiles(images, 2 * batches * size, experiment.normalize_in_loader)
+    return DataLoader(samples, size, num_workers=experiment.workers, pin_memory=device.type == "cuda")
+
+
+class Training:
+    """A network, its optimizer, and one step of both."""
+
+    def __init__(self, experiment: Experiment, device: torch.device) -> None:
+        side = 224 if device.type == "cuda" else 64
+        network = small_cnn() if experiment.network == "small" else resnet50(side)
+        if not experiment.normalize_in_loader:
+            network = nn.Sequential(Normalize(), network)
+        self.device = device
+        self.network = network.to(device)
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01, momentum=0.9)
+        self.loss = nn.CrossEntropyLoss()
+        self.mixed = experiment.mixed_precision
+        self.scaler = torch.amp.GradScaler(device.type, enabled=self.mixed and device.type == "cuda")
+
+    def step(self, batch: torch.Tensor, labels: torch.Tensor) -> None:
+        batch = batch.to(self.device, non_blocking=True)
+        labels = labels.to(self.device, non_blocking=True)
+        self.optimizer.zero_grad()
+        with self._precision():
+            loss = self.loss(self.network(batch), labels)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    def _precision(self) -> contextlib.AbstractContextManager[object]:
+        """16-bit floats where they are safe: with a scaled loss on a GPU, as bfloat16 on a CPU."""
+        dtype = torch.float16 if self.device.type == "cuda" else torch.bfloat16
+        return torch.autocast(self.device.type, dtype, enabled=self.mixed)
+
+
+#: The two places where a recording tells which machine made it: its name, and the path that it was written to.
+MACHINE = re.compile(rb'"(host_name|traceName)": "[^"]*"')
+
+
+def forget_machine(path: Path) -> None:
+    """Empty the machine's name and the path of the file in a recording that others will read. Nothing else changes."""
+    text = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(MACHINE.sub(rb'"\1": ""', text), mtime=0))
+
+
+@contextlib.contextmanager
+def demo_images() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="demo_images_") as folder:
+        write_images(Path(folder), FILES)
+        yield Path(folder)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Record the demo logs of the Step Insights tab.")
+    names = [experiment.name for experiment in EXPERIMENTS]
+    parser.add_argument("--out", type=Path, default=Path("demo_logs"), help="log directory to write to")
+    parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
+    parser.add_argument("--experiments", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--steps", type=int, help="recorded steps of each span (default: 15, ResNet-50: 3)")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse(arguments)
+    automatic = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(automatic if options.device == "auto" else options.device)
+    if device.type == "cpu":  # the loader's workers need cores of their own
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2))
+    with demo_images() as images:
+        for experiment in EXPERIMENTS:
+            if experiment.name in options.experiments:
+                folder = options.out / (experiment.name if device.type == "cuda" else f"cpu_{experiment.name}")
+                print(f"{experiment.name} on {device.type} -> {folder}")
+                before = set(folder.glob("*.pt.trace.json.gz"))
+                record(experiment, device, images, folder, options.steps or experiment.steps)
+                for path in set(folder.glob("*.pt.trace.json.gz")) - before:
+                    forget_machine(path)
+
+
+if __name__ == "__main__":
+    main()
