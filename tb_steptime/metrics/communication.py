@@ -36,7 +36,7 @@ def is_collective_call(name: str) -> bool:
 
 @per_trace
 def collective_names(trace: Trace) -> Bool:
-    """For each string of the trace's table: is it a collective's, as the name of a kernel, a CPU op or a named range?"""
+    """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
     judged = np.zeros(len(trace.strings), bool)
     for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
         for name in np.unique(trace.events.name[trace.events.rows(*kinds)]).tolist():

@@ -154,8 +154,8 @@ def blocks(trace: Trace) -> Int64 | None:
     grid = trace.kernels.grid
     if grid is None:
         return None
-    said = (grid > 0).all(axis=1)
-    return np.where(said, np.where(said[:, None], grid, 1).prod(axis=1, dtype=np.int64), -1)
+    counted: Int64 = grid[:, 0] * grid[:, 1] * grid[:, 2]
+    return np.where(grid.min(axis=1, initial=1) > 0, counted, -1)
 
 
 @per_trace
