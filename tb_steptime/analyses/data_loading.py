@@ -3,9 +3,35 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_steptime.analyses.base import Series
-from tb_steptime.phrases import Phrase
+from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
+from tb_steptime.metrics.data_loading import (
+    LoaderWaits,
+    device_busy,
+    exposed_waits,
+    is_multiprocess,
+    loader_activities,
+    loader_intervals,
+    loader_iterators,
+    loader_waits,
+    needed_workers,
+)
+from tb_steptime.metrics.step_time import has_device_activity, host_ranges
+from tb_steptime.phrases import Phrase, fraction, phrase
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+#: The picture of lanes shows two steps: the pattern, and that it repeats.
+LANE_STEPS = 2
+#: More pieces than pixels help nobody: gaps under this share of the window are closed in the picture.
+LANE_GAP_FRACTION = 0.001
+#: Rows of the table of what the loader does; the rest is folded into the last.
+ACTIVITY_ROWS = 6
+#: Waits under this share of the step are not worth a sentence of their own.
+VISIBLE_FRACTION = 0.01
 
 
 class LoaderStep(msgspec.Struct, frozen=True):
@@ -68,3 +94,148 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     activities_title: Phrase | None
     lanes: LaneWindow | None
     lanes_title: Phrase | None
+
+
+def analyse(trace: Trace) -> DataLoadingResult:
+    waits = loader_waits(trace)
+    if waits is None:
+        return _unknown()
+    rows = _loader_steps(trace, waits)
+    mean = _mean(rows)
+    iterators = loader_iterators(trace)
+    single = is_multiprocess(iterators) is False
+    activities = _activities(trace) if single else []
+    on_device = has_device_activity(trace)
+    return DataLoadingResult(
+        unknown=None,
+        iterators=list(iterators),
+        multiprocess=is_multiprocess(iterators),
+        steps=rows,
+        mean=mean,
+        batch_ns=mean.wait_ns if single else None,
+        without_wait_ns=mean.duration_ns - mean.exposed_ns,
+        needed_workers=needed_workers(mean.wait_ns, mean.duration_ns - mean.exposed_ns) if single else None,
+        tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
+        tile_remarks={},
+        steps_title=_steps_title(mean, on_device),
+        activities=activities,
+        activities_title=_activities_title(activities) if activities else None,
+        lanes=_lanes(trace, rows),
+        lanes_title=_lanes_title(mean, on_device),
+    )
+
+
+def _unknown() -> DataLoadingResult:
+    return DataLoadingResult(
+        unknown=phrase("This trace has no loader events: it reads no torch DataLoader inside the recorded steps."),
+        iterators=[],
+        multiprocess=None,
+        steps=[],
+        mean=None,
+        batch_ns=None,
+        without_wait_ns=None,
+        needed_workers=None,
+        tiles=[],
+        tile_remarks={},
+        steps_title=phrase("No loader events"),
+        activities=[],
+        activities_title=None,
+        lanes=None,
+        lanes_title=None,
+    )
+
+
+def _loader_steps(trace: Trace, waits: LoaderWaits) -> list[LoaderStep]:
+    columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
+    steps = find_steps(trace).steps
+    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in zip(steps, *columns, strict=True)]
+
+
+def _mean(rows: list[LoaderStep]) -> LoaderStep:
+    """Means in whole ns; wait is the sum of the other two so that the parts still sum."""
+    duration, exposed, hidden = (
+        round(sum(getattr(row, column) for row in rows) / len(rows))
+        for column in ("duration_ns", "exposed_ns", "hidden_ns")
+    )
+    return LoaderStep("mean", duration, exposed + hidden, exposed, hidden)
+
+
+def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
+    if mean.wait_ns < VISIBLE_FRACTION * mean.duration_ns:
+        return phrase("The loader is never waited for")
+    if not on_device:
+        return phrase("How long does each step wait?")
+    share = mean.exposed_ns / mean.wait_ns
+    if share >= 0.5:
+        return phrase("Most of the wait leaves the GPU idle")
+    return phrase("Most of the wait hides behind the GPU's work")
+
+
+def _activities(trace: Trace) -> list[Activity]:
+    """The longest ones, the rest as one row is left to the table's total."""
+    found = loader_activities(trace)
+    return [Activity(name, ns_per_batch) for name, ns_per_batch in found[:ACTIVITY_ROWS]]
+
+
+def _activities_title(activities: list[Activity]) -> Phrase:
+    total = sum(row.ns_per_batch for row in activities)
+    first = activities[0]
+    share = fraction(first.ns_per_batch / total if total else 0.0)
+    if first.name is None:
+        return phrase("{share} of making a batch is Python without an op", share=share)
+    return phrase("What takes the time of a batch?")
+
+
+def _lanes(trace: Trace, rows: list[LoaderStep]) -> LaneWindow | None:
+    """Two steps whose waits are nearest to the mean: not the first batch, not an outlier."""
+    if len(rows) < LANE_STEPS:
+        return None
+    first = _typical_pair(rows)
+    steps = find_steps(trace).steps[first : first + LANE_STEPS]
+    low, high = steps[0].start_ns, steps[-1].end_ns
+    loader = loader_intervals(trace)
+    exposed = exposed_waits(trace)
+    return LaneWindow(
+        start_ns=low,
+        end_ns=high,
+        steps=[step.name for step in steps],
+        marks_ns=[step.start_ns for step in steps],
+        lanes=[
+            _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
+            _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
+            _lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low),
+        ],
+    )
+
+
+def _typical_pair(rows: list[LoaderStep]) -> int:
+    waits = np.array([row.wait_ns for row in rows])
+    distance = np.abs(waits - waits.mean())
+    return int((distance[:-1] + distance[1:]).argmin())
+
+
+def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
+    start = np.concatenate((exposed.start, hidden.start))
+    end = np.concatenate((exposed.end, hidden.end))
+    hatched = np.repeat([False, True], [len(exposed), len(hidden)])
+    order = np.argsort(start, kind="stable")
+    return Lane("loader", "Loader", start[order].tolist(), end[order].tolist(), hatched[order].tolist())
+
+
+def _lane(lane: str, label: str, busy: Intervals, window_ns: int) -> Lane:
+    """A lane with the gaps closed that no pixel could show."""
+    gap = round(LANE_GAP_FRACTION * window_ns)
+    closed = Intervals.union(busy.start, busy.end + gap)
+    end = closed.end - gap
+    return Lane(lane, label, closed.start.tolist(), end.tolist(), [False] * len(closed))
+
+
+def _lanes_title(mean: LoaderStep, on_device: bool) -> Phrase:
+    if not on_device:
+        return phrase("When does a step wait?")
+    if mean.exposed_ns < VISIBLE_FRACTION * mean.duration_ns:
+        return phrase("The batch is there before the GPU needs it")
+    return phrase("The GPU runs dry while the loader works")
+
+
+ANALYSIS = Analysis("data_loading", "Data loading", DataLoadingResult, analyse)

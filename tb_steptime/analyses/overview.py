@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_steptime.analyses.base import Series
-from tb_steptime.metrics.step_time import Parts
-from tb_steptime.phrases import Phrase
+from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.catalogue import TILES, main_device, measure
+from tb_steptime.metrics.data_loading import device_busy
+from tb_steptime.metrics.spread import slow
+from tb_steptime.metrics.step_time import (
+    PART_MEANINGS,
+    Parts,
+    collective_kernels,
+    has_device_activity,
+    mean_duration_ns,
+    mean_parts,
+    step_breakdown,
+)
+from tb_steptime.phrases import Phrase, phrase, text
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+#: A part whose spread over the steps is under this share of the mean step is steady to the eye.
+STEADY_FRACTION = 0.03
 
 
 class StepRow(msgspec.Struct, frozen=True):
-    """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier."""
+    """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
+
+    gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+    """
 
     name: str
     start_ns: int
@@ -18,6 +38,18 @@ class StepRow(msgspec.Struct, frozen=True):
     host_ns: int
     parts_ns: Parts
     slow: bool
+    gpu_busy_ns: int | None
+
+
+class DeviceFigures(msgspec.Struct, frozen=True):
+    """A device's figures over the span's window, fractions; None where not measurable (the tiles give the reason)."""
+
+    device: int
+    name: str
+    utilization: float | None
+    est_sm_efficiency: float | None
+    est_achieved_occupancy: float | None
+    kineto_achieved_occupancy: float | None
 
 
 class OverviewResult(msgspec.Struct, frozen=True):
@@ -31,11 +63,111 @@ class OverviewResult(msgspec.Struct, frozen=True):
     mean_duration_ns: int
     mean_host_ns: int
     mean_parts_ns: Parts
+    mean_gpu_busy_ns: int | None
     works_ns: int
     waits_ns: int
     has_device: bool
     device: int | None
+    devices: list[DeviceFigures]
     tiles: list[Series]
     tile_remarks: dict[str, Phrase]
     absent: dict[str, Phrase]
     steps_title: Phrase
+
+
+def analyse(trace: Trace) -> OverviewResult:
+    rows = _step_rows(trace)
+    parts = tuple(row.parts_ns for row in rows)
+    mean_ns = mean_duration_ns(parts)
+    mean = mean_parts(parts, mean_ns)
+    on_device = has_device_activity(trace)
+    works = mean.works_ns if on_device else 0
+    device = main_device(trace)
+    return OverviewResult(
+        steps=rows,
+        mean_duration_ns=mean_ns,
+        mean_host_ns=round(float(np.mean([row.host_ns for row in rows]))),
+        mean_parts_ns=mean,
+        mean_gpu_busy_ns=round(float(np.mean([row.gpu_busy_ns for row in rows]))) if on_device else None,
+        works_ns=works,
+        waits_ns=mean_ns - works,
+        has_device=on_device,
+        device=device,
+        devices=_device_figures(trace),
+        tiles=[measure(trace, metric, device) for metric in TILES],
+        tile_remarks={},
+        absent=_absent(trace, mean),
+        steps_title=_steps_title(rows, mean_ns),
+    )
+
+
+def _step_rows(trace: Trace) -> list[StepRow]:
+    steps = find_steps(trace)
+    parts = step_breakdown(trace).steps
+    outlier = slow(steps.end_ns - steps.start_ns)
+    busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
+    on_device = has_device_activity(trace)
+    return [
+        StepRow(
+            name=step.name,
+            start_ns=step.start_ns,
+            duration_ns=step.duration_ns,
+            host_ns=step.host_ns,
+            parts_ns=parts[i],
+            slow=bool(outlier[i]),
+            gpu_busy_ns=busy[i] if on_device else None,
+        )
+        for i, step in enumerate(steps.steps)
+    ]
+
+
+def _device_figures(trace: Trace) -> list[DeviceFigures]:
+    def figure(metric: Metric, device: int) -> float | None:
+        return measure(trace, metric.id, device).value
+
+    return [
+        DeviceFigures(
+            device=device,
+            name=device_name(trace, device),
+            utilization=figure(GPU_UTILIZATION, device),
+            est_sm_efficiency=figure(EST_SM_EFFICIENCY, device),
+            est_achieved_occupancy=figure(EST_OCCUPANCY, device),
+            kineto_achieved_occupancy=figure(KINETO_OCCUPANCY, device),
+        )
+        for device in devices_by_activity(trace)
+    ]
+
+
+def _absent(trace: Trace, mean: Parts) -> dict[str, Phrase]:
+    """Why a part has no length at all: nothing of its kind is in this trace."""
+    reasons = {
+        "communication": phrase("no collective in this trace"),
+        "data_loader": phrase("no loader events in this trace"),
+        "memcpy": phrase("no copy in the steps"),
+        "memset": phrase("no set in the steps"),
+        "kernel": phrase("no kernel in the steps"),
+        "runtime": phrase("no runtime call in this trace"),
+    }
+    if not has_device_activity(trace):
+        reasons |= dict.fromkeys(("kernel", "memcpy", "memset"), phrase("no GPU activity"))
+    elif len(collective_kernels(trace)):
+        reasons["communication"] = phrase("hidden behind kernels")
+    return {part: reason for part, reason in reasons.items() if getattr(mean, part) == 0}
+
+
+def _steps_title(rows: list[StepRow], mean_ns: int) -> Phrase:
+    """What makes steps differ: the part with the largest spread, where it stands out from the rest."""
+    if len(rows) == 1:
+        return phrase("Where does the step go?")
+    columns = np.array([msgspec.structs.astuple(row.parts_ns) for row in rows], np.int64)
+    spread = np.ptp(columns, axis=0)
+    label = [part.label for part in PART_MEANINGS]
+    if spread.max() < STEADY_FRACTION * mean_ns:
+        return phrase("All steps are alike")
+    widest, longest = int(spread.argmax()), int(columns.sum(axis=0).argmax())
+    if widest != longest and spread[longest] < STEADY_FRACTION * mean_ns:
+        return phrase("{steady} is steady; {widest} makes steps differ", steady=text(label[longest]), widest=text(label[widest]))
+    return phrase("{widest} makes steps differ most", widest=text(label[widest]))
+
+
+ANALYSIS = Analysis("overview", "Overview", OverviewResult, analyse)

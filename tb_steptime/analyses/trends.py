@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_steptime.analyses.base import Series
-from tb_steptime.phrases import Phrase
+from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.catalogue import METRICS, STRIPS, main_device, measure
+from tb_steptime.metrics.idle import devices_by_activity
+from tb_steptime.metrics.spread import slow
+from tb_steptime.metrics.step_time import PART_MEANINGS, Parts, step_breakdown
+from tb_steptime.phrases import Phrase, ns, phrase, text
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import Step, find_steps
+from tb_steptime.trace.table import Int64, Kind
+
+#: Bins of a strip: one for each two or three pixels of the widest picture, and 4 kB in the summary file.
+STRIP_BINS = 440
 
 
 class StepMark(msgspec.Struct, frozen=True):
@@ -46,3 +57,67 @@ class TrendsResult(msgspec.Struct, frozen=True):
     series: list[Series]
     strips: list[Strip]
     slow_steps: list[SlowStep]
+
+
+def analyse(trace: Trace) -> TrendsResult:
+    steps = find_steps(trace)
+    device = main_device(trace)
+    return TrendsResult(
+        origin_ns=trace.origin_ns,
+        steps=[StepMark(step.name, step.start_ns, step.end_ns) for step in steps.steps],
+        series=[measure(trace, metric.id, device) for metric in METRICS],
+        strips=[strip for each in devices_by_activity(trace) for strip in _strips(trace, each)],
+        slow_steps=_slow_steps(trace),
+    )
+
+
+def _strips(trace: Trace, device: int) -> list[Strip]:
+    low, high = find_steps(trace).window
+    bin_ns = max(1, -(-(high - low) // STRIP_BINS))
+    edges = low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64)
+    strips = []
+    for metric, in_bins in STRIPS.items():
+        values = in_bins(trace, device, edges)
+        if values is not None:
+            permille = [None if np.isnan(value) else round(1000 * value) for value in values.tolist()]
+            strips.append(Strip(metric, device, low, bin_ns, permille))
+    return strips
+
+
+def _slow_steps(trace: Trace) -> list[SlowStep]:
+    steps = find_steps(trace)
+    durations = steps.end_ns - steps.start_ns
+    parts = step_breakdown(trace).steps
+    middle = _median_parts(parts)
+    rows = np.flatnonzero(slow(durations)).tolist()
+    rows.sort(key=lambda row: -durations[row])
+    return [_slow_step(trace, steps.steps[row], parts[row], middle, int(np.median(durations))) for row in rows]
+
+
+def _median_parts(parts: tuple[Parts, ...]) -> Int64:
+    columns = np.array([msgspec.structs.astuple(row) for row in parts], np.int64)
+    return np.median(columns, axis=0).astype(np.int64)
+
+
+def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, median_ns: int) -> SlowStep:
+    growth = np.array(msgspec.structs.astuple(parts), np.int64) - middle
+    most = int(growth.argmax())
+    part = PART_MEANINGS[most].id
+    return SlowStep(step.name, step.duration_ns, step.duration_ns - median_ns, part, int(growth[most]), _seen(trace, step, part))
+
+
+def _seen(trace: Trace, step: Step, part: str) -> Phrase | None:
+    """What a newcomer would find in the trace there: the longest event of the part that grew."""
+    kinds = {"runtime": (Kind.RUNTIME, Kind.DRIVER), "cpu_exec": (Kind.CPU_OP,), "kernel": (Kind.KERNEL,), "memcpy": (Kind.MEMCPY,)}
+    if part not in kinds:
+        return None
+    events = trace.events
+    rows = events.rows(*kinds[part])
+    rows = rows[(events.start_ns[rows] >= step.start_ns) & (events.start_ns[rows] < step.end_ns)]
+    if not len(rows):
+        return None
+    longest = int(rows[events.dur_ns[rows].argmax()])
+    return phrase("{name} of {time}", name=text(trace.strings[int(events.name[longest])]), time=ns(int(events.dur_ns[longest])))
+
+
+ANALYSIS = Analysis("trends", "Trends", TrendsResult, analyse)

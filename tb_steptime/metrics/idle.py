@@ -33,17 +33,38 @@ HOST_BOUND_SHARE = Metric(
 )  # fmt: skip
 
 
+#: What each reason's time is called; data loading has its own metrics.
+REASON_METRICS = {
+    "host_late": Metric(
+        "host_late_time", "Waiting for launches", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle until the call begins that launches its next work; waits for data left out.",
+        colour="cpu"),
+    "launch_latency": Metric(
+        "launch_latency_time", "Launch latency", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle after the launching call began and before its work starts.", colour="runtime"),
+    "queued": Metric(
+        "queued_time", "Gaps between queued work", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware, or a wait "
+        "for another stream or rank.", colour="other"),
+    "unknown": Metric(
+        "idle_unknown_time", "Idle, cause unknown", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle before work whose launch the trace does not hold.", colour="other"),
+    "tail": Metric(
+        "idle_tail_time", "Idle at the end", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle and nothing follows in this recording.", colour="other"),
+}  # fmt: skip
+LAUNCHES = Metric(
+    "launches", "Launches a step", Unit.COUNT, Better.LOWER,
+    "Kernels, copies and sets that start on the GPU within the step.", colour="runtime",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class Idle:
     """One device's idle time within the span's window, by reason: disjoint intervals, and ns per step (int64)."""
 
     intervals: Mapping[str, Intervals]
     per_step_ns: Mapping[str, Int64]
-
-    @property
-    def host_bound_ns(self) -> Int64:
-        """ns per step in which the device waits for the host's launch."""
-        return self.per_step_ns["host_late"]
 
 
 @per_trace
@@ -59,6 +80,14 @@ def devices_by_activity(trace: Trace) -> tuple[int, ...]:
 def idle_partition(trace: Trace) -> Mapping[int, Idle]:
     """The partition of each device that has any activity."""
     return {device: _partition(trace, device) for device in devices_by_activity(trace)}
+
+
+def starts_per_step(trace: Trace, device: int) -> Int64:
+    """How many activities of the device start within each step."""
+    steps, rows = find_steps(trace), trace.events.rows(*DEVICE_KINDS)
+    start = trace.events.start_ns[rows[trace.events.device[rows] == device]]
+    counts = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
+    return np.asarray(counts, np.int64)
 
 
 def _busy(trace: Trace, device: int) -> Intervals:

@@ -157,6 +157,12 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     }
 
 
+@per_trace
+def host_ranges(trace: Trace) -> Intervals:
+    """When the host runs an op or a named range."""
+    return _union(trace, _host_ranges(trace))
+
+
 def _host_ranges(trace: Trace) -> Int64:
     """Rows of the host's ops and named ranges; step marks and the loader's are not work of their own."""
     events = trace.events

@@ -1,0 +1,54 @@
+"""What rules are given: the results of the analyses of one span, and short ways to ask them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.tensor_cores import TensorCoresResult
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.phrases import Phrase, count, phrase
+
+#: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's speed.
+WORTH_FRACTION, WARNING_FRACTION, MAJOR_FRACTION = 0.01, 0.05, 0.15
+
+#: With fewer steps than this a mean may be an accident.
+FEW_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The results of one span, by view."""
+
+    overview: OverviewResult
+    trends: TrendsResult
+    data_loading: DataLoadingResult
+    tensor_cores: TensorCoresResult
+
+    @property
+    def step_ns(self) -> int:
+        return self.overview.mean_duration_ns
+
+    def share(self, ns: float) -> float:
+        """Of the mean step."""
+        return ns / self.step_ns if self.step_ns else 0.0
+
+    def figure(self, metric: str) -> float | None:
+        """The span's value of a metric of the catalogue; None where it is not measurable."""
+        return next(series.value for series in self.trends.series if series.metric == metric)
+
+
+def severity(fraction: float) -> Severity:
+    if fraction >= MAJOR_FRACTION:
+        return Severity.MAJOR
+    return Severity.WARNING if fraction >= WARNING_FRACTION else Severity.MINOR
+
+
+def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
+    """`best` with its reason, or low where so few steps were recorded that the mean may be an accident."""
+    steps = len(facts.overview.steps)
+    if steps < FEW_STEPS:
+        return Confidence.LOW, phrase("Only {steps} recorded.", steps=count(steps))
+    return best, why

@@ -1,0 +1,152 @@
+"""The first line of each view of one span: what is true, and what to do about it."""
+
+from __future__ import annotations
+
+from tb_steptime.analyses.data_loading import LoaderStep
+from tb_steptime.insights.base import Headline, Insight
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.phrases import Phrase, Quantity, code, fraction, ns, phrase
+
+#: Idle share of the step from which the wait, and not the work, is the news.
+IDLE_FRACTION = 0.10
+
+
+def overview(facts: Facts, insights: list[Insight]) -> Headline:
+    first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
+    view = first.view if first and first.view != "overview" else None
+    return Headline(_step_verdict(facts), _action(facts, first) if first else None, view)
+
+
+def _step_verdict(facts: Facts) -> Phrase:
+    result = facts.overview
+    step = ns(facts.step_ns)
+    if not result.has_device:
+        return _cpu_verdict(facts)
+    waits = {cause: facts.figure(metric) or 0.0 for cause, metric in _CAUSES.items()}
+    cause = max(waits, key=lambda key: waits[key])
+    if facts.share(result.waits_ns) < IDLE_FRACTION and facts.share(waits[cause]) < WARNING_FRACTION:
+        return phrase("A step takes {step} and the GPU works for {share} of it.", step=step, share=_works(facts))
+    if cause == "data":
+        return phrase("A step takes {step}, and for {wait} of it the GPU waits for input data.", step=step, wait=ns(waits[cause]))
+    idle = fraction(facts.share(result.waits_ns))
+    return phrase(_IDLE_BECAUSE[cause], step=step, idle=idle)
+
+
+_CAUSES = {
+    "data": "data_loading_exposed",
+    "host": "host_late_time",
+    "latency": "launch_latency_time",
+    "queued": "queued_time",
+    "unknown": "idle_unknown_time",
+    "tail": "idle_tail_time",
+}
+
+_IDLE_BECAUSE = {
+    "host": "The GPU is idle for {idle} of the step because the host launches too late.",
+    "latency": "The GPU is idle for {idle} of the step because launches take long to reach it.",
+    "queued": "The GPU is idle for {idle} of the step because its queued work waits for something else.",
+    "unknown": "The GPU is idle for {idle} of the step; this trace does not record the launches that would tell why.",
+    "tail": "The GPU is idle for {idle} of the step because nothing follows its last work.",
+}
+
+
+def _works(facts: Facts) -> Quantity:
+    return fraction(facts.share(facts.overview.works_ns))
+
+
+def _cpu_verdict(facts: Facts) -> Phrase:
+    mean = facts.data_loading.mean
+    if mean is not None and facts.share(mean.wait_ns) >= WARNING_FRACTION:
+        return phrase(
+            "A step takes {step}, and for {wait} of it the CPU waits for input data.",
+            step=ns(facts.step_ns),
+            wait=ns(mean.wait_ns),
+        )
+    return phrase("A step takes {step}; this trace has no GPU activity.", step=ns(facts.step_ns))
+
+
+def _action(facts: Facts, first: Insight) -> Phrase:
+    return phrase(
+        first.title.template + ": [up to {gain} a step ({share})], which would leave about {left}.",
+        **first.title.values,
+        gain=ns(first.gain_ns),
+        share=fraction(first.gain_fraction),
+        left=ns(facts.step_ns - first.gain_ns),
+    )
+
+
+def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
+    result = facts.data_loading
+    if result.unknown is not None or result.mean is None:
+        return Headline(
+            phrase("This trace has no loader events."),
+            phrase("A torch DataLoader marks its waits by itself; wrap another loader in {call}.", call=_RECORD_FUNCTION),
+        )
+    first = next((insight for insight in insights if insight.view == "data_loading"), None)
+    if first is None or first.gain_fraction < WARNING_FRACTION:
+        return Headline(_kept_up(facts, result.mean))
+    return Headline(_loader_verdict(facts, result.mean), _action(facts, first), None, _loader_code(facts))
+
+
+_RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
+
+
+def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
+    if not facts.overview.has_device:
+        return phrase("The loader keeps up: a step waits {wait} for its batch.", wait=ns(mean.wait_ns))
+    return phrase(
+        "The loader keeps up: the GPU waits {exposed} a step for data, {share} of it.",
+        exposed=ns(mean.exposed_ns),
+        share=fraction(facts.share(mean.exposed_ns)),
+    )
+
+
+def _loader_verdict(facts: Facts, mean: LoaderStep) -> Phrase:
+    who = "The GPU waits {exposed} a step because " if facts.overview.has_device else "A step waits {exposed} because "
+    why = {
+        False: "the training process makes each batch itself.",
+        True: "the worker processes do not finish batches in time.",
+        None: "the next batch is not there in time.",
+    }[facts.data_loading.multiprocess]
+    return phrase(who + why, exposed=ns(mean.exposed_ns))
+
+
+def _loader_code(facts: Facts) -> str | None:
+    workers = facts.data_loading.needed_workers
+    if facts.data_loading.multiprocess is not False or workers is None:
+        return None
+    pinned = "pin_memory=True, " if facts.overview.has_device else ""
+    return f"loader = DataLoader(dataset, num_workers={workers},\n                    {pinned}persistent_workers=True)"
+
+
+def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
+    result = facts.tensor_cores
+    if result.unknown is not None or not result.devices:
+        return Headline(result.unknown or phrase("This trace has no kernels."))
+    first = next((insight for insight in insights if insight.view == "tensor_cores"), None)
+    verdict = _tensor_verdict(result.devices[0].share_low, result.devices[0].share_high, result.devices[0].matmul_like_share)
+    if first is None:
+        return Headline(verdict)
+    if first.gain_ns:
+        return Headline(verdict, _action(facts, first))
+    return Headline(
+        verdict,
+        phrase("Worth {now} now, and [up to {later} a step] once the GPU sets the pace.", now=ns(0), later=ns(first.later_ns)),
+        "overview",
+    )
+
+
+def _tensor_verdict(low: float | None, high: float | None, eligible: float | None) -> Phrase:
+    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+    used = "{low} of kernel time runs on tensor cores" if low == high else "Between {low} and {high} of kernel time runs on tensor cores"
+    if eligible and eligible >= WARNING_FRACTION:
+        if not high:
+            return Phrase("{eligible} of kernel time could use tensor cores, and none of it does.", values)
+        return Phrase(used + ", and another {eligible} could.", values)
+    if not high:
+        return Phrase("No kernel runs on tensor cores, and hardly any could.", values)
+    return Phrase(used + ", and hardly any more could.", values)
+
+
+HEADLINES = {"overview": overview, "data_loading": data_loading, "tensor_cores": tensor_cores}
+

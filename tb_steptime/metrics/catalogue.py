@@ -1,0 +1,161 @@
+"""Every metric with the function that measures it: the one list that views, tables, the CLI and the docs are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics import data_loading, gpu, host, idle, occupancy, step_time
+from tb_steptime.metrics.base import Metric, Series
+from tb_steptime.metrics.gpu import Figure
+from tb_steptime.phrases import Phrase, phrase
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Float64, Int64
+
+NO_LOADER = phrase("no loader events")
+NO_DEVICE = phrase("no GPU activity")
+NOT_SINGLE = phrase("worker processes make the batches, and a trace does not see them")
+
+Measure = Callable[[Trace], Figure]
+DeviceMeasure = Callable[[Trace, int], Figure]
+
+
+def main_device(trace: Trace) -> int | None:
+    """The device whose figures stand for the span: the one that is busy longest. None: nothing ran on a device."""
+    devices = idle.devices_by_activity(trace)
+    return devices[0] if devices else None
+
+
+def measure(trace: Trace, metric_id: str, device: int | None) -> Series:
+    """One metric of the catalogue. device is needed by the figures of a device; None there is "no GPU activity"."""
+    if metric_id in _OF_DEVICE:
+        figure = gpu.unknown(trace, NO_DEVICE) if device is None else _OF_DEVICE[metric_id][1](trace, device)
+        return Series(metric_id, device, figure.value, list(figure.steps), figure.reason)
+    figure = _OF_PROCESS[metric_id][1](trace)
+    return Series(metric_id, None, figure.value, list(figure.steps), figure.reason)
+
+
+def _mean(values: Int64) -> Figure:
+    return Figure(float(values.mean()), tuple(values.tolist()))
+
+
+def _lengths(trace: Trace) -> Int64:
+    steps = find_steps(trace)
+    return steps.end_ns - steps.start_ns
+
+
+def _share_of_step(trace: Trace, values: Int64) -> Figure:
+    """The span's share weighs steps by their length."""
+    with_total = [np.concatenate(([column.sum()], column)) for column in (values, _lengths(trace))]
+    return gpu.figure(with_total[0], with_total[1], None)
+
+
+def _step_time(trace: Trace) -> Figure:
+    return _mean(_lengths(trace))
+
+
+def _host_step_time(trace: Trace) -> Figure:
+    return _mean(np.array([step.host_ns for step in find_steps(trace).steps], np.int64))
+
+
+def _part_time(part: str) -> Measure:
+    def of(trace: Trace) -> Figure:
+        return _mean(np.array([getattr(row, part) for row in step_time.step_breakdown(trace).steps], np.int64))
+
+    return of
+
+
+def _waits(column: str) -> Measure:
+    def of(trace: Trace) -> Figure:
+        waits = data_loading.loader_waits(trace)
+        return gpu.unknown(trace, NO_LOADER) if waits is None else _mean(getattr(waits, column))
+
+    return of
+
+
+def _exposed_share(trace: Trace) -> Figure:
+    waits = data_loading.loader_waits(trace)
+    return gpu.unknown(trace, NO_LOADER) if waits is None else _share_of_step(trace, waits.exposed_ns)
+
+
+def _batch_time(trace: Trace) -> Figure:
+    waits = data_loading.loader_waits(trace)
+    if waits is None:
+        return gpu.unknown(trace, NO_LOADER)
+    if data_loading.is_multiprocess(data_loading.loader_iterators(trace)) is not False:
+        return gpu.unknown(trace, NOT_SINGLE)
+    return _mean(waits.wait_ns)
+
+
+def _without_wait(trace: Trace) -> Figure:
+    waits = data_loading.loader_waits(trace)
+    return gpu.unknown(trace, NO_LOADER) if waits is None else _mean(_lengths(trace) - waits.exposed_ns)
+
+
+def _host_floor(trace: Trace) -> Figure:
+    return _mean(host.host_floor_ns(trace))
+
+
+def _idle_time(reason: str) -> DeviceMeasure:
+    def of(trace: Trace, device: int) -> Figure:
+        return _mean(idle.idle_partition(trace)[device].per_step_ns[reason])
+
+    return of
+
+
+def _host_bound_share(trace: Trace, device: int) -> Figure:
+    return _share_of_step(trace, idle.idle_partition(trace)[device].per_step_ns["host_late"])
+
+
+def _launches(trace: Trace, device: int) -> Figure:
+    return _mean(idle.starts_per_step(trace, device))
+
+
+_OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
+    metric.id: (metric, of)
+    for metric, of in (
+        (step_time.STEP_TIME, _step_time),
+        (step_time.HOST_STEP_TIME, _host_step_time),
+        (data_loading.EXPOSED_DATA_LOADING, _waits("exposed_ns")),
+        (data_loading.EXPOSED_SHARE, _exposed_share),
+        (data_loading.HIDDEN_DATA_LOADING, _waits("hidden_ns")),
+        (data_loading.DATA_LOADING_WAIT, _waits("wait_ns")),
+        (data_loading.BATCH_TIME, _batch_time),
+        (data_loading.STEP_WITHOUT_WAIT, _without_wait),
+        (host.HOST_FLOOR, _host_floor),
+        *((metric, _part_time(metric.id.removesuffix("_time"))) for metric in step_time.PART_METRICS),
+    )
+}
+
+_OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {
+    metric.id: (metric, of)
+    for metric, of in (
+        (gpu.GPU_UTILIZATION, gpu.gpu_utilization),
+        (gpu.EST_SM_EFFICIENCY, gpu.est_sm_efficiency),
+        (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
+        (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
+        (idle.HOST_BOUND_SHARE, _host_bound_share),
+        *((metric, _idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
+        (idle.LAUNCHES, _launches),
+    )
+}
+
+#: The catalogue, in the order in which a chooser lists it.
+METRICS: tuple[Metric, ...] = tuple(metric for table in (_OF_PROCESS, _OF_DEVICE) for metric, _ in table.values())
+
+#: Tiles of the overview, in order.
+TILES = (
+    "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",
+    "data_loading_exposed", "host_bound_share",
+)  # fmt: skip
+DATA_LOADING_TILES = ("data_loading_exposed", "data_loading_hidden", "batch_time", "step_without_wait")
+
+#: Figures that are drawn as strips within a span: (trace, device, bin edges) -> fraction per bin, None: not measurable.
+STRIPS: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {
+    "est_sm_efficiency": gpu.sm_efficiency_in,
+    "gpu_utilization": gpu.utilization_in,
+    "est_achieved_occupancy": occupancy.occupancy_in,
+}
