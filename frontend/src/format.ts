@@ -1,0 +1,278 @@
+/**
+ * The only module that turns numbers into text. A unit on each number, a no-break space before it, thin no-break spaces
+ * between thousands. What cannot be measured is a dash; a value that would round to nothing is `<` the last digit.
+ */
+
+import type { Phrase, Quantity, Unit } from "./api.gen";
+
+/** In place of a figure that cannot be measured. */
+export const DASH = "–";
+
+/** Prose has whole shares ("33 %"); tables and tiles have one decimal ("33.4 %"). */
+export type Style = "prose" | "table";
+
+/** A number apart from its unit, for tiles that set the unit smaller. */
+export interface Figure {
+  number: string;
+  unit: string;
+}
+
+const NBSP = "\u00a0";
+const THIN = "\u202f";
+
+const UNKNOWN: Figure = { number: DASH, unit: "" };
+
+/** A quantity as a figure; null is a dash. */
+export function figure(value: number | null, unit: Unit, style: Style = "table"): Figure {
+  if (value === null || !Number.isFinite(value)) return UNKNOWN;
+  switch (unit) {
+    case "ns":
+      return nsFigure(value);
+    case "fraction":
+      return { number: digits(100 * value, style === "table" ? 1 : 0), unit: "%" };
+    case "bytes":
+      return scaled(value, BYTES);
+    case "bytes_per_second":
+      return suffixed(scaled(value, BYTES), "/s");
+    case "number":
+      return { number: trimmed(value, 2), unit: "" };
+    case "count":
+    case "text":
+    case "code":
+      return { number: digits(value, 0), unit: "" };
+    default:
+      return unreachable(unit);
+  }
+}
+
+/** A quantity as text: "177.6 ms", "33.4 %", "75 718". */
+export function text(value: number | null, unit: Unit, style: Style = "table"): string {
+  return joined(figure(value, unit, style));
+}
+
+export const ns = (value: number | null): string => text(value, "ns");
+export const count = (value: number | null): string => text(value, "count");
+export const bytes = (value: number | null): string => text(value, "bytes");
+export const rate = (value: number | null): string => text(value, "bytes_per_second");
+/** "33 %" */
+export const share = (value: number | null): string => text(value, "fraction", "prose");
+/** "33.4 %" */
+export const percent = (value: number | null): string => text(value, "fraction", "table");
+
+/** A change with its sign: "-22.7 ms", "+8.1 %". Shares change by points of a hundred. */
+export function change(from: number, to: number, unit: Unit): string {
+  const moved = text(Math.abs(to - from), unit);
+  if (/^[0.,<]*0[^1-9]*$/.test(moved) && to === from) return "no change";
+  return (to < from ? "-" : "+") + moved.replace(/^</, "");
+}
+
+/** A bound, not a measurement: whole milliseconds from 100 on ("about 118 ms"). */
+export function rough(value_ns: number): string {
+  return value_ns >= 100 * MS && value_ns < 10 * S ? joined({ number: digits(value_ns / MS, 0), unit: "ms" }) : ns(value_ns);
+}
+
+/** "2.31 million", for counts that nobody reads digit by digit. */
+export function roughCount(value: number): string {
+  return value < 1e6 ? count(value) : (value / 1e6).toPrecision(3) + NBSP + "million";
+}
+
+/** "412 of 1 240 MB": both in the unit of the whole. */
+export function bytesOf(part: number, whole: number): string {
+  const [size, unit, decimals] = stepFor(whole, BYTES);
+  return `${digits(Math.min(part, whole) / size, decimals(whole / size))} of ${digits(whole / size, decimals(whole / size))}${NBSP}${unit}`;
+}
+
+/** A length of time for a person who waits: "2 s", "3 min". */
+export function wait(seconds: number): string {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))}${NBSP}s`;
+  return `${Math.round(seconds / 60)}${NBSP}min`;
+}
+
+/** "14:32", in the reader's own time zone. */
+export function clock(time_ms: number): string {
+  const at = new Date(time_ms);
+  return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+/** "8 June 2021" */
+export function date(epoch_ns: number): string {
+  return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" }).format(new Date(epoch_ns / 1e6));
+}
+
+/** "5–10", or "5" where both are the same. */
+export function range(first: string, last: string): string {
+  return first === last ? first : `${first}–${last}`;
+}
+
+/** "1 step", "6 steps". */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return count(value) + NBSP + (value === 1 ? one : many);
+}
+
+// One unit for many numbers -------------------------------------------------------------------------------------------
+
+/** One unit for all numbers of an axis or a table column, chosen by the largest. */
+export interface Scale {
+  unit: string;
+  /** The value in that unit. */
+  of(value: number): number;
+  /** Without the unit: "177.6". */
+  number(value: number | null): string;
+  /** With the unit: "177.6 ms". */
+  text(value: number | null): string;
+}
+
+/** The scale for values up to `largest`. Shares have one decimal. */
+export function scaleFor(largest: number, unit: Unit): Scale {
+  switch (unit) {
+    case "ns":
+      return unitScale(stepFor(largest, TIMES));
+    case "bytes":
+      return unitScale(stepFor(largest, BYTES));
+    case "bytes_per_second": {
+      const [size, name, decimals] = stepFor(largest, BYTES);
+      return unitScale([size, `${name}/s`, decimals]);
+    }
+    case "fraction":
+      return unitScale([0.01, "%", () => 1]);
+    case "number":
+      return unitScale([1, "", () => 2]);
+    case "count":
+    case "text":
+    case "code":
+      return unitScale([1, "", () => 0]);
+    default:
+      return unreachable(unit);
+  }
+}
+
+/** A tick of an axis: as many digits as it needs and no more. `value` is in the axis's own unit. */
+export function tick(value: number): string {
+  return trimmed(value, 6);
+}
+
+function unitScale([size, unit, decimals]: Size): Scale {
+  const number = (value: number | null) =>
+    value === null || !Number.isFinite(value) ? DASH : digits(value / size, decimals(value / size));
+  return {
+    unit,
+    of: (value) => value / size,
+    number,
+    text: (value) => (value === null ? DASH : joined({ number: number(value), unit })),
+  };
+}
+
+// Phrases -------------------------------------------------------------------------------------------------------------
+
+/** A stretch of a sentence. Code is something to type, strong the words that count; both may hold. */
+export interface Piece {
+  text: string;
+  strong: boolean;
+  code: boolean;
+}
+
+/** A sentence in pieces. Text out of a trace stays text: it is never read as a template. */
+export function pieces(phrase: Phrase, style: Style = "prose"): Piece[] {
+  const found: Piece[] = [];
+  let strong = false;
+  for (const part of phrase.template.split(/(\{\w+\}|\[|\])/)) {
+    if (part === "[" || part === "]") strong = part === "[";
+    else if (part !== "") found.push({ ...filled(part, phrase, style, last(found)), strong });
+  }
+  return found;
+}
+
+/** A sentence as plain text, for labels and tooltips. */
+export function sentence(phrase: Phrase, style: Style = "prose"): string {
+  return pieces(phrase, style)
+    .map((piece) => piece.text)
+    .join("");
+}
+
+function filled(part: string, phrase: Phrase, style: Style, before: string): { text: string; code: boolean } {
+  const key = /^\{(\w+)\}$/.exec(part)?.[1];
+  const quantity = key === undefined ? undefined : phrase.values[key];
+  if (quantity === undefined) return { text: part, code: false };
+  return { text: quantityText(quantity, style, before), code: quantity.unit === "code" };
+}
+
+function quantityText({ value, unit }: Quantity, style: Style, before: string): string {
+  if (value === null) return DASH;
+  if (typeof value === "string") return value;
+  return unit === "ns" && before.endsWith("about ") ? rough(value) : text(value, unit, style);
+}
+
+const last = (found: Piece[]): string => found[found.length - 1]?.text ?? "";
+
+// Numbers -------------------------------------------------------------------------------------------------------------
+
+const US = 1e3;
+const MS = 1e6;
+const S = 1e9;
+
+/** Size of the unit, its name, and how many decimals a value in it has. */
+type Size = readonly [size: number, unit: string, decimals: (value: number) => number];
+
+const whole = () => 0;
+const one = () => 1;
+const two = () => 2;
+
+/** Seconds only from ten on: steps of 0.9 and 1.1 s are compared in one unit. */
+const TIMES: readonly Size[] = [
+  [1, "ns", whole],
+  [US, "µs", whole],
+  [MS, "ms", one],
+  [10 * S, "s", two],
+];
+
+const small = (value: number) => (value < 10 ? 1 : 0);
+
+const BYTES: readonly Size[] = [
+  [1, "B", whole],
+  [1e3, "kB", whole],
+  [1e6, "MB", small],
+  [1e10, "GB", one],
+];
+
+/** The largest unit that the value reaches. Seconds and GB begin at ten of them, so their size is a tenth of that. */
+function stepFor(value: number, sizes: readonly Size[]): Size {
+  const found = [...sizes].reverse().find(([size]) => Math.abs(value) >= size) ?? sizes[0]!;
+  const [size, unit, decimals] = found;
+  return unit === "s" || unit === "GB" ? [size / 10, unit, decimals] : [size, unit, decimals];
+}
+
+function nsFigure(value: number): Figure {
+  return value === 0 ? { number: "0", unit: "ms" } : scaled(value, TIMES);
+}
+
+function scaled(value: number, sizes: readonly Size[]): Figure {
+  const [size, unit, decimals] = stepFor(value, sizes);
+  return { number: digits(value / size, decimals(value / size)), unit };
+}
+
+const suffixed = ({ number, unit }: Figure, suffix: string): Figure => ({ number, unit: unit + suffix });
+
+const joined = ({ number, unit }: Figure): string => (unit ? number + NBSP + unit : number);
+
+/** Fixed decimals; 0 stays "0", and what is not 0 never reads as 0. */
+function digits(value: number, decimals: number): string {
+  if (value === 0) return "0";
+  const smallest = 10 ** -decimals;
+  if (Math.abs(value) < smallest / 2) return `${value < 0 ? "-" : ""}<${smallest.toFixed(decimals)}`;
+  return grouped(value.toFixed(decimals));
+}
+
+function trimmed(value: number, decimals: number): string {
+  return grouped(String(Number(value.toFixed(decimals))));
+}
+
+/** Thousands apart from 10 000 on would leave 1 240 and 12 400 unlike, so from 1 000 on. */
+function grouped(number: string): string {
+  const [integer = "", fraction] = number.split(".");
+  const apart = integer.replace(/\B(?=(\d{3})+$)/g, THIN);
+  return fraction === undefined ? apart : `${apart}.${fraction}`;
+}
+
+function unreachable(value: never): never {
+  throw new TypeError(`No such unit: ${String(value)}`);
+}

@@ -1,0 +1,26 @@
+/** The catalogue by id: labels, units, definitions and colours of everything that is shown. */
+
+import type { Catalogue, Metric, PartMeaning, ViewId, ViewMeaning } from "./api.gen";
+
+export interface Meanings {
+  parts: readonly PartMeaning[];
+  views: readonly ViewMeaning[];
+  metrics: readonly Metric[];
+  /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
+  metric(id: string): Metric;
+  viewTitle(id: ViewId | string): string;
+}
+
+export function meaningsOf(catalogue: Catalogue): Meanings {
+  const metrics = new Map(catalogue.metrics.map((metric) => [metric.id, metric]));
+  const titles = new Map(catalogue.views.map((view) => [view.id, view.title]));
+  return {
+    ...catalogue,
+    metric(id) {
+      const found = metrics.get(id);
+      if (!found) throw new Error(`The catalogue holds no metric ${id}. Reload the page.`);
+      return found;
+    },
+    viewTitle: (id) => titles.get(id) ?? id,
+  };
+}

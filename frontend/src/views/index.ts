@@ -1,0 +1,17 @@
+/** Every view, by id. Typed over ViewId: a view that Python adds does not compile until it stands here. */
+
+import type { ViewId } from "../api.gen";
+import { DataLoading } from "./data_loading";
+import { Overview } from "./overview";
+import type { View } from "./props";
+import { TensorCores } from "./tensor_cores";
+import { Trends } from "./trends";
+
+export const VIEWS: { readonly [V in ViewId]: View<V> } = {
+  overview: { of: "span", Content: Overview },
+  trends: { of: "spans", Content: Trends },
+  data_loading: { of: "span", Content: DataLoading },
+  tensor_cores: { of: "span", Content: TensorCores },
+};
+
+export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
