@@ -114,7 +114,7 @@ def _by_launch(trace: Trace, device: int, low: int, high: int) -> dict[str, Inte
     start, call_start = _next_activity(trace, device, gaps.end)
     follows, linked = start < np.iinfo(np.int64).max, call_start >= 0
     late = np.clip(call_start, gaps.start, gaps.end)  # host late before this instant, launch latency after it
-    waited = follows & linked & (call_start > gaps.start)
+    waited = follows & linked & (call_start >= gaps.start)
     queued = follows & linked & ~waited
     return {
         "host_late": Intervals(gaps.start, np.where(waited, late, gaps.start)) | Intervals.empty(),
