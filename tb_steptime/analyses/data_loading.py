@@ -19,7 +19,7 @@ from tb_steptime.metrics.data_loading import (
     needed_workers,
 )
 from tb_steptime.metrics.step_time import has_device_activity, host_ranges
-from tb_steptime.phrases import Phrase, fraction, phrase
+from tb_steptime.phrases import Phrase, Quantity, fraction, ns, phrase
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -116,7 +116,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         without_wait_ns=mean.duration_ns - mean.exposed_ns,
         needed_workers=needed_workers(mean.wait_ns, mean.duration_ns - mean.exposed_ns) if single else None,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
-        tile_remarks={},
+        tile_remarks=_tile_remarks(mean, single, on_device),
         steps_title=_steps_title(mean, on_device),
         activities=activities,
         activities_title=_activities_title(activities) if activities else None,
@@ -169,6 +169,23 @@ def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
     if share >= 0.5:
         return phrase("Most of the wait leaves the GPU idle")
     return phrase("Most of the wait hides behind the GPU's work")
+
+
+def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool) -> dict[str, Phrase]:
+    rest_ns = mean.duration_ns - mean.exposed_ns
+    remarks = {
+        "data_loading_exposed": phrase("{share} of the step", share=_share(mean.exposed_ns, mean.duration_ns)),
+        "data_loading_hidden": phrase("behind the GPU, costs nothing") if on_device else phrase("no GPU to hide behind"),
+        "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
+    }
+    if single:
+        remarks["batch_time"] = phrase("to make, in one process")
+        remarks["needed_workers"] = phrase("{batch} / {rest}, rounded up, plus 1", batch=ns(mean.wait_ns), rest=ns(rest_ns))
+    return remarks
+
+
+def _share(part_ns: int, whole_ns: int) -> Quantity:
+    return fraction(part_ns / whole_ns if whole_ns else None)
 
 
 def _activities(trace: Trace) -> list[Activity]:

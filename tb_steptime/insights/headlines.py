@@ -34,8 +34,7 @@ def _step_verdict(facts: Facts) -> Phrase:
 
 _CAUSES = {
     "data": "data_loading_exposed",
-    "host": "host_late_time",
-    "latency": "launch_latency_time",
+    "host": "host_bound_time",
     "queued": "queued_time",
     "unknown": "idle_unknown_time",
     "tail": "idle_tail_time",
@@ -43,7 +42,6 @@ _CAUSES = {
 
 _IDLE_BECAUSE = {
     "host": "The GPU is idle for {idle} of the step because the host launches too late.",
-    "latency": "The GPU is idle for {idle} of the step because launches take long to reach it.",
     "queued": "The GPU is idle for {idle} of the step because its queued work waits for something else.",
     "unknown": "The GPU is idle for {idle} of the step; this trace does not record the launches that would tell why.",
     "tail": "The GPU is idle for {idle} of the step because nothing follows its last work.",

@@ -9,7 +9,7 @@ from tb_steptime.phrases import code, count, ns, phrase
 
 def launches_late(facts: Facts) -> Insight | None:
     """Fires when the time in which the GPU waits for a launch is worth a card."""
-    late_ns, launches = facts.figure("host_late_time"), facts.figure("launches")
+    late_ns, launches = facts.figure("host_bound_time"), facts.figure("launches")
     if late_ns is None or not launches or facts.share(late_ns) < WORTH_FRACTION:
         return None
     level, why = confidence(
@@ -32,8 +32,8 @@ def launches_late(facts: Facts) -> Insight | None:
         gain_fraction=facts.share(late_ns),
         later_ns=None,
         gain_formula=phrase(
-            "Mean over the steps of the time in which the GPU is idle until the call begins that launches its next work; "
-            "waits for the loader left out."
+            "Mean over the steps of the time in which the GPU is idle until its next work is launched and reaches it; waits "
+            "for the loader left out."
         ),
         confidence=level,
         why_confidence=why,

@@ -90,6 +90,14 @@ def _batch_time(trace: Trace) -> Figure:
     return _mean(waits.wait_ns)
 
 
+def _needed_workers(trace: Trace) -> Figure:
+    batch, rest = _batch_time(trace), _without_wait(trace)
+    if batch.value is None or rest.value is None:
+        return gpu.unknown(trace, batch.reason or NO_LOADER)
+    workers = data_loading.needed_workers(round(batch.value), round(rest.value))
+    return Figure(workers, (None,) * len(batch.steps), None if workers else gpu.NO_TIME)
+
+
 def _without_wait(trace: Trace) -> Figure:
     waits = data_loading.loader_waits(trace)
     return gpu.unknown(trace, NO_LOADER) if waits is None else _mean(_lengths(trace) - waits.exposed_ns)
@@ -107,7 +115,11 @@ def _idle_time(reason: str) -> DeviceMeasure:
 
 
 def _host_bound_share(trace: Trace, device: int) -> Figure:
-    return _share_of_step(trace, idle.idle_partition(trace)[device].per_step_ns["host_late"])
+    return _share_of_step(trace, idle.idle_partition(trace)[device].host_bound_ns)
+
+
+def _host_bound_time(trace: Trace, device: int) -> Figure:
+    return _mean(idle.idle_partition(trace)[device].host_bound_ns)
 
 
 def _launches(trace: Trace, device: int) -> Figure:
@@ -125,6 +137,7 @@ _OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
         (data_loading.DATA_LOADING_WAIT, _waits("wait_ns")),
         (data_loading.BATCH_TIME, _batch_time),
         (data_loading.STEP_WITHOUT_WAIT, _without_wait),
+        (data_loading.NEEDED_WORKERS, _needed_workers),
         (host.HOST_FLOOR, _host_floor),
         *((metric, _part_time(metric.id.removesuffix("_time"))) for metric in step_time.PART_METRICS),
     )
@@ -138,6 +151,7 @@ _OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {
         (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
         (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
         (idle.HOST_BOUND_SHARE, _host_bound_share),
+        (idle.HOST_BOUND_TIME, _host_bound_time),
         *((metric, _idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
         (idle.LAUNCHES, _launches),
     )
@@ -151,7 +165,7 @@ TILES = (
     "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",
     "data_loading_exposed", "host_bound_share",
 )  # fmt: skip
-DATA_LOADING_TILES = ("data_loading_exposed", "data_loading_hidden", "batch_time", "step_without_wait")
+DATA_LOADING_TILES = ("data_loading_exposed", "data_loading_hidden", "batch_time", "step_without_wait", "needed_workers")
 
 #: Figures that are drawn as strips within a span: (trace, device, bin edges) -> fraction per bin, None: not measurable.
 STRIPS: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {

@@ -50,6 +50,10 @@ STEP_WITHOUT_WAIT = Metric(
     "step_without_wait", "Step without the wait", Unit.NS, Better.LOWER,
     "Step time less exposed data loading: what a loader that is never waited for would leave.",
 )  # fmt: skip
+NEEDED_WORKERS = Metric(
+    "needed_workers", "Workers needed", Unit.COUNT, Better.NEITHER,
+    "Worker processes that make batches as fast as the rest of the step uses them, and one more for jitter.", colour="data",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

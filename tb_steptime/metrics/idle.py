@@ -26,17 +26,23 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64
 #: Reasons in the order in which they are shown.
 REASONS = ("data_loading", "host_late", "launch_latency", "queued", "unknown", "tail")
 
+#: Reasons that a host which launches sooner, or a launch that is shorter, would end.
+HOST_BOUND = ("host_late", "launch_latency")
+
+HOST_BOUND_TIME = Metric(
+    "host_bound_time", "Waiting for the host", Unit.NS, Better.LOWER,
+    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached it. Waits "
+    "for data are not counted here.", colour="cpu",
+)  # fmt: skip
 HOST_BOUND_SHARE = Metric(
     "host_bound_share", "Host-bound share", Unit.FRACTION, Better.LOWER,
-    "Share of the step in which the GPU is idle because the host has not launched its next work yet. Waits for data are "
-    "not counted here.", colour="cpu",
+    "Waiting for the host as a share of the step.", colour="cpu",
 )  # fmt: skip
-
 
 #: What each reason's time is called; data loading has its own metrics.
 REASON_METRICS = {
     "host_late": Metric(
-        "host_late_time", "Waiting for launches", Unit.NS, Better.LOWER,
+        "host_late_time", "Waiting for a launch call", Unit.NS, Better.LOWER,
         "Time in which the GPU is idle until the call begins that launches its next work; waits for data left out.",
         colour="cpu"),
     "launch_latency": Metric(
@@ -65,6 +71,12 @@ class Idle:
 
     intervals: Mapping[str, Intervals]
     per_step_ns: Mapping[str, Int64]
+
+    @property
+    def host_bound_ns(self) -> Int64:
+        """ns per step in which the device waits for the host."""
+        late, latency = (self.per_step_ns[reason] for reason in HOST_BOUND)
+        return late + latency
 
 
 @per_trace
