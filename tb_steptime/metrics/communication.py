@@ -16,8 +16,7 @@ COLLECTIVE_KERNEL = re.compile(
     r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
     r"|\b(?:one|two)_shot_all_reduce"
     r"|\bcross_device_reduce_[12]stage"
-    r"|\b(?:one|two)ShotAllReduce",
-    re.IGNORECASE,
+    r"|\b(?:one|two)ShotAllReduce"
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.
