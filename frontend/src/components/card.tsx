@@ -1,0 +1,47 @@
+import type { Insight } from "../api.gen";
+import { fillClass } from "../colour";
+import { ns, sentence, share } from "../format";
+import { Sentence } from "./sentence";
+
+interface CardProps {
+  insight: Insight;
+  /** Title of the view with the evidence; undefined: it is this one. */
+  evidence: string | undefined;
+  open(): void;
+}
+
+/** One thing to do: what it gains, the deed, the number that proves it. */
+export function Card({ insight, evidence, open }: CardProps) {
+  return (
+    <li data-insight={insight.id}>
+      <Gain insight={insight} />
+      <div>
+        <div class="top">
+          <h3><Sentence phrase={insight.title} /></h3>
+          <span class="meta" title={sentence(insight.why_confidence)}>
+            <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
+          </span>
+        </div>
+        <p>
+          <Sentence phrase={insight.text} />
+          {evidence !== undefined && <>{" "}<button class="link" onClick={open}>{evidence}</button></>}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+const SEVERITY = { major: "Major", warning: "Warning", minor: "Minor" } as const;
+
+function Gain({ insight }: { insight: Insight }) {
+  const { gain_ns: gain, gain_fraction: part, later_ns: later } = insight;
+  const now = gain > 0;
+  return (
+    <div class="gain" title={sentence(insight.gain_formula)}>
+      {now && "up to "}
+      <b>{now ? ns(gain) : `${ns(0)} now`}</b>
+      <span class="rail">{now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}</span>
+      {now ? `${share(part)} of the step` : later !== null ? `up to ${ns(later)} later` : "\u00a0"}
+    </div>
+  );
+}

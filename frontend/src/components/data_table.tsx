@@ -1,0 +1,19 @@
+import { useMemo, useState } from "preact/hooks";
+import { type Cell, cellText, type TableData } from "./table_data";
+import { type Column, Table } from "./table";
+
+type Row = readonly [at: number, cells: readonly Cell[]];
+
+/** The figures behind a picture, in its place. */
+export function DataTable({ data }: { data: TableData }) {
+  const [sort, setSort] = useState<string | undefined>();
+  const rows = useMemo(() => data.rows.map((cells, at): Row => [at, cells]), [data]);
+  const columns = data.columns.map((column, at): Column<Row> => ({
+    id: String(at),
+    label: column.label,
+    numeric: column.unit !== undefined && column.unit !== "text",
+    cell: ([, cells]) => cellText(cells[at] ?? null, column),
+    order: ([, cells]) => cells[at] ?? null,
+  }));
+  return <Table label="Figures of this picture" columns={columns} rows={rows} rowKey={([at]) => at} sort={sort} onSort={setSort} most={10} />;
+}

@@ -1,0 +1,83 @@
+/** The parts of the step: name, time, share. Doubles as the legend of every stacked picture: a part can be hidden. */
+
+import type { PartMeaning, Phrase } from "../api.gen";
+import { fillClass } from "../colour";
+import { DASH, percent, type Scale, sentence } from "../format";
+
+export interface LegendPart {
+  meaning: PartMeaning;
+  ns: number;
+  share: number;
+  /** Why the part has no length in this span. */
+  absent: Phrase | undefined;
+}
+
+interface LegendProps {
+  label: string;
+  parts: readonly LegendPart[];
+  scale: Scale;
+  off: ReadonlySet<string>;
+  /** What is hidden after a press; alone: only the pressed part stays. */
+  choose(off: ReadonlySet<string>): void;
+}
+
+export function Legend({ label, parts, scale, off, choose }: LegendProps) {
+  const ids = parts.map((part) => part.meaning.id);
+  return (
+    <ul class="parts" aria-label={label}>
+      {parts.map((part) => (
+        <li key={part.meaning.id}>
+          <LegendButton
+            part={part}
+            scale={scale}
+            off={off.has(part.meaning.id)}
+            press={(alone) => choose(alone ? onlyThis(part.meaning.id, ids, off) : toggled(part.meaning.id, off))}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface LegendButtonProps {
+  part: LegendPart;
+  scale: Scale;
+  off: boolean;
+  press(alone: boolean): void;
+}
+
+function LegendButton({ part: { meaning, ns, share, absent }, scale, off, press }: LegendButtonProps) {
+  const hollow = off || absent !== undefined;
+  return (
+    <button
+      class={off ? "off" : ""}
+      aria-pressed={absent ? undefined : !off}
+      disabled={absent !== undefined}
+      title={`${meaning.meaning}${absent ? ` Here: ${sentence(absent)}.` : " Double click shows it alone."}`}
+      onClick={(event) => press(event.altKey)}
+      onDblClick={() => press(true)}
+    >
+      <span class="k">
+        <i class={`swatch ${hollow ? "hollow" : fillClass(meaning.colour, meaning.hatched)}`} />
+        {meaning.label}
+      </span>
+      <span class="v">
+        {absent ? DASH : scale.text(ns)}
+        {!absent && <span>{percent(share)}</span>}
+      </span>
+    </button>
+  );
+}
+
+export function toggled(id: string, off: ReadonlySet<string>): ReadonlySet<string> {
+  const next = new Set(off);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}
+
+/** Hides all but one; a second time shows all again. */
+export function onlyThis(id: string, ids: readonly string[], off: ReadonlySet<string>): ReadonlySet<string> {
+  const others = ids.filter((other) => other !== id);
+  const alone = !off.has(id) && others.every((other) => off.has(other));
+  return new Set(alone ? [] : others);
+}

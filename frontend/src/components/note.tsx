@@ -1,0 +1,40 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Note as NoteText } from "../api.gen";
+import { counted } from "../format";
+import { Sentence } from "./sentence";
+
+/** A bold cause, then which figures it touches and how. Stands above the picture that it qualifies. */
+export function Note({ cause, children, live = false }: { cause: ComponentChildren; children: ComponentChildren; live?: boolean }) {
+  return (
+    <p class="note" role={live ? "status" : undefined}>
+      <span>
+        <b>{cause}</b> {children}
+      </span>
+    </p>
+  );
+}
+
+/** More notes than two would push the figures out of sight. */
+const SHOWN = 2;
+
+/** At most two notes; the rest fold into one line. */
+export function Notes({ notes }: { notes: readonly NoteText[] }) {
+  const [open, setOpen] = useState(false);
+  const shown = open ? notes : notes.slice(0, SHOWN);
+  const more = notes.length - shown.length;
+  return (
+    <>
+      {shown.map((note) => (
+        <Note key={note.id} cause={<Sentence phrase={note.cause} />}>
+          <Sentence phrase={note.effect} />
+        </Note>
+      ))}
+      {more > 0 && (
+        <p class="note">
+          <button class="more" onClick={() => setOpen(true)}>{counted(more, "more note")}</button>
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,41 @@
+/** Which rows of a long list are in sight. All rows have one height, so it is arithmetic and the list may be endless. */
+
+import type { RefObject } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+/** Rows drawn beyond the edges, so that a fast scroll shows no gap. */
+const BEYOND = 8;
+
+export interface RowWindow {
+  first: number;
+  /** One past the last. */
+  end: number;
+  /** Space above and below that stands for the rows that are not drawn. */
+  above_px: number;
+  below_px: number;
+}
+
+export function rowWindow(count: number, row_px: number, top_px: number, height_px: number): RowWindow {
+  const first = Math.min(Math.max(0, Math.floor(top_px / row_px) - BEYOND), Math.max(0, count - 1));
+  const end = Math.min(count, Math.ceil((top_px + height_px) / row_px) + BEYOND);
+  return { first, end, above_px: first * row_px, below_px: (count - end) * row_px };
+}
+
+/** The rows in sight of a scrolling box. */
+export function useRowWindow(box: RefObject<HTMLElement>, count: number, row_px: number): RowWindow {
+  const [view, setView] = useState({ top: 0, height: 400 });
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    measure();
+    element.addEventListener("scroll", measure, { passive: true });
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => {
+      element.removeEventListener("scroll", measure);
+      observer.disconnect();
+    };
+  }, [count === 0]);
+  return rowWindow(count, row_px, view.top, view.height);
+}

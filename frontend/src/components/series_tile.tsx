@@ -1,0 +1,74 @@
+/** A metric of the span as a tile, with its line over the steps and the change from the span before. */
+
+import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
+import type { SparkRun } from "../charts/spark";
+import { Spark } from "../charts/spark";
+import { change, figure, scaleFor, sentence, text } from "../format";
+import type { Meanings } from "../meanings";
+import { Sentence } from "./sentence";
+import { Tile } from "./tile";
+
+interface SeriesTileProps {
+  series: Series;
+  /** In place of the change line. */
+  remark: Phrase | undefined;
+  head: SpanHead;
+  neighbours: readonly Neighbour[];
+  meanings: Meanings;
+  /** The value in the span that is compared with; undefined where none is. */
+  compared?: number | null | undefined;
+}
+
+export function SeriesTile({ series, remark, head, neighbours, meanings, compared }: SeriesTileProps) {
+  const metric = meanings.metric(series.metric);
+  const why = series.reason ? ` ${sentence(series.reason)}` : "";
+  return (
+    <Tile
+      label={metric.label}
+      meaning={metric.meaning + why}
+      figure={figure(series.value, metric.unit)}
+      other={compared === undefined ? undefined : figure(compared, metric.unit)}
+      spark={compared === undefined && <Spark runs={sparkRuns(series, head.number, neighbours)} colour={metric.colour} />}
+      remark={changeLine(series, remark, head.number, neighbours, meanings)}
+    />
+  );
+}
+
+/** With more spans than this a line has one point per span: steps would be finer than a pixel. */
+const SPANS_BY_STEP = 3;
+
+/** The span's own steps and its neighbours', in time order; of many spans, their values. */
+export function sparkRuns(series: Series, number: number, neighbours: readonly Neighbour[]): SparkRun[] {
+  const others = neighbours.filter((other) => other.steps[series.metric]?.some((value) => value !== null));
+  const ordered = [...others, null].sort((a, b) => (a?.number ?? number) - (b?.number ?? number));
+  if (ordered.length <= SPANS_BY_STEP) {
+    return ordered.map((other) => ({ values: other ? (other.steps[series.metric] ?? []) : series.steps, firm: !other }));
+  }
+  const values = ordered.map((other) => (other ? (other.values[series.metric] ?? null) : series.value));
+  return [{ values: values.slice(0, ordered.indexOf(null) + 1), firm: true }, { values: values.slice(ordered.indexOf(null) + 1), firm: false }];
+}
+
+function changeLine(series: Series, remark: Phrase | undefined, number: number, neighbours: readonly Neighbour[], meanings: Meanings) {
+  if (series.value === null) return series.reason && <span title={sentence(series.reason)}><Sentence phrase={series.reason} /></span>;
+  if (remark) return <Sentence phrase={remark} style="table" />;
+  const unit = meanings.metric(series.metric).unit;
+  const value = (other: Neighbour) => other.values[series.metric] ?? null;
+  const before = nearest(neighbours, (other) => other.number < number && value(other) !== null, number);
+  if (before) return `${change(value(before)!, series.value, unit)} since span ${before.number}`;
+  const next = nearest(neighbours, (other) => other.number > number && value(other) !== null, number);
+  if (next) return `${text(value(next), unit)} in span ${next.number}`;
+  return stepRange(series, unit);
+}
+
+function nearest(neighbours: readonly Neighbour[], wanted: (other: Neighbour) => boolean, number: number): Neighbour | undefined {
+  return neighbours.filter(wanted).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
+}
+
+/** A span without a neighbour still moves from step to step. */
+function stepRange({ steps }: Series, unit: Parameters<typeof scaleFor>[1]): string | undefined {
+  const known = steps.filter((value) => value !== null);
+  const low = Math.min(...known);
+  const high = Math.max(...known);
+  const scale = scaleFor(high, unit);
+  return known.length > 1 && scale.number(low) !== scale.number(high) ? `${scale.number(low)} to ${scale.text(high)}` : undefined;
+}

@@ -1,0 +1,105 @@
+/** A table of any length: heads that sort, a filter, only the rows in sight are drawn. */
+
+import type { ComponentChildren } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+import { count } from "../format";
+import { useRowWindow } from "./rows";
+
+export interface Column<Row> {
+  id: string;
+  label: string;
+  /** What the figure means. */
+  meaning?: string;
+  numeric?: boolean;
+  /** As for a CSS grid column; columns without one share what is left. */
+  width?: string;
+  cell(row: Row): ComponentChildren;
+  /** What the column sorts by; without it the head does not sort. Null sorts last either way. */
+  order?(row: Row): number | string | null;
+}
+
+interface TableProps<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey(row: Row): string | number;
+  /** "total" up, "-total" down; undefined keeps the order of the rows. */
+  sort: string | undefined;
+  onSort(sort: string): void;
+  /** Chosen row, shown sunken. */
+  chosen?: string | number | undefined;
+  onChoose?(row: Row): void;
+  /** Rows before the box scrolls. */
+  most?: number;
+  /** Totals, under the rows. */
+  foot?: ComponentChildren;
+  /** In place of rows where there are none. */
+  empty?: ComponentChildren;
+}
+
+export const ROW_PX = 26;
+
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, columns, rows, sort, onSort, most = 20 } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const ordered = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
+  const view = useRowWindow(box, ordered.length, ROW_PX);
+  const height = (Math.min(most, Math.max(1, rows.length)) + 1) * ROW_PX;
+  return (
+    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > most ? 0 : undefined}>
+      <table aria-label={label} aria-rowcount={ordered.length + 1}>
+        <colgroup>{columns.map((column) => <col key={column.id} style={column.width ? { width: column.width } : {}} />)}</colgroup>
+        <thead>
+          <tr>{columns.map((column) => <Head key={column.id} column={column} sort={sort} onSort={onSort} />)}</tr>
+        </thead>
+        <tbody>
+          {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
+          {ordered.slice(view.first, view.end).map((row) => <Line key={props.rowKey(row)} row={row} {...props} />)}
+          {view.below_px > 0 && <tr class="space" style={{ height: `${view.below_px}px` }} />}
+          {ordered.length === 0 && <tr><td colSpan={columns.length} class="quiet">{props.empty ?? `${count(0)} rows`}</td></tr>}
+        </tbody>
+        {props.foot && <tfoot>{props.foot}</tfoot>}
+      </table>
+    </div>
+  );
+}
+
+function Head<Row>({ column, sort, onSort }: { column: Column<Row>; sort: string | undefined; onSort(sort: string): void }) {
+  const looks = column.numeric ? "num" : "";
+  if (!column.order) return <th class={looks} title={column.meaning}>{column.label}</th>;
+  const direction = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
+  const next = direction === "descending" || (direction === undefined && !column.numeric) ? column.id : `-${column.id}`;
+  return (
+    <th class={looks} title={column.meaning} aria-sort={direction}>
+      <button onClick={() => onSort(next)}>
+        {column.label}
+        {direction && <svg viewBox="0 0 7 6" aria-hidden="true"><path d={direction === "ascending" ? "M0 6h7L3.500 0z" : "M0 0h7L3.500 6z"} /></svg>}
+      </button>
+    </th>
+  );
+}
+
+function Line<Row>({ row, columns, rowKey, chosen, onChoose }: TableProps<Row> & { row: Row }) {
+  const key = rowKey(row);
+  return (
+    <tr aria-selected={chosen === key ? true : undefined} onClick={onChoose && (() => onChoose(row))}>
+      {columns.map((column) => <td key={column.id} class={column.numeric ? "num" : "clip"}>{column.cell(row)}</td>)}
+    </tr>
+  );
+}
+
+/** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
+export function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: string | undefined): readonly Row[] {
+  const down = sort?.startsWith("-") ?? false;
+  const order = columns.find((column) => column.id === sort?.replace(/^-/, ""))?.order;
+  if (!order) return rows;
+  const keyed = rows.map((row) => [order(row), row] as const);
+  keyed.sort(([a], [b]) => (a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b)));
+  return keyed.map(([, row]) => row);
+}
+
+const NAMES = new Intl.Collator("en", { numeric: true });
+
+function compare(a: number | string, b: number | string): number {
+  return typeof a === "number" && typeof b === "number" ? a - b : NAMES.compare(String(a), String(b));
+}
