@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tb_steptime.trace.kineto import read_trace
 
 from tb_steptime.metrics.gpu import busy_intervals, est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.idle import REASONS, devices_by_activity, idle_partition
 from tb_steptime.metrics.occupancy import kineto_achieved_occupancy
 from tb_steptime.metrics.step_time import step_breakdown
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tests.conftest import SHARED
@@ -22,21 +21,26 @@ from tests.conftest import SHARED
 TRACES = SHARED / "traces"
 REFERENCE = SHARED / "reference"
 
-pytestmark = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference traces and values are not beside the checkout")
+pytestmark = pytest.mark.skipif(
+    not REFERENCE.is_dir(), reason="the reference traces and values are not beside the checkout"
+)
 
-#: Times of these files are absolute microseconds with decimals. The reference holds them as float64, which at 1.7e15 has
+#: Times of these files are absolute microseconds with decimals. The reference holds them as float64, which at 1.7e15
+#: has
 #: a grid of 0.25 us, so a sum over thousands of events moves by microseconds. Ours are exact.
 ON_A_FLOAT_GRID = {"hta_v100_ns/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"}
 FLOAT_GRID_US = 10.0
 
-#: Host-side collective calls are communication in the reference also where a device exists; it puts them before Runtime.
+#: Host-side collective calls are communication in the reference also where a device exists; it puts them before
+#: Runtime.
 HOST_COLLECTIVES = {
     "hta_a100_ddp_control/control.json.gz",
     "hta_v100_ns/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz",
     "hta_a100_ddp_nccl/nccl_data.json.gz",
     "tracelens_mi300_resnet/resnet_act_checkpoint.json.gz",
 }
-#: No device, and collective ops that the reference's list of five names does not hold: CPU time there, Communication here.
+#: No device, and collective ops that the reference's list of five names does not hold: CPU time there, Communication
+#: here.
 UNKNOWN_COLLECTIVES = {"hta_no_gpu_in_trace/rank_not_found.json.gz"}
 
 

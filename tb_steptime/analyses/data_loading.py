@@ -175,12 +175,16 @@ def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool) -> dict[str, 
     rest_ns = mean.duration_ns - mean.exposed_ns
     remarks = {
         "data_loading_exposed": phrase("{share} of the step", share=_share(mean.exposed_ns, mean.duration_ns)),
-        "data_loading_hidden": phrase("behind the GPU, costs nothing") if on_device else phrase("no GPU to hide behind"),
+        "data_loading_hidden": phrase("behind the GPU, costs nothing")
+        if on_device
+        else phrase("no GPU to hide behind"),
         "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
     }
     if single:
         remarks["batch_time"] = phrase("to make, in one process")
-        remarks["needed_workers"] = phrase("{batch} / {rest}, rounded up, plus 1", batch=ns(mean.wait_ns), rest=ns(rest_ns))
+        remarks["needed_workers"] = phrase(
+            "{batch} / {rest}, rounded up, plus 1", batch=ns(mean.wait_ns), rest=ns(rest_ns)
+        )
     return remarks
 
 

@@ -6,8 +6,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
 from tb_steptime.metrics.data_loading import device_busy
+from tb_steptime.metrics.gpu import EST_SM_EFFICIENCY, GPU_UTILIZATION
+from tb_steptime.metrics.idle import devices_by_activity
+from tb_steptime.metrics.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.spread import slow
 from tb_steptime.metrics.step_time import (
     PART_MEANINGS,
@@ -18,12 +22,16 @@ from tb_steptime.metrics.step_time import (
     mean_parts,
     step_breakdown,
 )
-from tb_steptime.phrases import Phrase, phrase, text
+from tb_steptime.metrics.tensor_cores import device_has_tensor_cores, split_kernel_time
+from tb_steptime.phrases import Phrase, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
 #: A part whose spread over the steps is under this share of the mean step is steady to the eye.
 STEADY_FRACTION = 0.03
+
+#: Eligible kernel time from which the tile speaks of it.
+WORTH_SAYING_FRACTION = 0.05
 
 
 class StepRow(msgspec.Struct, frozen=True):
@@ -95,7 +103,7 @@ def analyse(trace: Trace) -> OverviewResult:
         device=device,
         devices=_device_figures(trace),
         tiles=[measure(trace, metric, device) for metric in TILES],
-        tile_remarks={},
+        tile_remarks=_tile_remarks(trace, device),
         absent=_absent(trace, mean),
         steps_title=_steps_title(rows, mean_ns),
     )
@@ -128,14 +136,24 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
     return [
         DeviceFigures(
             device=device,
-            name=device_name(trace, device),
+            name=trace.devices[device].name if device in trace.devices else f"GPU {device}",
             utilization=figure(GPU_UTILIZATION, device),
             est_sm_efficiency=figure(EST_SM_EFFICIENCY, device),
-            est_achieved_occupancy=figure(EST_OCCUPANCY, device),
-            kineto_achieved_occupancy=figure(KINETO_OCCUPANCY, device),
+            est_achieved_occupancy=figure(EST_ACHIEVED_OCCUPANCY, device),
+            kineto_achieved_occupancy=figure(KINETO_ACHIEVED_OCCUPANCY, device),
         )
         for device in devices_by_activity(trace)
     ]
+
+
+def _tile_remarks(trace: Trace, device: int | None) -> dict[str, Phrase]:
+    """What a tile says instead of the change since the span before."""
+    if device is None or not device_has_tensor_cores(trace, device):
+        return {}
+    eligible = split_kernel_time(trace, device).total.matmul_like_share
+    if eligible is None or eligible < WORTH_SAYING_FRACTION:
+        return {}
+    return {"tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}
 
 
 def _absent(trace: Trace, mean: Parts) -> dict[str, Phrase]:
@@ -166,7 +184,9 @@ def _steps_title(rows: list[StepRow], mean_ns: int) -> Phrase:
         return phrase("All steps are alike")
     widest, longest = int(spread.argmax()), int(columns.sum(axis=0).argmax())
     if widest != longest and spread[longest] < STEADY_FRACTION * mean_ns:
-        return phrase("{steady} is steady; {widest} makes steps differ", steady=text(label[longest]), widest=text(label[widest]))
+        return phrase(
+            "{steady} is steady; {widest} makes steps differ", steady=text(label[longest]), widest=text(label[widest])
+        )
     return phrase("{widest} makes steps differ most", widest=text(label[widest]))
 
 

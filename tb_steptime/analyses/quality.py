@@ -55,7 +55,8 @@ def _several_devices(trace: Trace) -> list[Note]:
     if len(devices) < 2:
         return []
     effect = phrase(
-        "GPU figures are those of GPU {main}, which is busy longest; the parts of the step count a GPU that works as working.",
+        "GPU figures are those of GPU {main}, which is busy longest; the parts of the step count a GPU that works as "
+        "working.",
         main=count(main_device(trace)),
     )
     return [Note("several_devices", phrase("This process drives {number} GPUs.", number=count(len(devices))), effect)]
@@ -67,8 +68,11 @@ def _occupancy_zeros(trace: Trace) -> list[Note]:
     if share is None or share < KINETO_ZERO_FRACTION:
         return []
     effect = phrase(
-        "The profiler writes 0 for kernels with more than 48 KiB of shared memory, {share} of kernel time here. Occupancy is "
+        "The profiler writes 0 for kernels with more than 48 KiB of shared memory, {share} of kernel time here. "
+        "Occupancy is "
         "recomputed from each launch instead.",
         share=fraction(share),
     )
-    return [Note("kineto_occupancy", phrase("Occupancy differs from the PyTorch Profiler tab."), effect, ("tensor_cores",))]
+    return [
+        Note("kineto_occupancy", phrase("Occupancy differs from the PyTorch Profiler tab."), effect, ("tensor_cores",))
+    ]

@@ -96,19 +96,27 @@ def _slow_steps(trace: Trace) -> list[SlowStep]:
 
 def _median_parts(parts: tuple[Parts, ...]) -> Int64:
     columns = np.array([msgspec.structs.astuple(row) for row in parts], np.int64)
-    return np.median(columns, axis=0).astype(np.int64)
+    middle: Int64 = np.median(columns, axis=0).astype(np.int64)
+    return middle
 
 
 def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, median_ns: int) -> SlowStep:
     growth = np.array(msgspec.structs.astuple(parts), np.int64) - middle
     most = int(growth.argmax())
     part = PART_MEANINGS[most].id
-    return SlowStep(step.name, step.duration_ns, step.duration_ns - median_ns, part, int(growth[most]), _seen(trace, step, part))
+    return SlowStep(
+        step.name, step.duration_ns, step.duration_ns - median_ns, part, int(growth[most]), _seen(trace, step, part)
+    )
 
 
 def _seen(trace: Trace, step: Step, part: str) -> Phrase | None:
     """What a newcomer would find in the trace there: the longest event of the part that grew."""
-    kinds = {"runtime": (Kind.RUNTIME, Kind.DRIVER), "cpu_exec": (Kind.CPU_OP,), "kernel": (Kind.KERNEL,), "memcpy": (Kind.MEMCPY,)}
+    kinds = {
+        "runtime": (Kind.RUNTIME, Kind.DRIVER),
+        "cpu_exec": (Kind.CPU_OP,),
+        "kernel": (Kind.KERNEL,),
+        "memcpy": (Kind.MEMCPY,),
+    }
     if part not in kinds:
         return None
     events = trace.events
@@ -117,7 +125,9 @@ def _seen(trace: Trace, step: Step, part: str) -> Phrase | None:
     if not len(rows):
         return None
     longest = int(rows[events.dur_ns[rows].argmax()])
-    return phrase("{name} of {time}", name=text(trace.strings[int(events.name[longest])]), time=ns(int(events.dur_ns[longest])))
+    return phrase(
+        "{name} of {time}", name=text(trace.strings[int(events.name[longest])]), time=ns(int(events.dur_ns[longest]))
+    )
 
 
 ANALYSIS = Analysis("trends", "Trends", TrendsResult, analyse)

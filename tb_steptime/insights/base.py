@@ -1,4 +1,4 @@
-"""Insight: one thing to do, with the number that proves it and what it would gain. Rules judge results, never traces."""
+"""Insight: one thing to do, the number that proves it, and what it would gain. Rules judge results, never traces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Insight(msgspec.Struct, frozen=True):
     title is the deed ("Pin the memory of the batch"), text the number that proves it and the setting in code.
     gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
-    view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it shortens.
+    view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
+    shortens.
     """
 
     id: str
@@ -64,7 +65,8 @@ class CouldBe(msgspec.Struct, frozen=True):
 
 
 class Rail(msgspec.Struct, frozen=True):
-    """How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the reason."""
+    """How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the
+    reason."""
 
     share: float | None
     colour: str

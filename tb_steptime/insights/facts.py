@@ -11,7 +11,8 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.phrases import Phrase, count, phrase
 
-#: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's speed.
+#: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's
+#: speed.
 WORTH_FRACTION, WARNING_FRACTION, MAJOR_FRACTION = 0.01, 0.05, 0.15
 
 #: With fewer steps than this a mean may be an accident.

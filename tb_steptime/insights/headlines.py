@@ -27,7 +27,9 @@ def _step_verdict(facts: Facts) -> Phrase:
     if facts.share(result.waits_ns) < IDLE_FRACTION and facts.share(waits[cause]) < WARNING_FRACTION:
         return phrase("A step takes {step} and the GPU works for {share} of it.", step=step, share=_works(facts))
     if cause == "data":
-        return phrase("A step takes {step}, and for {wait} of it the GPU waits for input data.", step=step, wait=ns(waits[cause]))
+        return phrase(
+            "A step takes {step}, and for {wait} of it the GPU waits for input data.", step=step, wait=ns(waits[cause])
+        )
     idle = fraction(facts.share(result.waits_ns))
     return phrase(_IDLE_BECAUSE[cause], step=step, idle=idle)
 
@@ -78,7 +80,9 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     if result.unknown is not None or result.mean is None:
         return Headline(
             phrase("This trace has no loader events."),
-            phrase("A torch DataLoader marks its waits by itself; wrap another loader in {call}.", call=_RECORD_FUNCTION),
+            phrase(
+                "A torch DataLoader marks its waits by itself; wrap another loader in {call}.", call=_RECORD_FUNCTION
+            ),
         )
     first = next((insight for insight in insights if insight.view == "data_loading"), None)
     if first is None or first.gain_fraction < WARNING_FRACTION:
@@ -122,21 +126,31 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     if result.unknown is not None or not result.devices:
         return Headline(result.unknown or phrase("This trace has no kernels."))
     first = next((insight for insight in insights if insight.view == "tensor_cores"), None)
-    verdict = _tensor_verdict(result.devices[0].share_low, result.devices[0].share_high, result.devices[0].matmul_like_share)
+    verdict = _tensor_verdict(
+        result.devices[0].share_low, result.devices[0].share_high, result.devices[0].matmul_like_share
+    )
     if first is None:
         return Headline(verdict)
     if first.gain_ns:
         return Headline(verdict, _action(facts, first))
     return Headline(
         verdict,
-        phrase("Worth {now} now, and [up to {later} a step] once the GPU sets the pace.", now=ns(0), later=ns(first.later_ns)),
+        phrase(
+            "Worth {now} now, and [up to {later} a step] once the GPU sets the pace.",
+            now=ns(0),
+            later=ns(first.later_ns),
+        ),
         "overview",
     )
 
 
 def _tensor_verdict(low: float | None, high: float | None, eligible: float | None) -> Phrase:
     values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
-    used = "{low} of kernel time runs on tensor cores" if low == high else "Between {low} and {high} of kernel time runs on tensor cores"
+    used = (
+        "{low} of kernel time runs on tensor cores"
+        if low == high
+        else "Between {low} and {high} of kernel time runs on tensor cores"
+    )
     if eligible and eligible >= WARNING_FRACTION:
         if not high:
             return Phrase("{eligible} of kernel time could use tensor cores, and none of it does.", values)
@@ -147,4 +161,3 @@ def _tensor_verdict(low: float | None, high: float | None, eligible: float | Non
 
 
 HEADLINES = {"overview": overview, "data_loading": data_loading, "tensor_cores": tensor_cores}
-

@@ -54,7 +54,9 @@ def _words(facts: Facts, mean: LoaderStep) -> tuple[Phrase, Phrase]:
             setting=code(f"num_workers={workers}"),
         )
     return phrase("Make batches faster than the step uses them"), phrase(
-        "{exposed} a step ({share}) " + idle + " until the next batch is there. Raise {workers}, then look at what a worker does.",
+        "{exposed} a step ({share}) "
+        + idle
+        + " until the next batch is there. Raise {workers}, then look at what a worker does.",
         exposed=ns(mean.exposed_ns),
         share=fraction(facts.share(mean.exposed_ns)),
         workers=code("num_workers"),

@@ -32,7 +32,8 @@ def launches_late(facts: Facts) -> Insight | None:
         gain_fraction=facts.share(late_ns),
         later_ns=None,
         gain_formula=phrase(
-            "Mean over the steps of the time in which the GPU is idle until its next work is launched and reaches it; waits "
+            "Mean over the steps of the time in which the GPU is idle until its next work is launched and reaches "
+            "it; waits "
             "for the loader left out."
         ),
         confidence=level,

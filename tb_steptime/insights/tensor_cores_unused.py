@@ -11,12 +11,13 @@ from tb_steptime.phrases import Phrase, Quantity, Unit, code, ns, phrase, text
 def tensor_cores_unused(facts: Facts) -> Insight | None:
     """Fires when the eligible time is worth a card.
 
-    The gain is bounded by the ratio of the device's peaks, and what it is worth now by the host: a step cannot fall below
+    The gain is bounded by the ratio of the device's peaks, and what it is worth now by the host: a step cannot fall
+    below
     what the host needs without its waits, so only GPU time above that floor counts.
     """
     eligible_ns = facts.figure("matmul_like_time")
-    device = next(iter(facts.tensor_cores.devices), None)
-    if not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
+    device = next((each for each in facts.tensor_cores.devices if each.device == facts.overview.device), None)
+    if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
         return None
     peaks = peaks_of(device.name)
     if peaks is None:
@@ -24,7 +25,9 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     bound_ns = round(eligible_ns * (1 - peaks.fp32 / peaks.half))
     now_ns = min(bound_ns, _above_floor_ns(facts))
     worth_now = facts.share(now_ns) >= WORTH_FRACTION
-    level, why = confidence(facts, Confidence.MEDIUM, phrase("The gain is a bound from data-sheet peaks, not a measurement."))
+    level, why = confidence(
+        facts, Confidence.MEDIUM, phrase("The gain is a bound from data-sheet peaks, not a measurement.")
+    )
     kernel_ns = facts.figure("kernel_sum_time") or 0.0
     return Insight(
         id="tensor_cores_unused",
@@ -52,13 +55,15 @@ def _words(eligible_ns: float, kernel_ns: float, worth_now: bool) -> Phrase:
     setting = code("torch.autocast")
     if worth_now:
         return phrase(
-            "Matrix work without them takes {eligible} of {kernels} kernel time a step. Mixed precision moves it there: {setting}.",
+            "Matrix work without them takes {eligible} of {kernels} kernel time a step. Mixed precision moves it "
+            "there: {setting}.",
             eligible=ns(eligible_ns),
             kernels=ns(kernel_ns),
             setting=setting,
         )
     return phrase(
-        "Matrix work without them takes {eligible} of {kernels} kernel time. {setting} pays once the GPU, not the input or the "
+        "Matrix work without them takes {eligible} of {kernels} kernel time. {setting} pays once the GPU, not the "
+        "input or the "
         "host, sets the pace.",
         eligible=ns(eligible_ns),
         kernels=ns(kernel_ns),
@@ -68,7 +73,8 @@ def _words(eligible_ns: float, kernel_ns: float, worth_now: bool) -> Phrase:
 
 def _formula(eligible_ns: float, peaks: Peaks, device: str) -> Phrase:
     return phrase(
-        "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peaks of {device} in TFLOP/s without and with tensor "
+        "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peaks of {device} in TFLOP/s without and "
+        "with tensor "
         "cores; at most what the GPU works longer than the host needs.",
         eligible=ns(eligible_ns),
         plain=Quantity(peaks.fp32, Unit.NUMBER),

@@ -35,7 +35,11 @@ def judge_trends(spans: Sequence[TrendFacts]) -> tuple[Headline, dict[str, Phras
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
     titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
-    titles |= {"steps": _steps_title(groups[-1]), "slow": _slow_title(groups[-1]), "strips": phrase("When is the GPU full?")}
+    titles |= {
+        "steps": _steps_title(groups[-1]),
+        "slow": _slow_title(groups[-1]),
+        "strips": phrase("When is the GPU full?"),
+    }
     return Headline(_verdict(groups, spans), _action(groups[-1])), titles
 
 
@@ -61,13 +65,21 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
         return Phrase("The mean step is steady: {a} in {first}, {b} in {last}.", values)
     turn = "falls" if last.mean < first.mean else "rises"
-    return Phrase("The mean step " + turn + " from {a} in {first} to {b} in {last}" + _tail(last) + ".", values | _slow(last))
+    return Phrase(
+        "The mean step " + turn + " from {a} in {first} to {b} in {last}" + _tail(last) + ".", values | _slow(last)
+    )
 
 
 def _tail(group: Means) -> str:
     if not group.slow_count or not _worth_mending(group):
         return ""
-    return "; {slow} slow step" + ("s" if group.slow_count > 1 else "") + " hide" + ("" if group.slow_count > 1 else "s") + " more"
+    return (
+        "; {slow} slow step"
+        + ("s" if group.slow_count > 1 else "")
+        + " hide"
+        + ("" if group.slow_count > 1 else "s")
+        + " more"
+    )
 
 
 def _slow(group: Means) -> dict[str, Quantity]:
@@ -78,7 +90,12 @@ def _one_span(group: Means, result: TrendsResult) -> Phrase:
     steps = [step.end_ns - step.start_ns for step in result.steps]
     if len(steps) == 1:
         return phrase("One step was recorded; it takes {a}.", a=ns(steps[0]))
-    return phrase("A step takes between {low} and {high}, {mean} on average.", low=ns(min(steps)), high=ns(max(steps)), mean=ns(group.mean))
+    return phrase(
+        "A step takes between {low} and {high}, {mean} on average.",
+        low=ns(min(steps)),
+        high=ns(max(steps)),
+        mean=ns(group.mean),
+    )
 
 
 def _worth_mending(group: Means) -> bool:
@@ -90,7 +107,8 @@ def _action(group: Means) -> Phrase | None:
         return None
     gain = group.mean - group.median
     return phrase(
-        "Mend the slow steps of {name}: [up to {gain} a step ({share})], from its mean of {mean} to its median of {median}.",
+        "Mend the slow steps of {name}: [up to {gain} a step ({share})], from its mean of {mean} to its median of "
+        "{median}.",
         name=text(group.name),
         gain=ns(gain),
         share=fraction(gain / group.mean),
@@ -117,7 +135,9 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
     runs = dict.fromkeys(run for run, *_ in spans)
     keys = list(runs) if len(runs) > 1 else [number for _, _, number, _ in spans]
     place = 0 if len(runs) > 1 else 2
-    first, last = (_metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1]))
+    first, last = (
+        _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
+    )
     label = text(metric.label)
     if first is None or last is None:
         return phrase("{label} cannot be measured here", label=label)
@@ -134,5 +154,3 @@ def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:
     values = [series.value for result in results for series in result.series if series.metric == metric.id]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-

@@ -1,16 +1,15 @@
-"""Every metric with the function that measures it: the one list that views, tables, the CLI and the docs are made from."""
+"""Every metric with the function that measures it: the one list that views, tables, the CLI and the docs use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import msgspec
 import numpy as np
 
-from tb_steptime.metrics import data_loading, gpu, host, idle, occupancy, step_time
+from tb_steptime.metrics import data_loading, gpu, host, idle, occupancy, step_time, tensor_cores
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.gpu import Figure
-from tb_steptime.phrases import Phrase, phrase
+from tb_steptime.phrases import phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
@@ -150,6 +149,12 @@ _OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {
         (gpu.EST_SM_EFFICIENCY, gpu.est_sm_efficiency),
         (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
         (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
+        (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.tensor_core_share),
+        (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.tensor_core_share_high),
+        (tensor_cores.KERNEL_SUM_TIME, tensor_cores.kernel_sum_time),
+        (tensor_cores.TENSOR_CORE_TIME, tensor_cores.tensor_core_time),
+        (tensor_cores.MATMUL_LIKE_TIME, tensor_cores.matmul_like_time),
+        (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.unknown_kernel_time),
         (idle.HOST_BOUND_SHARE, _host_bound_share),
         (idle.HOST_BOUND_TIME, _host_bound_time),
         *((metric, _idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
@@ -165,11 +170,18 @@ TILES = (
     "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",
     "data_loading_exposed", "host_bound_share",
 )  # fmt: skip
-DATA_LOADING_TILES = ("data_loading_exposed", "data_loading_hidden", "batch_time", "step_without_wait", "needed_workers")
+DATA_LOADING_TILES = (
+    "data_loading_exposed",
+    "data_loading_hidden",
+    "batch_time",
+    "step_without_wait",
+    "needed_workers",
+)
 
 #: Figures that are drawn as strips within a span: (trace, device, bin edges) -> fraction per bin, None: not measurable.
 STRIPS: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {
     "est_sm_efficiency": gpu.sm_efficiency_in,
     "gpu_utilization": gpu.utilization_in,
     "est_achieved_occupancy": occupancy.occupancy_in,
+    "tensor_core_share": tensor_cores.tensor_core_share_in,
 }

@@ -1,9 +1,9 @@
 """Waiting for the DataLoader: how long, and how much of it leaves the GPU idle.
 
-    loader   llllll      llll
-    device      kkkkkkkk     kkk
-    exposed  eee         eeee        the device has nothing to do
-    hidden      hhh                  the device works on what it was given before
+loader   llllll      llll
+device      kkkkkkkk     kkk
+exposed  eee         eeee        the device has nothing to do
+hidden      hhh                  the device works on what it was given before
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ STEP_WITHOUT_WAIT = Metric(
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
     "needed_workers", "Workers needed", Unit.COUNT, Better.NEITHER,
-    "Worker processes that make batches as fast as the rest of the step uses them, and one more for jitter.", colour="data",
+    "Worker processes that make batches as fast as the rest of the step uses them, and one more for jitter.",
+    colour="data",
 )  # fmt: skip
 
 

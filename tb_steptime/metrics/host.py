@@ -1,8 +1,8 @@
 """What the host needs for a step when nothing holds it up: the floor that no faster kernel can get below.
 
-    wait     lll                      for the batch
-    blocked           bbb             in a call that waits for the device, or for room in its full queue
-    host     |--------------------|   floor = the step less both
+wait     lll                      for the batch
+blocked           bbb             in a call that waits for the device, or for room in its full queue
+host     |--------------------|   floor = the step less both
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ FULL_QUEUE = 1000
 
 HOST_FLOOR = Metric(
     "host_floor", "Host floor", Unit.NS, Better.LOWER,
-    "Time that the host needs for the step without its waits for the loader and for the GPU: no faster kernel can bring "
+    "Time that the host needs for the step without its waits for the loader and for the GPU: no faster kernel can "
+    "bring "
     "the step below it.", colour="cpu",
 )  # fmt: skip
 

@@ -4,7 +4,8 @@
     device  kkkk        kkkk
     idle        hhhlllll                   host late, then launch latency
 
-Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one number.
+Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one
+number.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ HOST_BOUND = ("host_late", "launch_latency")
 
 HOST_BOUND_TIME = Metric(
     "host_bound_time", "Waiting for the host", Unit.NS, Better.LOWER,
-    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached it. Waits "
+    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached "
+    "it. Waits "
     "for data are not counted here.", colour="cpu",
 )  # fmt: skip
 HOST_BOUND_SHARE = Metric(
@@ -50,7 +52,8 @@ REASON_METRICS = {
         "Time in which the GPU is idle after the launching call began and before its work starts.", colour="runtime"),
     "queued": Metric(
         "queued_time", "Gaps between queued work", Unit.NS, Better.LOWER,
-        "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware, or a wait "
+        "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware, or a "
+        "wait "
         "for another stream or rank.", colour="other"),
     "unknown": Metric(
         "idle_unknown_time", "Idle, cause unknown", Unit.NS, Better.LOWER,

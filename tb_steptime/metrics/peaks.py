@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 
 class Peaks(NamedTuple):
-    """fp32: without tensor cores; half: FP16 or BF16 with FP32 accumulation on tensor cores; tf32: None where absent."""
+    """fp32: without tensor cores; half: FP16 or BF16 with FP32 accumulation on tensor cores; tf32: None where
+    absent."""
 
     fp32: float
     half: float
@@ -26,7 +27,10 @@ PEAKS = (
     (re.compile(r"\bA10\b|A10G"), Peaks(31.2, 125.0, 62.5)),  # A10 data sheet
     (re.compile(r"\bA30\b"), Peaks(10.3, 165.0, 82.0)),  # A30 data sheet
     (re.compile(r"H100.*PCIe"), Peaks(51.0, 756.0, 378.0)),  # H100 data sheet, PCIe column without sparsity
-    (re.compile(r"H100|H200|H800|GH200"), Peaks(67.0, 989.0, 494.0)),  # H100 and H200 data sheets, SXM, without sparsity
+    (
+        re.compile(r"H100|H200|H800|GH200"),
+        Peaks(67.0, 989.0, 494.0),
+    ),  # H100 and H200 data sheets, SXM, without sparsity
     (re.compile(r"B200|GB200"), Peaks(75.0, 2250.0, 1125.0)),  # DGX B200 data sheet, per GPU, without sparsity
     (re.compile(r"L40S"), Peaks(91.6, 362.0, 183.0)),  # L40S data sheet
     (re.compile(r"\bL4\b"), Peaks(30.3, 121.0, 60.0)),  # L4 data sheet, without sparsity

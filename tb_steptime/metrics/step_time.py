@@ -54,7 +54,8 @@ class PartMeaning(msgspec.Struct, frozen=True):
 PART_MEANINGS = (
     PartMeaning("kernel", "Kernel", "At least one computing kernel runs on a GPU.", "kernel", False, True),
     PartMeaning("communication", "Communication",
-                "A collective's kernel (NCCL, RCCL) runs and no computing kernel does. Without a GPU: a collective call runs.",
+                "A collective's kernel (NCCL, RCCL) runs and no computing kernel does. Without a GPU: a collective "
+                "call runs.",
                 "comm", False, True),
     PartMeaning("memcpy", "Memcpy", "A GPU copies memory and no kernel runs.", "copy", False, True),
     PartMeaning("memset", "Memset", "A GPU sets memory and does nothing else.", "copy", True, True),
@@ -65,10 +66,12 @@ PART_MEANINGS = (
                 "runtime", False, False),
     PartMeaning("cpu_exec", "CPU exec", "The GPU is idle and the host runs a PyTorch operator or a named range.",
                 "cpu", False, False),
-    PartMeaning("other", "Other", "None of these is recorded: mostly Python outside any operator.", "other", False, False),
+    PartMeaning("other", "Other", "None of these is recorded: mostly Python outside any operator.",
+                "other", False, False),
 )  # fmt: skip
 
-#: Who gets an instant that several parts cover. torch-tb-profiler has the same order but for collectives: it books their
+#: Who gets an instant that several parts cover. torch-tb-profiler has the same order but for collectives: it books
+#: their
 #: kernels as Kernel, so Kernel + Communication here is its Kernel.
 PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
 
@@ -100,8 +103,8 @@ class Breakdown:
 def step_breakdown(trace: Trace) -> Breakdown:
     """Parts are disjoint and sum to the step. An instant is charged to the first part that covers it.
 
-        cpu_exec  aaaaaaaa
-        kernel        kkkkkk   ->  cpu_exec 4, kernel 6
+    cpu_exec  aaaaaaaa
+    kernel        kkkkkk   ->  cpu_exec 4, kernel 6
     """
     steps = find_steps(trace)
     layers = _layers(trace)

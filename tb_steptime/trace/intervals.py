@@ -1,10 +1,10 @@
 """Interval algebra on int64 arrays. Everything about time is said in `Intervals`.
 
-    a        aaaa  aaaa
-    b          bbbbbb
-    a | b    ----------
-    a & b      --  --
-    a - b    --      --
+a        aaaa  aaaa
+b          bbbbbb
+a | b    ----------
+a & b      --  --
+a - b    --      --
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]
 
 def weighted_overlap(start: Int64, end: Int64, weight: Float64, edges: Int64) -> Float64:
     """Sum over the intervals of weight x overlap with each bin [edges[i], edges[i+1]), in ns; exact, not sampled."""
-    return np.diff(_weighted_before(start, end, weight, edges))
+    return np.asarray(np.diff(_weighted_before(start, end, weight, edges)), np.float64)
 
 
 def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64) -> Float64:
@@ -144,4 +144,5 @@ def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
     slope = np.concatenate(([0.0], np.cumsum(weight)))
     moment = np.concatenate(([0.0], np.cumsum(weight * (knots - origin))))
     count = np.searchsorted(knots, instants, side="left")
-    return slope[count] * (instants - origin) - moment[count]
+    before = slope[count] * (instants - origin) - moment[count]
+    return np.asarray(before, np.float64)

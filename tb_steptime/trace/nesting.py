@@ -1,9 +1,9 @@
 """Which event encloses which, for events of one thread that nest as calls do.
 
-    row   0 aaaaaaaaaaaa        depth 0            parent -1
-    row   1   bbbbb             depth 1            parent  0
-    row   2    cc               depth 2            parent  1
-    row   3         dd          depth 1            parent  0
+row   0 aaaaaaaaaaaa        depth 0            parent -1
+row   1   bbbbb             depth 1            parent  0
+row   2    cc               depth 2            parent  1
+row   3         dd          depth 1            parent  0
 """
 
 from __future__ import annotations
