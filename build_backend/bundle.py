@@ -25,12 +25,12 @@ BUILT_FROM = STATIC / "sources.sha256"
 PACKAGES = FRONTEND / "node_modules"
 INSTALLED_FROM = PACKAGES / ".installed-from.sha256"
 
-#: Folders of the front end that are made, not written; names that open with a dot are left out too.
-NOT_SOURCES = {"node_modules", "dist", "coverage", "test-artifacts"}
+#: Folders of the front end that do not go into the bundle; names that open with a dot are left out too.
+NOT_BUNDLED = {"node_modules", "dist", "coverage", "dev", "test"}
 
-#: npm's own patience is minutes. One retry bridges a hiccup, and a missing registry is told within half a minute.
+#: npm's own patience is minutes. One retry bridges a hiccup, and a missing registry is told in seconds.
 NPM_CI = ["ci", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-maxtimeout=5000"]
-NPM_CI += ["--fetch-timeout=60000"]
+NPM_CI += ["--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
 
 #: Lines of npm's output that an error quotes; the cause stands in its last ones.
 QUOTED_LINES = 12
@@ -77,7 +77,7 @@ def install_packages(node: Node) -> None:
 
 def required_node() -> Node:
     """The Node to build with; BundleError where there is none, or nothing to build."""
-    if not (FRONTEND / "package.json").is_file():
+    if not (FRONTEND / "package-lock.json").is_file():
         raise BundleError(
             "The tab's bundle (tb_steptime/static) is missing and so are its sources (frontend/). "
             "This copy of the project is incomplete: install from a clone, an sdist or a wheel."
@@ -108,8 +108,8 @@ def sources_hash() -> str:
 
 
 def packages_hash() -> str:
-    """SHA-256 over the files that say which packages are installed."""
-    return hash_of(path for path in (FRONTEND / "package.json", FRONTEND / "package-lock.json") if path.is_file())
+    """SHA-256 of the file that says which packages are installed."""
+    return hash_of(iter([FRONTEND / "package-lock.json"]))
 
 
 def hash_of(paths: Iterator[Path]) -> str:
@@ -122,9 +122,9 @@ def hash_of(paths: Iterator[Path]) -> str:
 
 
 def source_files() -> Iterator[Path]:
-    """The written files of the front end, in an order that every file system agrees on."""
+    """The files that the bundle is made of, in an order that every file system agrees on."""
     for folder, names, files in os.walk(FRONTEND):
-        names[:] = sorted(name for name in names if name not in NOT_SOURCES and not name.startswith("."))
+        names[:] = sorted(name for name in names if name not in NOT_BUNDLED and not name.startswith("."))
         for name in sorted(files):
             if not name.startswith(".") and not name.endswith((".tsbuildinfo", ".log")):
                 yield Path(folder, name)

@@ -1,0 +1,109 @@
+"""Fixtures of the browser tests, and what a missing browser means: a skip that is told aloud, in CI a failure."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser import logs
+from tests.browser.server import TensorBoard
+from tests.browser.tab import Tab
+
+PROJECT = Path(__file__).resolve().parents[2]
+ARTIFACTS = PROJECT / "test-artifacts"
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+#: No sandbox, because CI runs as root in a container; the rest keeps the browser itself off the network.
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+NO_BROWSER = "no Chromium or Chrome on PATH and none named in CHROMIUM; install one (Debian: apt-get install chromium)"
+
+StartTensorBoard = Callable[..., TensorBoard]
+OpenTab = Callable[..., Tab]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if browser_program() is None and not os.environ.get("CI"):
+        terminalreporter.section("THE BROWSER TESTS DID NOT RUN", sep="!", red=True, bold=True)
+        terminalreporter.write_line(f"Skipped: every test in tests/browser. Why: {NO_BROWSER}.")
+
+
+def browser_program() -> str | None:
+    return os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = browser_program()
+    if program is None and os.environ.get("CI"):
+        pytest.fail(f"Browser tests must run in CI: {NO_BROWSER}.")
+    if program is None:
+        pytest.skip(NO_BROWSER)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with the demo recordings, free to be written to."""
+    return logs.demo_copy(tmp_path_factory.mktemp("logs") / "demo")
+
+
+@pytest.fixture(scope="session")
+def tensorboard(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartTensorBoard]:
+    """Start TensorBoard on a log directory, or hand out the one that runs there with the same arguments.
+
+    Asks for the browser, so that nothing is started in vain where there is none.
+    """
+    running: dict[tuple[Path, ...], TensorBoard] = {}
+
+    def start(logdir: Path, *arguments: str) -> TensorBoard:
+        key = (logdir, *map(Path, arguments))
+        if key not in running:
+            running[key] = TensorBoard(logdir, arguments, tmp_path_factory.mktemp("tensorboard") / "log")
+        return running[key]
+
+    yield start
+    for server in running.values():
+        server.stop()
+
+
+@pytest.fixture
+def tab(browser: Browser, request: pytest.FixtureRequest) -> Iterator[OpenTab]:
+    """Open the tab of a TensorBoard in a fresh browser profile. After the test: a screenshot, and no faults.
+
+    state is what a link says after "#tb_steptime". theme is TensorBoard's, and the browser prefers the other one:
+    the tab must follow its host.
+    """
+    opened: list[Tab] = []
+
+    def open_tab(server: TensorBoard, state: str = "", theme: str = "light", width: int = 1280) -> Tab:
+        prefers = "light" if theme == "dark" else "dark"
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=prefers)
+        opened.append(Tab(page, server, theme))
+        opened[-1].open(state)
+        return opened[-1]
+
+    yield open_tab
+    ARTIFACTS.mkdir(exist_ok=True)
+    for number, one in enumerate(opened):
+        name = re.sub(r"\W+", "-", request.node.name).strip("-")
+        one.page.screenshot(path=ARTIFACTS / f"{name}{f'-{number}' if number else ''}.png")
+        one.page.close()
+    assert [fault for one in opened for fault in one.faults] == []

@@ -1,0 +1,34 @@
+"""Log directories for the browser tests, made of the recordings that the project carries."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
+
+
+def demo_copy(folder: Path) -> Path:
+    """All demo recordings, without the summaries that earlier visits left beside them."""
+    for trace in demo_traces():
+        target = folder / trace.relative_to(DEMO_LOGS)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(trace, target)
+    return folder
+
+
+def demo_traces() -> list[Path]:
+    traces = sorted(DEMO_LOGS.rglob("*.pt.trace.json.gz"))
+    assert traces, f"{DEMO_LOGS} holds no recordings"
+    return traces
+
+
+def one_whole_one_broken(folder: Path) -> Path:
+    """One run with a recording, another whose only file is not a trace."""
+    whole, broken = folder / "whole", folder / "broken"
+    whole.mkdir(parents=True)
+    broken.mkdir()
+    trace = demo_traces()[0]
+    shutil.copyfile(trace, whole / trace.name)
+    (broken / "worker0.1700000000000.pt.trace.json").write_text("This is not a trace.\n")
+    return folder

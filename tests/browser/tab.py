@@ -1,0 +1,93 @@
+"""The Step Insights tab in a real browser page: open it, wait for a view, and hear of everything that went wrong.
+
+The tab's side of the agreement: the content root carries data-state ("reading", "ready", "empty" or "failed"), the root
+of a view data-view, and the verdict is the h1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import urlsplit
+
+from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Request, expect
+
+from tests.browser.server import TensorBoard
+
+#: A view must draw in well under this; a first one waits for the analysis of its trace on a busy machine.
+DRAWN_MS = 30_000
+
+
+class Tab:
+    """One page with the tab open. `faults` collects console errors, uncaught errors and requests to other hosts."""
+
+    def __init__(self, page: Page, server: TensorBoard, theme: str) -> None:
+        self.page = page
+        self.server = server
+        self.faults: list[str] = []
+        page.on("console", self.hear_console)
+        page.on("pageerror", self.hear_error)
+        page.on("request", self.hear_request)
+        page.add_init_script(f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')")
+
+    def open(self, state: str = "") -> None:
+        """Load the page at the tab, with `state` in the address as a shared link has it."""
+        self.page.goto(f"{self.server.url}#tb_steptime{state}")
+
+    @property
+    def frame(self) -> Frame:
+        """The document of the tab: TensorBoard puts a plugin into an iframe."""
+        holder = self.page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
+        assert holder is not None
+        frame = holder.content_frame()
+        assert frame is not None
+        return frame
+
+    def content(self, state: str) -> Locator:
+        """The content root, once it is in this state."""
+        root = self.frame.locator(f"[data-state='{state}']")
+        expect(root).to_be_visible(timeout=DRAWN_MS)
+        return root
+
+    def view(self, name: str) -> Locator:
+        """The root of a view, once it is drawn."""
+        root = self.frame.locator(f"[data-view='{name}']")
+        expect(root).to_be_visible(timeout=DRAWN_MS)
+        self.content("ready")
+        return root
+
+    def verdict(self) -> str:
+        heading = self.frame.locator("h1")
+        expect(heading).to_have_count(1)
+        return heading.inner_text()
+
+    def state(self) -> str:
+        """What a link copied from the address line holds of the tab."""
+        return urlsplit(self.page.url).fragment.removeprefix("tb_steptime")
+
+    def hear_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.faults.append(f"console: {message.text} ({message.location.get('url', '')})")
+
+    def hear_error(self, error: Error) -> None:
+        self.faults.append(f"uncaught: {error}")
+
+    def hear_request(self, request: Request) -> None:
+        own = urlsplit(self.server.url).netloc
+        if not re.match(r"(data|blob|about):", request.url) and urlsplit(request.url).netloc != own:
+            self.faults.append(f"request to another host: {request.url}")
+
+    def go_to(self, title: str) -> None:
+        """Press a view in the list of views."""
+        self.frame.get_by_role("navigation").get_by_text(title, exact=True).first.click()
+
+    def theme_of_background(self) -> str:
+        """ "dark" or "light", by the luminance of what the tab paints behind its content."""
+        colour = self.frame.evaluate("getComputedStyle(document.body).backgroundColor")
+        red, green, blue = (int(part) for part in re.findall(r"\d+", colour)[:3])
+        return "dark" if (2 * red + 5 * green + blue) / 8 < 128 else "light"
+
+    def overflow_px(self) -> int:
+        """By how much the tab is wider than its frame."""
+        width: int = self.frame.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        return width

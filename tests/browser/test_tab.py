@@ -1,0 +1,97 @@
+"""The tab in a real TensorBoard, with the PyTorch Profiler tab installed beside it, in a real Chromium."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser import logs
+from tests.browser.conftest import OpenTab, StartTensorBoard
+
+VIEWS = ("overview", "trends", "data_loading", "tensor_cores")
+
+
+def state(**values: str) -> str:
+    """State of the tab as it stands in the address."""
+    return "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in values.items())
+
+
+def test_profiler_tab_is_installed_beside_ours(tensorboard: StartTensorBoard, recordings: Path) -> None:
+    server = tensorboard(recordings)
+    assert importlib.metadata.version("torch-tb-profiler")
+    plugins = server.json_of("data/plugins_listing")
+    assert {"tb_steptime", "pytorch_profiler"} <= plugins.keys()
+    assert plugins["tb_steptime"]["enabled"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_draws(
+    tensorboard: StartTensorBoard, recordings: Path, tab: OpenTab, view: str, width: int, theme: str
+) -> None:
+    one = tab(tensorboard(recordings), state(view=view), theme, width)
+    one.view(view)
+    assert one.verdict().endswith((".", "?"))
+    assert one.theme_of_background() == theme
+    assert one.overflow_px() == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--path_prefix=/some/where",), ("--load_fast=true",), ("--load_fast=false",)],
+    ids=lambda words: words[0],
+)
+def test_works_however_tensorboard_is_started(
+    tensorboard: StartTensorBoard, recordings: Path, tab: OpenTab, arguments: tuple[str, ...]
+) -> None:
+    one = tab(tensorboard(recordings, *arguments))
+    one.view("overview")
+    assert one.verdict()
+
+
+def test_a_link_opens_what_it_was_copied_from(tensorboard: StartTensorBoard, recordings: Path, tab: OpenTab) -> None:
+    server = tensorboard(recordings)
+    first = tab(server)
+    first.view("overview")
+    first.go_to("Data loading")
+    first.view("data_loading")
+    link, verdict = first.state(), first.verdict()
+
+    first.page.reload()
+    first.view("data_loading")
+    assert first.verdict() == verdict
+
+    second = tab(server, link)
+    second.view("data_loading")
+    assert second.verdict() == verdict
+
+
+def test_back_returns_to_the_view_before(tensorboard: StartTensorBoard, recordings: Path, tab: OpenTab) -> None:
+    one = tab(tensorboard(recordings))
+    one.view("overview")
+    one.go_to("Trends")
+    one.view("trends")
+    one.page.go_back()
+    one.view("overview")
+
+
+def test_empty_log_directory_shows_how_to_record(tensorboard: StartTensorBoard, tab: OpenTab, tmp_path: Path) -> None:
+    one = tab(tensorboard(tmp_path))
+    empty = one.content("empty")
+    expect(empty.locator("pre, code").first).to_contain_text("torch.profiler")
+
+
+def test_a_broken_file_leaves_the_others_usable(tensorboard: StartTensorBoard, tab: OpenTab, tmp_path: Path) -> None:
+    server = tensorboard(logs.one_whole_one_broken(tmp_path / "logs"))
+    failed = tab(server, state(run="broken"))
+    root = failed.content("failed")
+    expect(root).to_contain_text("worker0.1700000000000.pt.trace.json")
+
+    whole = tab(server, state(run="whole"))
+    whole.view("overview")
+    assert whole.verdict()
