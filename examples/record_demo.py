@@ -147,6 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(automatic if options.device == "auto" else options.device)
+    torch.backends.cudnn.allow_tf32 = False  # "32-bit floats" shall mean that
     if device.type == "cpu":  # the loader's workers need cores of their own
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2))
     with demo_images() as images:

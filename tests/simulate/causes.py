@@ -1,0 +1,136 @@
+"""What a simulated training is made of. Everything that the model needs to know is declared here, in ns and bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A card as `deviceProperties` describes it."""
+
+    name: str
+    memory_bytes: int
+    compute_capability: tuple[int, int]
+    sm_count: int
+    registers_per_sm: int
+    shared_memory_per_block: int
+    shared_memory_per_block_optin: int
+    shared_memory_per_sm: int
+    max_threads_per_sm: int = 2048
+    max_blocks_per_sm: int = 32
+
+
+A100 = Gpu("NVIDIA A100-SXM4-80GB", 85_097_971_712, (8, 0), 108, 65536, 49152, 166912, 167936)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What runs on the device. kind is Kineto's category: kernel, gpu_memcpy or gpu_memset."""
+
+    kind: str
+    name: str
+    dur_ns: int
+    grid: tuple[int, int, int] = (1, 1, 1)
+    block: tuple[int, int, int] = (1, 1, 1)
+    registers: int = 0
+    shared_memory: int = 0
+    nbytes: int = 0
+    tensor_core: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A runtime call. With blocks=True it returns when its activity, or without one everything launched, is done."""
+
+    name: str
+    activity: Activity | None = None
+    blocks: bool = False
+
+
+@dataclass(frozen=True)
+class Op:
+    """Nested CPU ops, the outermost first; the innermost makes the calls. host_ns is their time outside the calls."""
+
+    names: tuple[str, ...]
+    calls: tuple[Call, ...] = ()
+    host_ns: int = 12_000
+    shapes: tuple[tuple[int, ...], ...] = ()
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """Ops one after the other on a thread, with Python that leaves no record before each."""
+
+    ops: tuple[Op, ...]
+    mark: str | None = None  # a host-side annotation around them
+    backward: bool = False  # on the autograd engine's thread, while the main thread waits
+    python_ns: int = 3_000
+
+
+@dataclass(frozen=True)
+class Loader:
+    """A DataLoader. batch_ns: how long one worker (without workers: the main thread) needs for one batch."""
+
+    batch_ns: int
+    workers: int = 0
+    prefetch: int = 2
+    jitter: float = 0.0  # standard deviation of a batch's production time, as a share of it
+    receive_ns: int = 150_000  # on the main thread: taking a finished batch off the queue
+
+    @property
+    def iterator(self) -> str:
+        return "_MultiProcessingDataLoaderIter" if self.workers else "_SingleProcessDataLoaderIter"
+
+
+@dataclass(frozen=True)
+class Training:
+    """A loop: next batch, then the sections. `cause` says in words why the step takes as long as it does."""
+
+    name: str
+    cause: str
+    loader: Loader
+    sections: tuple[Section, ...]
+    seed: int
+    gpu: Gpu = A100
+    wait: int = 3
+    warmup: int = 3
+    active: int = 15
+    spans: int = 2
+    host_factor: float = 2.0  # how much slower the host is than the ops' declared times: profiling costs about that
+    host_jitter: float = 0.05
+    device_jitter: float = 0.01
+    call_ns: int = 7_000  # of a launch that finds room in the queue
+    latency_ns: int = 4_000  # from the end of a launch to its start on an idle stream
+    gap_ns: int = 1_200  # between two activities of a busy stream
+    queue_limit: int = 1024  # launches that wait; one more blocks the host until there is room
+    between_steps_ns: int = 60_000  # of the profiler's and the loop's own
+
+
+@dataclass
+class Row:
+    """One record of the model. thread: main, backward or stream."""
+
+    category: str
+    name: str
+    thread: str
+    start_ns: int
+    end_ns: int
+    external_id: int = -1
+    correlation_id: int = -1
+    activity: Activity | None = None
+    op: Op | None = None
+    blocks: bool = False
+
+
+@dataclass
+class Span:
+    """What was recorded in one window: rows in the order in which they were made, steps as (number, start, end)."""
+
+    start_ns: int
+    end_ns: int = 0
+    rows: list[Row] = field(default_factory=list)
+    marks: list[tuple[int, int, int]] = field(default_factory=list)
+    truth: dict[str, Any] = field(default_factory=dict)
