@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_steptime.analyses.base import Series
-from tb_steptime.metrics.tensor_cores import Split
-from tb_steptime.phrases import Phrase
+from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.catalogue import main_device, measure
+from tb_steptime.metrics.gpu import kernel_rows
+from tb_steptime.metrics.idle import devices_by_activity
+from tb_steptime.metrics.profiler_tab import VISIBLE_FRACTION, profiler_tab
+from tb_steptime.metrics.tensor_cores import (
+    BINS,
+    NO_KERNELS,
+    NO_TENSOR_CORES,
+    Split,
+    device_has_tensor_cores,
+    kernel_answers,
+    kernel_bins,
+    split_kernel_time,
+)
+from tb_steptime.phrases import Phrase, fraction, phrase
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+TILES = ("tensor_core_share", "kernel_sum_time", "matmul_like_time", "unknown_kernel_time")
+
+#: Names in the table; what is beyond them is folded into one line.
+KERNEL_ROWS = 200
+
+#: Time that could use tensor cores is the news from this share of kernel time on.
+WORTH_SAYING_FRACTION = 0.05
+
+NO_ACTIVITY = phrase("This trace has no GPU activity.")
 
 
 class SplitStep(msgspec.Struct, frozen=True):
-    """The split of the kernel time that was launched in one step."""
+    """The split of the time of the kernels that start in one step."""
 
     name: str
     split: Split
 
 
 class KernelRow(msgspec.Struct, frozen=True):
-    """Kernels of one name. bin: tensor_core, matmul_like, unknown or other; reason: the rule that decided."""
+    """Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
+
+    reason is what the deciding rule says of the name. A name may have two rows: a layout conversion is matmul-like
+    where its op ran on the plain cores, and other where it served tensor cores. share is of the device's kernel time.
+    """
 
     name: str
     bin: str
@@ -30,7 +61,7 @@ class KernelRow(msgspec.Struct, frozen=True):
 class DeviceSplit(msgspec.Struct, frozen=True):
     """A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
 
-    profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why says why it differs (None: it does not).
+    profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
     Rows are the kernels with most time, `more` folds the rest.
     """
 
@@ -57,3 +88,134 @@ class TensorCoresResult(msgspec.Struct, frozen=True):
     tiles: list[Series]
     split_title: Phrase
     kernels_title: Phrase
+
+
+def analyse(trace: Trace) -> TensorCoresResult:
+    devices = [_device(trace, device) for device in devices_by_activity(trace)]
+    main = devices[0] if devices else None
+    return TensorCoresResult(
+        unknown=_unknown(trace, devices),
+        devices=devices,
+        tiles=[measure(trace, metric, main_device(trace)) for metric in TILES],
+        split_title=phrase("Does kernel time use tensor cores?") if main is None else _split_title(main),
+        kernels_title=phrase("Which kernels take the time?") if main is None else _kernels_title(main.kernels),
+    )
+
+
+def _unknown(trace: Trace, devices: list[DeviceSplit]) -> Phrase | None:
+    if not devices:
+        return NO_ACTIVITY
+    if not any(each.total.kernel_ns for each in devices):
+        return NO_KERNELS
+    return None if any(device_has_tensor_cores(trace, each.device) for each in devices) else NO_TENSOR_CORES
+
+
+def _device(trace: Trace, device: int) -> DeviceSplit:
+    total, steps = split_kernel_time(trace, device)
+    has = device_has_tensor_cores(trace, device)
+    tab = profiler_tab(trace, device)
+    rows = _kernel_table(trace, device, total.kernel_ns)
+    more = rows[KERNEL_ROWS:]
+    return DeviceSplit(
+        device=device,
+        name=trace.devices[device].name if device in trace.devices else f"GPU {device}",
+        total=total,
+        share_low=total.share_low if has else None,
+        share_high=total.share_high if has else None,
+        matmul_like_share=total.matmul_like_share if has else None,
+        profiler_tab_share=tab.share,
+        profiler_tab_why=tab.why,
+        steps=[SplitStep(step.name, split) for step, split in zip(find_steps(trace).steps, steps, strict=True)],
+        kernels=rows[:KERNEL_ROWS],
+        more_count=sum(row.count for row in more),
+        more_kernels=len(more),
+        more_ns=sum(row.total_ns for row in more),
+    )
+
+
+def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
+    """Kernels of the device that start within the span's window, by name and bin, those with most time first."""
+    rows = _rows_in_window(trace, device)
+    event, answers = trace.kernels.event[rows], kernel_answers(trace)
+    keys = answers.place[rows] * len(BINS) + kernel_bins(trace)[rows]
+    distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    total = np.zeros(len(distinct), np.int64)
+    np.add.at(total, place, trace.events.dur_ns[event])
+    launches = np.bincount(place, minlength=len(distinct))
+    table = [
+        KernelRow(
+            name=trace.strings[int(trace.events.name[event[first[i]]])],
+            bin=BINS[int(distinct[i]) % len(BINS)],
+            reason=answers.distinct[int(distinct[i]) // len(BINS)].reason,
+            count=int(launches[i]),
+            total_ns=int(total[i]),
+            share=int(total[i]) / kernel_ns if kernel_ns else 0.0,
+        )
+        for i in range(len(distinct))
+    ]
+    return sorted(table, key=lambda row: (-row.total_ns, row.name, row.bin))
+
+
+def _rows_in_window(trace: Trace, device: int) -> Int64:
+    rows = kernel_rows(trace, device)
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    low, high = find_steps(trace).window
+    return rows[(start >= low) & (start < high)]
+
+
+def _split_title(device: DeviceSplit) -> Phrase:
+    low, high, eligible = device.share_low, device.share_high, device.matmul_like_share
+    if low is None or high is None or eligible is None:
+        return phrase("Kernel time by what it does")
+    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+    if not high:
+        if eligible < WORTH_SAYING_FRACTION:
+            return phrase("No kernel runs on tensor cores, and hardly any could")
+        return Phrase("{eligible} of kernel time could use tensor cores, and none of it does", values)
+    used = "{low} of kernel time runs on tensor cores"
+    if high - low >= VISIBLE_FRACTION:
+        used = "Between {low} and {high} of kernel time runs on tensor cores"
+    return Phrase(used + (", another {eligible} could" if eligible >= WORTH_SAYING_FRACTION else ""), values)
+
+
+#: The kernels with most time that together take about this share of it are what the table's title speaks of.
+TITLE_FRACTION = 0.25
+
+#: Shares with a name of their own, and how near a share must be to be called so.
+NAMED_SHARES = ((0.25, "a quarter"), (1 / 3, "a third"), (0.5, "half"), (2 / 3, "two thirds"), (0.75, "three quarters"))
+NEAR_FRACTION = 0.015
+
+#: More kernels than this are a crowd, in which none stands out.
+FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
+
+#: What kernels are called when all of them do the same, by the words of their rule.
+KINDS = {
+    "convolution": "convolution ",
+    "matrix product": "matrix-product ",
+    "attention": "attention ",
+    "communication": "communication ",
+    "normalization": "normalization ",
+}
+
+
+def _kernels_title(rows: list[KernelRow]) -> Phrase:
+    """How few kernels take how much: "Two convolution kernels take a quarter of kernel time"."""
+    if not rows or not rows[0].total_ns:
+        return phrase("No kernel runs within the steps")
+    reach = np.cumsum([row.share for row in rows])
+    few = int(np.searchsorted(reach, TITLE_FRACTION - NEAR_FRACTION)) + 1
+    if few > len(FEW_KERNELS) or few > len(rows):
+        return phrase("No kernel stands out: the longest takes {share} of kernel time", share=fraction(rows[0].share))
+    share = float(reach[few - 1])
+    named = next((name for value, name in NAMED_SHARES if abs(share - value) <= NEAR_FRACTION), "{share}")
+    values = {"share": fraction(share)} if named == "{share}" else {}
+    verb = "kernel takes" if few == 1 else "kernels take"
+    return Phrase(f"{FEW_KERNELS[few - 1]} {_kind(rows[:few])}{verb} {named} of kernel time", values)
+
+
+def _kind(rows: list[KernelRow]) -> str:
+    """The word for what all these kernels do; empty where they differ."""
+    return next((word for key, word in KINDS.items() if all(key in row.reason for row in rows)), "")
+
+
+ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse)

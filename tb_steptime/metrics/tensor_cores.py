@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
-from tb_steptime.metrics.gpu import Figure, kernel_rows, unknown, windows
+from tb_steptime.metrics.gpu import Figure, devices_with_activity, kernel_rows, unknown, windows
 from tb_steptime.metrics.tensor_core_rules import Answer, classify, has_tensor_cores
 from tb_steptime.phrases import Unit, phrase
 from tb_steptime.trace.intervals import weighted_overlap
@@ -124,6 +124,15 @@ class Splits(NamedTuple):
 
 def split_kernel_time(trace: Trace, device: int) -> Splits:
     """Each kernel's whole length goes to one bin, in the span and in the step where it starts."""
+    return _splits(trace)[device]
+
+
+@per_trace
+def _splits(trace: Trace) -> dict[int, Splits]:
+    return {device: _split(trace, device) for device in devices_with_activity(trace)}
+
+
+def _split(trace: Trace, device: int) -> Splits:
     rows = kernel_rows(trace, device)
     event, bins = trace.kernels.event[rows], kernel_bins(trace)[rows]
     order = np.argsort(trace.events.start_ns[event], kind="stable")
