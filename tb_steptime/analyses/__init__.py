@@ -1,0 +1,15 @@
+"""One module per view; ANALYSES lists them in the order of the tab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_steptime.analyses import data_loading, overview, tensor_cores, trends
+from tb_steptime.analyses.base import Analysis
+
+ANALYSES: tuple[Analysis[Any], ...] = (
+    overview.ANALYSIS,
+    trends.ANALYSIS,
+    data_loading.ANALYSIS,
+    tensor_cores.ANALYSIS,
+)

@@ -1,0 +1,151 @@
+"""Each rule: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.trace.model import Trace
+from tests.timeline import A100, timeline
+
+
+def judged(drawing: str | Trace, **kwargs: Any) -> Judgement:
+    trace = timeline(drawing, **kwargs) if isinstance(drawing, str) else drawing
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def card(judgement: Judgement, id: str) -> Insight | None:
+    return next((insight for insight in judgement.insights if insight.id == id), None)
+
+
+def repeated(line: str, times: int = 4) -> str:
+    return line * times
+
+
+STEPS = "111111111122222222223333333333444444444455555555556666666666"
+
+WAITING = f"""
+    step          | {STEPS[:40]} |
+    loader single | {repeated("llll......")} |
+    runtime       | {repeated("....k.....")} |
+    kernel 7      | {repeated(".....kkkkk")} |"""
+
+
+def test_input_bound_is_worth_the_exposed_wait():
+    insight = card(judged(WAITING), "input_bound")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity, insight.view) == (4_000, Severity.MAJOR, "data_loading")
+    assert insight.text.values["setting"].value == "num_workers=2"
+
+
+def test_input_bound_needs_a_hundredth_of_the_step():
+    def wait(cells: int) -> Judgement:
+        step = "1" * 1000
+        return judged(f"""
+            step          | {step} |
+            loader single | {"l" * cells}{"." * (1000 - cells)} |
+            runtime       | {"." * cells}k{"." * (999 - cells)} |
+            kernel 7      | {"." * (cells + 1)}{"k" * (999 - cells)} |""")
+
+    assert card(wait(9), "input_bound") is None
+    assert card(wait(10), "input_bound") is not None
+
+
+def test_a_wait_that_hides_behind_the_gpu_costs_nothing():
+    judgement = judged("""
+        step     | 11111111112222222222 |
+        loader   | llll......mmmm...... |
+        runtime  | ....k.........q..... |
+        kernel 7 | .....kkkkkkkkkqqqqqq |""")
+    insight = card(judgement, "input_bound")
+    assert insight is not None
+    assert insight.gain_ns == 2_000  # the first wait of two; the second is hidden
+
+
+def test_late_launches_are_worth_the_idle_time_before_them():
+    judgement = judged(f"""
+        step     | {STEPS[:40]} |
+        op       | {repeated("aaaaaaaa..")} |
+        runtime  | {repeated(".....k....")} |
+        kernel 7 | {repeated("......kkkk")} |""")
+    insight = card(judgement, "launches_late")
+    assert insight is not None
+    assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
+    assert judgement.headlines["overview"].verdict.template.endswith("because the host launches too late.")
+
+
+def test_a_gpu_that_waits_for_data_is_not_launch_bound():
+    assert card(judged(WAITING), "launches_late") is not None  # 1 us of latency after the wait
+    assert judged(WAITING).insights[0].id == "input_bound"
+    assert judged(WAITING).headlines["overview"].verdict.template.endswith("the GPU waits for input data.")
+
+
+def test_a_queue_that_is_full_is_not_launch_bound():
+    judgement = judged(f"""
+        step     | {STEPS[:20]} |
+        runtime  | kqrs................ |
+        kernel 7 | .kkkkkqqqqrrrrrsssss |""")
+    insight = card(judgement, "launches_late")
+    assert insight is None or insight.gain_ns <= 1_000
+
+
+SGEMM = {"k": "ampere_sgemm_128x64_nn"}
+SHAPE = {"k": {"grid": (108, 1, 1), "block": (256, 1, 1), "registers": 64, "shared_memory": 0}}
+GPU_BOUND = f"""
+    step     | {STEPS[:40]} |
+    runtime  | {repeated("k.........")} |
+    kernel 7 | .{repeated("kkkkkkkkkk")[:39]} |"""
+
+
+def test_unused_tensor_cores_are_worth_the_ratio_of_the_peaks_where_the_gpu_sets_the_pace():
+    blocked = f"""
+        step     | {STEPS[:40]} |
+        runtime  | {repeated("k.yyyyyyyy")} |
+        kernel 7 | {repeated(".kkkkkkkkk")} |"""
+    trace = timeline(blocked, names=SGEMM, calls={"y": "cudaStreamSynchronize"}, kernels=SHAPE, devices={0: A100})
+    insight = card(judged(trace), "tensor_cores_unused")
+    assert insight is not None
+    bound = round(9_000 * (1 - 19.5 / 312.0))
+    floor = 2_000
+    assert insight.gain_ns == min(bound, 9_000 - floor)
+    assert insight.later_ns == bound
+
+
+def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace():
+    trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
+    insight = card(judged(trace), "tensor_cores_unused")
+    assert insight is not None
+    assert (insight.gain_ns, insight.title.template) == (0, "Then use the tensor cores")
+    assert insight.later_ns is not None
+
+
+def test_kernels_on_tensor_cores_leave_nothing_to_gain():
+    names = {"k": "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"}
+    trace = timeline(GPU_BOUND, names=names, kernels=SHAPE, devices={0: A100})
+    assert card(judged(trace), "tensor_cores_unused") is None
+
+
+def test_elementwise_kernels_are_not_eligible():
+    names = {"k": "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"}
+    trace = timeline(GPU_BOUND, names=names, kernels=SHAPE, devices={0: A100})
+    assert card(judged(trace), "tensor_cores_unused") is None
+
+
+def test_the_step_that_could_be_still_sums():
+    judgement = judged(WAITING)
+    assert judgement.could_be is not None
+    assert judgement.could_be.parts_ns.total_ns == judgement.could_be.duration_ns == 6_000
+
+
+def test_a_step_in_which_the_gpu_works_has_no_problem():
+    verdict = judged(GPU_BOUND, names=SGEMM).headlines["overview"].verdict
+    assert verdict.template == "A step takes {step} and the GPU works for {share} of it."
+
+
+def test_without_a_gpu_the_verdict_says_so():
+    judgement = judged("step | 1111122222 |\n op | aaa..aaa.. |")
+    assert judgement.headlines["overview"].verdict.template == "A step takes {step}; this trace has no GPU activity."
+    assert judgement.insights == []
+    assert judgement.rails["tensor_cores"].share is None
