@@ -6,7 +6,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     route (relative)                answers
     index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
     catalogue                       200 Catalogue
-    view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (no such span or view) · 422 Problem (failed)
+    view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
@@ -21,13 +21,13 @@ from typing import Any
 
 import msgspec
 
-from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.analyses.tensor_cores import TensorCoresResult
+from tb_steptime import __version__
+from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.step_time import PartMeaning
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.typescript import doc_comment, interfaces, string_union
 
@@ -136,7 +136,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     insights: list[Insight]
     insights_remark: Phrase | None
     could_be: CouldBe | None
-    neighbours: list["Neighbour"]
+    neighbours: list[Neighbour]
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -192,15 +192,16 @@ class Catalogue(msgspec.Struct, frozen=True):
     views: list[ViewMeaning]
 
 
-#: What a SpanPage's `result` is, by view id. Order is that of the list of views.
-RESULTS: dict[str, type[msgspec.Struct]] = {
-    "overview": OverviewResult,
-    "trends": TrendsResult,
-    "data_loading": DataLoadingResult,
-    "tensor_cores": TensorCoresResult,
-}
+#: What a SpanPage's `result` is, by view id, in the order of the list of views.
+RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (Index, SpanPage, Waiting, TrendsPage, Catalogue, Problem)
+
+
+def catalogue() -> Catalogue:
+    """All meanings of this release."""
+    views = [ViewMeaning(analysis.id, analysis.title) for analysis in ANALYSES]
+    return Catalogue(__version__, list(METRICS), list(PART_MEANINGS), views)
 
 
 def encode(answer: Any) -> bytes:

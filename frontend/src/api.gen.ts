@@ -72,7 +72,7 @@ export interface DeviceFigures {
 
 /**
  * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
- * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why says why it differs (None: it does not).
+ * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
  * Rows are the kernels with most time, `more` folds the rest.
  */
 export interface DeviceSplit {
@@ -119,7 +119,8 @@ export interface Index {
  * title is the deed ("Pin the memory of the batch"), text the number that proves it and the setting in code.
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
- * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it shortens.
+ * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
+ * shortens.
  */
 export interface Insight {
   id: string;
@@ -138,7 +139,11 @@ export interface Insight {
   steps: string[];
 }
 
-/** Kernels of one name. bin: tensor_core, matmul_like, unknown or other; reason: the rule that decided. */
+/**
+ * Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
+ * reason is what the deciding rule says of the name. A name may have two rows: a layout conversion is matmul-like
+ * where its op ran on the plain cores, and other where it served tensor cores. share is of the device's kernel time.
+ */
 export interface KernelRow {
   name: string;
   bin: string;
@@ -288,7 +293,10 @@ export interface Quantity {
   unit: Unit;
 }
 
-/** How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the reason. */
+/**
+ * How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the
+ * reason.
+ */
 export interface Rail {
   share: number | null;
   colour: string;
@@ -389,7 +397,7 @@ export interface Split {
   other_ns: number;
 }
 
-/** The split of the kernel time that was launched in one step. */
+/** The split of the time of the kernels that start in one step. */
 export interface SplitStep {
   name: string;
   split: Split;

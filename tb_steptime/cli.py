@@ -1,0 +1,167 @@
+"""`tb-steptime summarize PATH…`: the tab's figures for a terminal or a CI job. Reads and prints; writes no file.
+
+Nothing heavy is imported before it is needed: for small traces, starting up is most of the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tb_steptime.discovery import FoundSpan
+    from tb_steptime.report import Judged
+    from tb_steptime.span import Measured
+    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.wire import Problem
+
+_BAR_CELLS = 24
+_SECONDS_BETWEEN_DRAWINGS = 0.05
+_RECORD_ONE = (
+    "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 when anything could not be read, 2 for a wrong call, 130 when interrupted."""
+    options = _parser().parse_args(arguments)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies
+    try:
+        return _summarize(options.paths, options.format)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tb-steptime", description="Where the step time of a PyTorch job goes.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    summarize = commands.add_parser(
+        "summarize",
+        help="print the figures of traces",
+        description="Print steps, breakdown, GPU figures, data loading, tensor cores and what to do, for each trace.",
+    )
+    summarize.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a trace file or a log directory")
+    summarize.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    return parser
+
+
+def _summarize(paths: Sequence[Path], format: str) -> int:
+    problems: list[Problem] = []
+    spans = _judged(paths, problems)
+    if format == "json":
+        _write_json(spans, problems)
+    else:
+        _write_tables(spans)
+    for problem in problems:
+        print(f"{problem.file}: {problem.problem}. {problem.hint}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _write_json(spans: Iterator[Judged], problems: list[Problem]) -> None:
+    from tb_steptime.report import Report, error_report, span_report
+    from tb_steptime.wire import encode
+
+    reports = [span_report(span) for span in spans]  # first: reading them finds the problems
+    print(encode(Report(reports, [error_report(problem) for problem in problems])).decode())
+
+
+def _judged(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Judged]:
+    """Every span that can be read, one at a time; those that cannot become problems."""
+    from tb_steptime.errors import TraceError
+    from tb_steptime.report import Named, judged
+    from tb_steptime.wire import Problem
+
+    found = list(_found(paths, problems))
+    for number, span in enumerate(found, start=1):
+        path = str(span.trace or span.summary)
+        with _ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
+            try:
+                measured = _measured(span, bar.show)
+            except TraceError as error:
+                problems.append(Problem(error.problem, path, error.hint))
+                continue
+        yield judged(Named(span.run, span.worker, span.number, path), measured)
+
+
+def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
+    """The spans under log directories, then the files that were named."""
+    from tb_steptime.discovery import Discovery, Place, spans_of_files
+    from tb_steptime.wire import Problem
+
+    for folder in (path for path in paths if path.is_dir()):
+        found = Discovery([Place("", folder, str(folder))]).look()
+        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
+        if not found.spans and not found.problems:
+            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
+        yield from found.spans
+    yield from spans_of_files([path for path in paths if not path.is_dir()])
+
+
+def _measured(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Measured:
+    """From the summary file where it is of exactly this trace and release, else from the trace."""
+    from tb_steptime.span import measure_file
+    from tb_steptime.summary import fresh_summary, measured_in, read_summary
+
+    if span.trace is None:
+        return measured_in(read_summary(span.summary) if span.summary else None, str(span.summary))
+    summary = fresh_summary(span.trace) if span.trace.is_file() else None
+    return measured_in(summary, str(span.trace)) if summary else measure_file(span.trace, on_progress)
+
+
+def _write_tables(spans: Iterator[Judged]) -> None:
+    from tb_steptime.terminal import ANSI, PLAIN, span_table
+
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no "█" shows "?" rather than nothing
+    for number, span in enumerate(spans):
+        print(
+            ("\n\n" if number else "") + span_table(span, shutil.get_terminal_size().columns, ANSI if colour else PLAIN)
+        )
+
+
+class _ProgressBar:
+    """A line on stderr that is drawn over and goes away in the end; nothing where stderr is no terminal."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.shown = sys.stderr.isatty()
+        self.began = time.monotonic()
+        self.drawn = 0.0
+
+    def __enter__(self) -> _ProgressBar:
+        return self
+
+    def show(self, progress: ReadProgress) -> None:
+        now = time.monotonic()
+        if not self.shown or now - self.drawn < _SECONDS_BETWEEN_DRAWINGS:
+            return
+        self.drawn = now
+        print("\r" + self._line(progress, now - self.began) + "\033[K", end="", file=sys.stderr, flush=True)
+
+    def _line(self, progress: ReadProgress, seconds: float) -> str:
+        from tb_steptime.printer import count, duration, nbytes
+
+        share = min(1.0, progress.read_bytes / max(1, progress.total_bytes))
+        bar = ("█" * round(share * _BAR_CELLS)).ljust(_BAR_CELLS, "░")
+        read = f"{nbytes(progress.read_bytes)} of {nbytes(progress.total_bytes)}"
+        left = f", {duration(1e9 * seconds * (1 - share) / share)} left" if share > 0 and seconds > 1 else ""
+        return f"{self.prefix}{bar} {read}, {count(progress.events)} events{left}"
+
+    def __exit__(self, *_: object) -> None:
+        if self.shown and self.drawn:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

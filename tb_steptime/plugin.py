@@ -1,0 +1,190 @@
+"""The routes of the Step Insights tab: parse a request, ask the store, respond.
+
+TensorBoard imports this module when it starts, and an ImportError here would stop it for the user: everything beyond
+the standard library and TensorBoard's own base is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tensorboard.plugins import base_plugin
+
+if TYPE_CHECKING:
+    from werkzeug import Request, Response
+
+    from tb_steptime.store import Store
+
+logger = logging.getLogger(__name__)
+
+BUNDLE = Path(__file__).parent / "static" / "index.js"
+
+#: A page of another site can make a browser send a GET, but not with a header of its own: only our tab begins work.
+WORK_HEADER = "X-Tb-Steptime"
+#: Smaller answers travel in one packet anyway.
+_GZIP_FROM_BYTES = 1_400
+#: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first look is waited for.
+_ACTIVE_PATIENCE_SECONDS = 0.5
+
+_JSON = "application/json; charset=utf-8"
+_JAVASCRIPT = "text/javascript; charset=utf-8"
+
+_Wsgi = Callable[[Any, Any], Iterable[bytes]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a route says: a wire type (or the bundle's bytes), its status, and an ETag where it may be kept."""
+
+    content: Any
+    status: int = 200
+    etag: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
+    """Serves what `wire.py` lists. Every route is a GET; nothing here changes what the user recorded."""
+
+    plugin_name = "tb_steptime"
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        super().__init__(context)
+        self._context = context
+
+    @functools.cached_property
+    def store(self) -> Store:
+        from tb_steptime.discovery import parse_places
+        from tb_steptime.store import Store
+
+        spec = getattr(self._context.flags, "logdir_spec", "") or ""
+        return Store(parse_places(self._context.logdir or "", spec))
+
+    def get_plugin_apps(self) -> dict[str, _Wsgi]:
+        self.store.look_soon()  # so that the first page knows whether there is anything to show
+        routes = {
+            "/index": self._index,
+            "/catalogue": self._catalogue,
+            "/view": self._view,
+            "/trends": self._trends,
+            "/retry": self._retry,
+            "/index.js": self._bundle,
+        }
+        return {path: _application(route) for path, route in routes.items()}
+
+    def is_active(self) -> bool:
+        return self.store.has_spans(_ACTIVE_PATIENCE_SECONDS)
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Step Insights")
+
+    def data_plugin_names(self) -> tuple[str, ...]:
+        return ()  # we read trace files, not event files
+
+    def _index(self, request: Request) -> Answer:
+        index = self.store.index(work=_may_work(request))
+        return Answer(index, etag=index.version)
+
+    def _catalogue(self, request: Request) -> Answer:
+        from tb_steptime.wire import catalogue
+
+        return Answer(catalogue())
+
+    def _view(self, request: Request) -> Answer:
+        from tb_steptime.wire import Waiting
+
+        span, view = request.args.get("span", ""), request.args.get("view", "")
+        page = self.store.page(span, view, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _trends(self, request: Request) -> Answer:
+        named = [request.args.getlist(key) for key in ("run", "worker", "span")]
+        return Answer(self.store.trends(*named, work=_may_work(request)))
+
+    def _retry(self, request: Request) -> Answer:
+        if not _may_work(request):
+            return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
+        return Answer(self.store.retry(request.args.get("span", "")), 202)
+
+    def _bundle(self, request: Request) -> Answer:
+        content = BUNDLE.read_bytes() if BUNDLE.exists() else _NO_BUNDLE
+        return Answer(content, etag=hashlib.blake2b(content, digest_size=8).hexdigest())
+
+
+def _may_work(request: Request) -> bool:
+    return request.headers.get(WORK_HEADER) == "1"
+
+
+def _problem(status: int, problem: str, hint: str, file: str = "") -> Answer:
+    from tb_steptime.wire import Problem
+
+    return Answer(Problem(problem, file, hint), status)
+
+
+def _application(route: Callable[[Request], Answer]) -> _Wsgi:
+    """A WSGI application around a route, which never answers with a traceback."""
+
+    def application(environ: Any, start_response: Any) -> Iterable[bytes]:
+        from werkzeug import Request
+
+        request = Request(environ)
+        return _respond(request, _answer(route, request))(environ, start_response)
+
+    return application
+
+
+def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
+    from tb_steptime.store import SpanFailed, UnknownSpan
+
+    if request.method not in ("GET", "HEAD"):
+        refusal = _problem(405, "Only GET is answered here", "Reload the page.")
+        return Answer(refusal.content, 405, headers={"Allow": "GET, HEAD"})
+    try:
+        return route(request)
+    except UnknownSpan:
+        return _problem(404, "There is no such span or view", "It may have been moved or deleted. Choose another one.")
+    except SpanFailed as error:
+        return Answer(error.problem, 422)
+    except Exception:  # the last line of defence: what it was is in the log, and the tab keeps working
+        logger.exception("tb_steptime could not answer %s", request.path)
+        hint = "TensorBoard's log has the details; please report it with them."
+        return _problem(500, "Something went wrong inside Step Insights", hint)
+
+
+def _respond(request: Request, answer: Answer) -> Response:
+    from werkzeug import Response
+
+    from tb_steptime.wire import encode
+
+    is_script = isinstance(answer.content, bytes)
+    content = answer.content if is_script else encode(answer.content)
+    response = Response(content, answer.status, {"X-Content-Type-Options": "nosniff", **answer.headers})
+    response.headers["Content-Type"] = _JAVASCRIPT if is_script else _JSON
+    response.headers["Cache-Control"] = "no-cache" if answer.etag else "no-store"
+    response.headers["Vary"] = "Accept-Encoding"
+    if len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
+        response.set_data(gzip.compress(content, compresslevel=5, mtime=0))
+        response.headers["Content-Encoding"] = "gzip"
+    if answer.etag:
+        response.set_etag(answer.etag, weak=True)
+        response.make_conditional(request)
+    return response
+
+
+#: What a source checkout shows before its front end was built.
+_NO_BUNDLE = b"""\
+export function render() {
+  const message = document.createElement("p");
+  message.style.cssText = "font: 16px/1.5 system-ui, sans-serif; margin: 48px; max-width: 40em";
+  message.textContent =
+    "Step Insights is installed without its front end. In the source folder, run `make demo` or `pip install .`, " +
+    "which build it, and reload this page.";
+  document.body.append(message);
+}
+"""

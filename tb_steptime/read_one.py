@@ -1,0 +1,118 @@
+"""The process that reads one trace: `python -m tb_steptime.read_one TRACE FALLBACK_FOLDER`.
+
+A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
+for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the summary file lies or why there
+is none. It ends when its stdin does: with the process that started it, however that ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.kineto import ReadProgress
+
+#: TensorBoard, and whatever else the user does, goes first.
+NICENESS = 5
+#: More messages than the tab can show would only cost time.
+_SECONDS_BETWEEN_MESSAGES = 0.1
+
+
+class Far(msgspec.Struct, frozen=True, tag="far"):
+    """Bytes are bytes on disk."""
+
+    read_bytes: int
+    total_bytes: int
+    events: int
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """Where the summary file was written to."""
+
+    summary: str
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """A TraceError."""
+
+    problem: str
+    hint: str
+
+
+Message = Far | Done | Refused
+
+
+def main(arguments: list[str]) -> None:
+    trace, fallback = map(Path, arguments)
+    say = _take_stdout()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    _be_nice()
+    say(_read(trace, fallback, _every(_SECONDS_BETWEEN_MESSAGES, say)))
+
+
+def _read(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None]) -> Message:
+    from tb_steptime.errors import TraceError
+    from tb_steptime.span import measure_file
+    from tb_steptime.summary import encode_summary, places_for, stamp, write_summary
+
+    try:
+        before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
+        measured = measure_file(trace, say_progress)
+    except TraceError as error:
+        return Refused(error.problem, error.hint)
+    except MemoryError:
+        return Refused(
+            "There is not enough memory to read the trace", "Record fewer steps, or open it on a larger machine."
+        )
+    except OSError as error:
+        return Refused(f"The file cannot be read: {error.strerror}", "Check that it is still there and may be read.")
+    places = (*places_for(trace), fallback / before.digest)
+    return Done(str(write_summary(encode_summary(before, measured.facts, measured.results), places)))
+
+
+def _take_stdout() -> Callable[[Message], None]:
+    """Keep stdout for messages: whatever else prints, prints to stderr."""
+    own = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+    def say(message: Message) -> None:
+        own.write(msgspec.json.encode(message) + b"\n")
+
+    return say
+
+
+def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProgress], None]:
+    last = 0.0
+
+    def on_progress(progress: ReadProgress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds:
+            last = now
+            say(Far(progress.read_bytes, progress.total_bytes, progress.events))
+
+    return on_progress
+
+
+def _end_with_stdin() -> None:
+    while os.read(0, 64):
+        pass
+    os._exit(3)
+
+
+def _be_nice() -> None:
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,354 @@
+"""The log directory as the tab sees it: which spans there are, which are read, and the page of each.
+
+Looks for files in a thread of its own and has traces read by other processes, so that every answer is at hand at once.
+Work is begun only where `work` is true. Its parts: `discovery` finds files, `reading` reads them, `pages` composes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.discovery import Discovery, Found, FoundSpan, Place
+from tb_steptime.insights.base import Judgement
+from tb_steptime.pages import ReadSpan, judgement, neighbour, rank_of, span_page, trends_page
+from tb_steptime.reading import ReadingQueue
+from tb_steptime.summary import Summary, fresh_summary, read_summary
+from tb_steptime.wire import (
+    Index,
+    Neighbour,
+    Problem,
+    Progress,
+    RunEntry,
+    SpanEntry,
+    SpanPage,
+    SpanState,
+    TrendsPage,
+    Waiting,
+    WorkerEntry,
+)
+
+logger = logging.getLogger(__name__)
+
+#: How old a look at the log directory may be before a request has it looked at again.
+LOOK_SECONDS = 2.0
+#: How long a request waits for the new look; small directories take milliseconds, and the next request sees the rest.
+LOOK_PATIENCE_SECONDS = 0.15
+#: How long the very first request waits: an empty answer would say that there are no traces.
+FIRST_LOOK_PATIENCE_SECONDS = 20.0
+#: A file that was written to so lately may still be written to.
+SETTLE_SECONDS = 1.0
+#: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
+READ_AHEAD_SPANS = 200
+READ_AHEAD_BYTES = 2_000_000_000
+#: Sparks have room for so many spans on either side of the one that is shown.
+NEIGHBOUR_SPANS = 32
+
+
+class UnknownSpan(LookupError):
+    """No span of this id, or no view of this name."""
+
+
+class SpanFailed(Exception):
+    """The span's trace could not be read; the problem is fit for the user."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(eq=False)
+class _Record:
+    """A span and what is known of it; lives as long as its file does not change."""
+
+    found: FoundSpan
+    summary: Summary | None = None
+    problem: Problem | None = None
+    judged: Judgement | None = None
+    neighbour: Neighbour | None = None
+
+
+@dataclass(eq=False)
+class Store:
+    """All methods may be called from any thread and answer at once."""
+
+    places: Sequence[Place]
+    processes: int = 0
+    records: dict[str, _Record] = field(default_factory=dict)
+    found: Found = field(default_factory=lambda: Found((), 0, ()))
+    looked_at: float = 0.0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    first_look: threading.Event = field(default_factory=threading.Event)
+    looking: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.discovery = Discovery(self.places)
+        self.queue = ReadingQueue(self._on_end, self.processes)
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def look_soon(self) -> None:
+        """Have the log directory looked at in the background, unless that was done just now."""
+        with self.lock:
+            if self.looking.is_set() or (time.monotonic() - self.looked_at < LOOK_SECONDS and self.first_look.is_set()):
+                return
+            self.looking.set()
+        threading.Thread(target=self._look, daemon=True, name="tb_steptime look").start()
+
+    def has_spans(self, patience_seconds: float) -> bool:
+        """Whether there is anything to show, as far as is known; waits for the first look only."""
+        self.look_soon()
+        self.first_look.wait(patience_seconds)
+        return bool(self.found.spans)
+
+    def _look(self) -> None:
+        try:
+            found = self.discovery.look()
+            records = {span.id: self._record(span) for span in found.spans}
+            with self.lock:
+                self.found, self.records = found, records
+        except Exception:  # a thread of its own: nobody else would hear of it
+            logger.exception("tb_steptime could not look at the log directory")
+        finally:
+            self.looked_at = time.monotonic()
+            self.looking.clear()
+            self.first_look.set()
+
+    def _record(self, span: FoundSpan) -> _Record:
+        """The record that is there, or a new one where the file is new or has changed."""
+        known = self.records.get(span.id)
+        if known and known.found.stamp == span.stamp:
+            known.found = span
+            return known
+        return _open(span)
+
+    def _fresh(self) -> None:
+        """A look at the directory that is not old, as far as that can be had at once."""
+        self.look_soon()
+        if not self.first_look.wait(FIRST_LOOK_PATIENCE_SECONDS):
+            return
+        end = time.monotonic() + LOOK_PATIENCE_SECONDS
+        while self.looking.is_set() and time.monotonic() < end:
+            time.sleep(0.005)
+
+    # -- answers ---------------------------------------------------------------------------------------------------
+
+    def index(self, *, work: bool) -> Index:
+        self._fresh()
+        if work:
+            self._read_ahead()
+        with self.lock:
+            found, records = self.found, self.records
+        entries = [(span, self._entry(records[span.id])) for span in found.spans]
+        index = Index(
+            version="",
+            runs=_runs(entries, records),
+            spans_ready=sum(entry.state is SpanState.READY for _, entry in entries),
+            spans_total=len(entries),
+            places=[place.shown for place in self.places],
+            folders=found.folders,
+            looked_at_ms=0,
+            problems=list(found.problems),
+        )
+        version = hashlib.blake2b(msgspec.json.encode(index), digest_size=8).hexdigest()
+        age = time.monotonic() - self.looked_at
+        return msgspec.structs.replace(index, version=version, looked_at_ms=round(1000 * (time.time() - age)))
+
+    def page(self, id: str, view: str, *, work: bool) -> SpanPage | Waiting:
+        """Raises UnknownSpan, SpanFailed."""
+        record = self._find(id)
+        if record.summary is None:
+            return self._wait(record, work=work)
+        try:
+            return self._page(record, view)
+        except KeyError:
+            raise UnknownSpan(view) from None
+        except (OSError, ValueError) as error:
+            logger.warning("tb_steptime reads %s again: %s", record.found.file, error)
+            return self._again(record, work=work)
+
+    def trends(
+        self, runs: Collection[str], workers: Collection[str], ids: Collection[str], *, work: bool
+    ) -> TrendsPage:
+        """The trends of the spans that these name; an empty collection names all."""
+        self._fresh()
+        with self.lock:
+            records = [self.records[span.id] for span in self.found.spans if _is_named(span, runs, workers, ids)]
+        if work:
+            for record in records:
+                self._want(record, urgent=False)
+        return trends_page([(each.found, self._state(each)[0], each.summary) for each in records])
+
+    def retry(self, id: str) -> Waiting:
+        """Read a span again after a failure. Raises UnknownSpan."""
+        record = self._find(id)
+        record.problem = None
+        if record.summary is None:
+            return self._wait(record, work=True)
+        return Waiting(SpanState.READY, record.found.file, 1, 1, None)
+
+    def close(self) -> None:
+        self.queue.close()
+
+    # -- one span --------------------------------------------------------------------------------------------------
+
+    def _find(self, id: str) -> _Record:
+        self._fresh()
+        record = self.records.get(id)
+        if record is None:
+            raise UnknownSpan(id)
+        return record
+
+    def _page(self, record: _Record, view: str) -> SpanPage:
+        with self.lock:
+            family = [each for each in self.records.values() if _same_worker(each.found, record.found)]
+        if record.judged is None:
+            record.judged = judgement(_summary(record))
+        read = ReadSpan(record.found, _summary(record), len(family))
+        return span_page(read, view, record.judged, _neighbours(record, family))
+
+    def _again(self, record: _Record, *, work: bool) -> Waiting:
+        """The summary is gone or damaged, or was made by another release."""
+        if record.found.trace is None:
+            raise SpanFailed(_unusable(record.found))
+        record.summary = record.judged = record.neighbour = None
+        return self._wait(record, work=work)
+
+    def _wait(self, record: _Record, *, work: bool) -> Waiting:
+        if record.problem:
+            raise SpanFailed(record.problem)
+        if work:
+            self._want(record, urgent=True)
+        place = self.queue.place(record.found.id)
+        if place is None:
+            return Waiting(SpanState.UNREAD, record.found.file, 1, 1, None)
+        return Waiting(place.state, record.found.file, place.file_number, place.file_count, place.progress)
+
+    def _want(self, record: _Record, *, urgent: bool) -> None:
+        span = record.found
+        if record.summary or record.problem or span.trace is None or _unsettled(span):
+            return
+        self.queue.want(span.id, span.trace, span.file, urgent=urgent)
+
+    def _read_ahead(self) -> None:
+        count = size = 0
+        for record in list(self.records.values()):
+            if record.summary or record.problem:
+                continue
+            count, size = count + 1, size + record.found.bytes
+            if count > READ_AHEAD_SPANS or size > READ_AHEAD_BYTES:
+                return
+            self._want(record, urgent=False)
+
+    def _on_end(self, id: str, outcome: Path | Problem) -> None:
+        """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
+        record = self.records.get(id)
+        if record is None:
+            return
+        if isinstance(outcome, Problem):
+            record.problem = outcome
+            return
+        summary = read_summary(outcome)
+        if summary and summary.head.trace.mtime_ns == record.found.mtime_ns:
+            record.summary = summary
+
+    def _state(self, record: _Record) -> tuple[SpanState, Progress | None]:
+        if record.summary:
+            return SpanState.READY, None
+        if record.problem:
+            return SpanState.FAILED, None
+        place = self.queue.place(record.found.id)
+        return (place.state, place.progress) if place else (SpanState.UNREAD, None)
+
+    def _entry(self, record: _Record) -> SpanEntry:
+        state, progress = self._state(record)
+        facts = record.summary.head.facts if record.summary else None
+        return SpanEntry(
+            id=record.found.id,
+            number=record.found.number,
+            file=record.found.file,
+            file_bytes=facts.file_bytes if facts else record.found.bytes,
+            state=state,
+            mean_step_ns=facts.mean_step_ns if facts else None,
+            first_step=facts.first_step if facts else None,
+            last_step=facts.last_step if facts else None,
+            progress=progress,
+            error=record.problem,
+        )
+
+
+def _open(span: FoundSpan) -> _Record:
+    """A record with the summary that is at hand: of exactly this trace, or any readable one where the trace is gone."""
+    if span.trace is not None:
+        with contextlib.suppress(OSError):
+            return _Record(span, fresh_summary(span.trace))
+        return _Record(span)
+    summary = read_summary(span.summary) if span.summary else None
+    return _Record(span, summary, None if summary else _unusable(span))
+
+
+def _unusable(span: FoundSpan) -> Problem:
+    return Problem(
+        "This summary file is damaged or was made by another release of tb_steptime, and its trace is not here",
+        span.file,
+        "Put the trace beside it, or make the summary again with this release.",
+    )
+
+
+def _summary(record: _Record) -> Summary:
+    if record.summary is None:  # another request found it gone
+        raise FileNotFoundError(record.found.file)
+    return record.summary
+
+
+def _unsettled(span: FoundSpan) -> bool:
+    return 0 <= time.time() - span.mtime_ns / 1e9 < SETTLE_SECONDS
+
+
+def _same_worker(one: FoundSpan, other: FoundSpan) -> bool:
+    return (one.run, one.worker) == (other.run, other.worker)
+
+
+def _is_named(span: FoundSpan, runs: Collection[str], workers: Collection[str], ids: Collection[str]) -> bool:
+    return (not runs or span.run in runs) and (not workers or span.worker in workers) and (not ids or span.id in ids)
+
+
+def _neighbours(record: _Record, family: Iterable[_Record]) -> list[Neighbour]:
+    """The figures of the spans near this one that are read; those whose summary went away are left out."""
+    number = record.found.number
+    near = [each for each in family if each is not record and each.summary]
+    near.sort(key=lambda each: abs(each.found.number - number))
+    rows = [_neighbour(each) for each in near[: 2 * NEIGHBOUR_SPANS]]
+    return sorted((row for row in rows if row), key=lambda row: row.number)
+
+
+def _neighbour(record: _Record) -> Neighbour | None:
+    if record.neighbour is None or record.neighbour.number != record.found.number:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            record.neighbour = neighbour(ReadSpan(record.found, _summary(record), 0))
+    return record.neighbour
+
+
+def _runs(entries: Sequence[tuple[FoundSpan, SpanEntry]], records: dict[str, _Record]) -> list[RunEntry]:
+    runs: dict[str, dict[str, list[SpanEntry]]] = {}
+    ranks: dict[tuple[str, str], int | None] = {}
+    simulated: set[str] = set()
+    for span, entry in entries:
+        summary = records[span.id].summary
+        runs.setdefault(span.run, {}).setdefault(span.worker, []).append(entry)
+        rank = rank_of(span, summary)
+        ranks[span.run, span.worker] = rank if rank is not None else ranks.get((span.run, span.worker))
+        if summary and summary.head.facts.simulated is not None:
+            simulated.add(span.run)
+    return [
+        RunEntry(run, run in simulated, [WorkerEntry(name, ranks[run, name], spans) for name, spans in workers.items()])
+        for run, workers in runs.items()
+    ]
