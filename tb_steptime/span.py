@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses import ANALYSES, quality
 from tb_steptime.phrases import Note
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
@@ -77,5 +77,5 @@ def facts_of(trace: Trace) -> SpanFacts:
         rank=trace.job.rank,
         world_size=trace.job.world_size,
         simulated=trace.job.simulated,
-        notes=[*trace.notes, *steps.notes],
+        notes=quality.notes(trace),
     )
