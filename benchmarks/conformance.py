@@ -1,0 +1,76 @@
+"""Prints how far our figures are from torch-tb-profiler's on real traces, as a Markdown table.
+
+    python -m benchmarks.conformance TRACES REFERENCE.json
+
+TRACES is a folder of traces; REFERENCE.json maps a file below it to what torch-tb-profiler computes from it: `steps` with
+`duration_us` and `parts_us`, and `gpu` by device with `utilization`, `sm_efficiency` and `achieved_occupancy_percent`.
+`tests/test_conformance.py` holds the same comparison to its tolerances and names the differences.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tb_steptime.metrics.gpu import est_sm_efficiency, gpu_utilization
+from tb_steptime.metrics.occupancy import kineto_achieved_occupancy
+from tb_steptime.metrics.step_time import Parts, step_breakdown
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+HEAD = ("trace", "steps", "window, us", "device parts, us", "loader, us", "host parts, us", "GPU figures")
+
+
+def main(traces: str, reference: str) -> None:
+    expected: dict[str, Any] = json.loads(Path(reference).read_text())
+    print("| " + " | ".join(HEAD) + " |")
+    print("|---|" + "---:|" * (len(HEAD) - 1))
+    for name, values in expected.items():
+        print("| " + " | ".join(_row(name, read_trace(Path(traces) / name), values)) + " |")
+
+
+def _row(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
+    steps = find_steps(trace).steps
+    window = [step.duration_ns / 1e3 - want["duration_us"] for step, want in zip(steps, values["steps"], strict=True)]
+    parts = [
+        _part_differences(ours, want["parts_us"])
+        for ours, want in zip(step_breakdown(trace).steps, values["steps"], strict=True)
+    ]
+    device, loader, host = (max((abs(row[i]) for row in parts), default=0.0) for i in range(3))
+    short = "/".join(Path(name).parts[:-1])
+    return (short, str(len(steps)), _us(max(map(abs, window))), _us(device), _us(loader), _us(host), _gpu(trace, values))
+
+
+def _part_differences(ours: Parts, theirs: dict[str, float]) -> tuple[float, float, float]:
+    """Device (kernels and collectives), loader, and host (runtime, ops, collective calls), in us."""
+    device = (ours.kernel + ours.communication) / 1e3 - theirs["Kernel"]
+    host = (ours.runtime + ours.cpu_exec) / 1e3 - theirs["Runtime"] - theirs["CpuOp"] - theirs["Communication"]
+    if not theirs["Kernel"]:  # no device: collective calls are Communication here and CPU time there
+        device, host = 0.0, host + ours.communication / 1e3
+    return device, ours.data_loader / 1e3 - theirs["DataLoader"], host
+
+
+def _gpu(trace: Trace, values: dict[str, Any]) -> str:
+    """The largest difference of the three fractions over the devices."""
+    differences = []
+    for device, want in values["gpu"].items():
+        occupancy = want["achieved_occupancy_percent"]
+        for ours, theirs in (
+            (gpu_utilization(trace, int(device)).value, want["utilization"]),
+            (est_sm_efficiency(trace, int(device)).value, want["sm_efficiency"]),
+            (kineto_achieved_occupancy(trace, int(device)).value, None if occupancy is None else occupancy / 100),
+        ):
+            if ours is not None and theirs is not None:
+                differences.append(abs(ours - theirs))
+    return f"{max(differences):.6f}" if differences else "-"
+
+
+def _us(value: float) -> str:
+    return f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
