@@ -26,7 +26,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, METRICS, TILES
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.typescript import doc_comment, interfaces, string_union
@@ -179,8 +179,11 @@ class TrendsPage(msgspec.Struct, frozen=True):
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):
+    """tiles: the metrics whose figures open the view, so that their places stand before they are known."""
+
     id: str
     title: str
+    tiles: tuple[str, ...] = ()
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -195,12 +198,14 @@ class Catalogue(msgspec.Struct, frozen=True):
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
+_TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES}
+
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (Index, SpanPage, Waiting, TrendsPage, Catalogue, Problem)
 
 
 def catalogue() -> Catalogue:
     """All meanings of this release."""
-    views = [ViewMeaning(analysis.id, analysis.title) for analysis in ANALYSES]
+    views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
     return Catalogue(__version__, list(METRICS), list(PART_MEANINGS), views)
 
 

@@ -475,9 +475,11 @@ export interface TrendsResult {
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
+/** tiles: the metrics whose figures open the view, so that their places stand before they are known. */
 export interface ViewMeaning {
   id: string;
   title: string;
+  tiles: string[];
 }
 
 /** Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue. */

@@ -1,7 +1,19 @@
 /** The tab's one export: TensorBoard loads the bundle into an empty frame and calls `render()`. */
 
-import { VIEWS } from "./views";
+import { h, render as draw } from "preact";
+import { openClient } from "./client";
+import { App } from "./frame/app";
+import { openUrlStore, outerPage } from "./state";
+import { followTheme } from "./theme/follow";
+import { styleSheet } from "./theme/styles";
 
 export function render(): void {
-  console.debug(Object.keys(VIEWS));
+  document.documentElement.lang = "en";
+  document.title = "Step Insights";
+  const style = document.createElement("style");
+  style.textContent = styleSheet();
+  document.head.append(style);
+  const outer = outerPage();
+  followTheme(outer);
+  draw(h(App, { client: openClient(), url: openUrlStore(outer) }), document.body);
 }

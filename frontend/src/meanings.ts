@@ -3,6 +3,7 @@
 import type { Catalogue, Metric, PartMeaning, ViewId, ViewMeaning } from "./api.gen";
 
 export interface Meanings {
+  version: string;
   parts: readonly PartMeaning[];
   views: readonly ViewMeaning[];
   metrics: readonly Metric[];

@@ -34,8 +34,8 @@ export function write(hash: string, changes: Changes): string {
 export interface UrlStore {
   read(): UrlState;
   update(changes: Changes): void;
-  /** The whole address, to be shared. */
-  address(): string;
+  /** The whole address with changes made, to be shared or opened elsewhere. */
+  address(changes?: Changes): string;
   listen(heard: () => void): () => void;
 }
 
@@ -52,7 +52,10 @@ export function openUrlStore(page: Window = outerPage()): UrlStore {
       page.history.replaceState(page.history.state, "", hash);
       tell();
     },
-    address: () => page.location.href,
+    address(changes = {}) {
+      const { href, hash } = page.location;
+      return href.slice(0, href.length - hash.length).replace(/#$/, "") + write(hash, changes);
+    },
     listen(heard) {
       heardBy.add(heard);
       return () => heardBy.delete(heard);

@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
 /** Closes what is open on a press elsewhere or on Esc; Esc gives the focus back to the button that opened it. */
-export function useDismiss(root: RefObject<HTMLElement>, open: boolean, close: () => void): void {
+export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
   useEffect(() => {
     if (!open) return;
     const pressed = (event: Event) => {

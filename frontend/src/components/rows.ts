@@ -22,7 +22,7 @@ export function rowWindow(count: number, row_px: number, top_px: number, height_
 }
 
 /** The rows in sight of a scrolling box. */
-export function useRowWindow(box: RefObject<HTMLElement>, count: number, row_px: number): RowWindow {
+export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, row_px: number): RowWindow {
   const [view, setView] = useState({ top: 0, height: 400 });
   useEffect(() => {
     const element = box.current;

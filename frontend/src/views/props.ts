@@ -1,4 +1,9 @@
-/** What a view is given. A view is a function of its result; what it needs besides is here. */
+/**
+ * What a view is given. A view is a function of its result; what it needs besides is here.
+ *
+ * The frame has drawn the verdict, the action and the notes above it; a view draws what follows and opens with
+ * `<div class="view" data-view="…">`.
+ */
 
 import type { ComponentType } from "preact";
 import type { Index, PageOf, TrendsPage, ViewId } from "../api.gen";
@@ -12,6 +17,8 @@ export interface Tab {
   state: UrlState;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
+  /** The address with changes made, for links and "Copy link". */
+  address(changes?: Changes): string;
 }
 
 export interface SpanViewProps<V extends ViewId> {

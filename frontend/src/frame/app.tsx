@@ -1,0 +1,97 @@
+/** The whole tab: watches the index, knows what is chosen, puts bar, list of views and content together. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Catalogue, Index, Problem } from "../api.gen";
+import type { Client } from "../client";
+import { Hatches } from "../components/hatches";
+import { type Meanings, meaningsOf } from "../meanings";
+import { type Selection, selected } from "../selection";
+import type { UrlState, UrlStore } from "../state";
+import { Empty } from "../states/empty";
+import { Failed } from "../states/failed";
+import { type Kept, useAnswer } from "../use_answer";
+import { isViewId } from "../views";
+import type { Tab } from "../views/props";
+import { type Watch, type Watched, watchIndex } from "../watch";
+import { Bar } from "./bar";
+import { Content, type Source } from "./content";
+
+interface AppProps {
+  client: Client;
+  url: UrlStore;
+}
+
+export function App({ client, url }: AppProps) {
+  const kept = useRef<Kept>(new Map()).current;
+  const state = useUrl(url);
+  const [watched, watch] = useIndex(client);
+  const catalogue = useAnswer(kept, "catalogue", "", client.catalogue);
+  const meanings = useMeanings(catalogue?.kind === "ready" ? catalogue.value : null);
+  const trouble = troubleOf(watched, catalogue?.kind === "problem" ? catalogue.value : null);
+  const index = watched?.index ?? null;
+  if (index === null || meanings === null) return <Outside trouble={trouble} again={() => watch?.now()} />;
+  const tab: Tab = { meanings, index, state, update: url.update, address: url.address };
+  return <Inside tab={tab} source={{ client, kept, watched: watched!, watch: watch! }} />;
+}
+
+/** Before the first answer: nothing for a moment, then why. */
+function Outside({ trouble, again }: { trouble: Problem | null; again(): void }) {
+  return (
+    <main data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
+      {trouble ? <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} /> : <h1 class="heard">Looking for traces.</h1>}
+    </main>
+  );
+}
+
+function Inside({ tab, source }: { tab: Tab; source: Source }) {
+  const selection = useSelection(tab.index, tab.state);
+  const spansAtFirst = useRef(tab.index.spans_total).current;
+  const view = isViewId(tab.state["view"]) ? tab.state["view"] : "overview";
+  const bar = <Bar index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false} tab={tab} />;
+  return (
+    <div class="app">
+      <Hatches />
+      {bar}
+      {selection ? <Content view={view} selection={selection} tab={tab} source={source} /> : <main class="wide" data-state="empty"><Empty index={tab.index} /></main>}
+    </div>
+  );
+}
+
+function useUrl(url: UrlStore): UrlState {
+  const [state, setState] = useState(url.read);
+  useEffect(() => url.listen(() => setState(url.read())), [url]);
+  return state;
+}
+
+function useIndex(client: Client): [Watched | null, Watch | null] {
+  const [watched, setWatched] = useState<Watched | null>(null);
+  const [watch, setWatch] = useState<Watch | null>(null);
+  useEffect(() => {
+    const begun = watchIndex(client.index, setWatched);
+    setWatch(begun);
+    return begun.stop;
+  }, [client]);
+  return [watched, watch];
+}
+
+const useMeanings = (catalogue: Catalogue | null): Meanings | null =>
+  useMemo(() => (catalogue ? meaningsOf(catalogue) : null), [catalogue]);
+
+/** An address that names nothing must not make the tab jump to another span when that one becomes ready first. */
+function useSelection(index: Index, state: UrlState): Selection | null {
+  const last = useRef<UrlState>({});
+  const named = ["run", "worker", "span"].some((key) => state[key] !== undefined);
+  const found = selected(index, named ? state : last.current);
+  if (!named && found?.span.state === "ready") {
+    last.current = { run: found.run.name, worker: found.worker.name, span: String(found.span.number) };
+  }
+  return found;
+}
+
+function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem | null {
+  if (watched?.problem) return { problem: watched.problem.replace(/\.$/, ""), file: "", hint: "" };
+  if (watched && watched.retry_ms !== null) {
+    return { problem: "TensorBoard does not answer", file: "", hint: "Is it still running? The tab goes on asking." };
+  }
+  return catalogue;
+}

@@ -1,0 +1,93 @@
+/** The slim bar: which run, worker and span, what is being read, and a link to share. */
+
+import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
+import { CopyButton } from "../components/copy";
+import { bytes, bytesOf, count, counted, ns, range } from "../format";
+import { inRun, inWorker, keysOf, type Selection } from "../selection";
+import type { Tab } from "../views/props";
+import { Picker, type PickerEntry } from "./picker";
+
+interface BarProps {
+  index: Index;
+  selection: Selection | null;
+  /** Spans when the tab was opened. */
+  spansAtFirst: number;
+  simulated: boolean;
+  tab: Pick<Tab, "update" | "address">;
+}
+
+export function Bar({ index, selection, spansAtFirst, simulated, tab }: BarProps) {
+  return (
+    <header class="bar">
+      <span class="name">Step Insights</span>
+      {selection && <Pickers index={index} selection={selection} tab={tab} />}
+      {simulated && <b class="stamp" title="These figures come from a simulator, not from a recording.">Simulated</b>}
+      <span class="state push">{readState(index, spansAtFirst)}</span>
+      <CopyButton text={() => tab.address()}>Copy link</CopyButton>
+    </header>
+  );
+}
+
+function Pickers({ index, selection, tab }: { index: Index; selection: Selection; tab: Pick<Tab, "update"> }) {
+  const { run, worker, span } = selection;
+  const open = (next: Selection | null | undefined) => next && tab.update(keysOf(next));
+  return (
+    <>
+      <Picker
+        label="Run" many="runs" entries={index.runs.map((other) => runEntry(other, selection))} chosen={run.name}
+        choose={(name) => open(inRun(index.runs.find((other) => other.name === name)!, selection))}
+      />
+      <Picker
+        label="Worker" many="workers" entries={run.workers.map((other) => workerEntry(other, selection))} chosen={worker.name}
+        choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
+      />
+      <Picker
+        label="Span" many="spans" entries={worker.spans.map(spanEntry)} chosen={String(span.number)} value={spanValue(span, worker)}
+        choose={(number) => open(inWorker(run, worker, { run, worker, span: worker.spans.find((other) => String(other.number) === number)! }))}
+      />
+    </>
+  );
+}
+
+function runEntry(run: RunEntry, like: Selection): PickerEntry {
+  const label = run.simulated ? `${run.name} (simulated)` : run.name;
+  return { id: run.name, label, ...asideOf(inRun(run, like)?.span) };
+}
+
+function workerEntry(worker: WorkerEntry, like: Selection): PickerEntry {
+  return { id: worker.name, label: worker.name, ...asideOf(inWorker(like.run, worker, like)?.span) };
+}
+
+function spanEntry(span: SpanEntry): PickerEntry {
+  return { id: String(span.number), label: `${span.number}${steps(span)}`, ...asideOf(span) };
+}
+
+/** The mean step of the span that an entry opens; of one that is not read, its size. */
+function asideOf(span: SpanEntry | undefined): Pick<PickerEntry, "aside" | "faint"> {
+  if (!span) return { aside: "" };
+  if (span.state === "failed") return { aside: "failed", faint: true };
+  return span.mean_step_ns === null ? { aside: bytes(span.file_bytes), faint: span.state !== "ready" } : { aside: ns(span.mean_step_ns) };
+}
+
+function spanValue(span: SpanEntry, worker: WorkerEntry): string {
+  return `${span.number} of ${count(worker.spans.length)}${steps(span)}`;
+}
+
+const steps = ({ first_step: first, last_step: last }: SpanEntry): string =>
+  first === null || last === null ? "" : first === last ? `, step ${first}` : `, steps ${range(first, last)}`;
+
+/** "2 of 2 spans read", or what is being read. */
+export function readState(index: Index, spansAtFirst: number): string {
+  const reading = readingNow(index);
+  const total = reading.reduce((sum, span) => sum + span.progress!.total_bytes, 0);
+  const read = reading.reduce((sum, span) => sum + span.progress!.read_bytes, 0);
+  if (total > 0) return `Reading ${bytesOf(read, total)}`;
+  const all = `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} read`;
+  const fresh = index.spans_total - spansAtFirst;
+  return fresh > 0 ? `${counted(fresh, "new span")}, ${all}` : all;
+}
+
+function readingNow(index: Index): SpanEntry[] {
+  const spans = index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
+  return spans.filter((span) => span.state === "reading" && span.progress !== null);
+}

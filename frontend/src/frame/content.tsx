@@ -1,0 +1,137 @@
+/** What stands beside the list of views: the chosen view of the chosen span, or the state that it is in. */
+
+import type { ComponentType } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
+import type { Answer, Client } from "../client";
+import type { Selection } from "../selection";
+import { Boundary } from "../states/boundary";
+import { Failed } from "../states/failed";
+import { Gone } from "../states/gone";
+import { Reading } from "../states/reading";
+import { type Kept, useAnswer } from "../use_answer";
+import { VIEWS } from "../views";
+import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import type { Watch, Watched } from "../watch";
+import { Top } from "./top";
+import { ViewList } from "./views";
+
+/** Where answers come from. */
+export interface Source {
+  client: Client;
+  kept: Kept;
+  watched: Watched;
+  watch: Watch;
+}
+
+interface ContentProps {
+  view: ViewId;
+  selection: Selection;
+  tab: Tab;
+  source: Source;
+}
+
+export function Content({ view, selection, tab, source }: ContentProps) {
+  const ofSpan = VIEWS[view].of === "span" ? view : "overview";
+  const [tries, setTries] = useState(0);
+  const id = selection.span.id;
+  const page = useAnswer(source.kept, `${ofSpan} ${id}`, `${spanVersion(selection)} ${tries}`, () => source.client.view(id, ofSpan));
+  const trends = useAnswer(source.kept, view === ofSpan ? null : "trends", trendsVersion(tab.index), source.client.trends);
+  const head = useHead(id, page);
+  const again = async () => {
+    await source.client.retry(id);
+    source.watch.now();
+    setTries(tries + 1);
+  };
+  return (
+    <>
+      <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
+      <main data-state={stateOf(view === ofSpan ? page : trends)} tabIndex={-1}>
+        {source.watched.retry_ms !== null && <Gone heard_ms={source.watched.heard_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />}
+        <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
+          {view === ofSpan ? (
+            <SpanContent view={view} answer={page} selection={selection} tab={tab} again={again} />
+          ) : (
+            <TrendsContent view={view} answer={trends} selection={selection} tab={tab} again={again} />
+          )}
+        </Boundary>
+      </main>
+    </>
+  );
+}
+
+interface AnsweredProps<T> {
+  view: ViewId;
+  answer: Answer<T> | null;
+  selection: Selection;
+  tab: Tab;
+  again(): void;
+}
+
+function SpanContent({ view, answer, selection, tab, again }: AnsweredProps<PageOf<ViewId>>) {
+  if (answer?.kind !== "ready") return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
+  const page = answer.value;
+  const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
+  return (
+    <>
+      <Top headline={page.headline} simulated={page.head.simulated} notes={page.head.notes} tab={tab} />
+      <View page={page} tab={tab} />
+    </>
+  );
+}
+
+function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<TrendsPage>) {
+  if (answer?.kind !== "ready") return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
+  const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
+  return (
+    <>
+      <Top headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <View page={answer.value} tab={tab} />
+    </>
+  );
+}
+
+/** A picture of many runs says which of them nobody recorded. */
+function simulatedRuns(index: Index): string | null {
+  const names = index.runs.filter((run) => run.simulated).map((run) => run.name);
+  return names.length === 0 ? null : `These runs come from a simulator: ${names.join(", ")}.`;
+}
+
+function NotReady({ view, answer, selection, tab, again }: AnsweredProps<unknown>) {
+  if (answer?.kind === "problem") {
+    return <Failed title="This trace could not be analysed." problem={answer.value} about={aboutOf(selection, tab)} again={again} />;
+  }
+  if (answer === null && selection.span.state === "ready") return <h1 class="heard">Opening.</h1>; // a moment: its summary is read
+  const { worker, span, run } = selection;
+  const place = worker.rank === null ? worker.name : `rank ${worker.rank}`;
+  return (
+    <Reading
+      name={worker.spans.length > 1 ? `${place}, span ${span.number}` : `${place} of ${run.name}`}
+      waiting={answer?.kind === "waiting" ? answer.value : null} fileBytes={span.file_bytes}
+      tiles={(tab.meanings.views.find((other) => other.id === view) ?? tab.meanings.views[0])?.tiles.map((id) => tab.meanings.metric(id).label) ?? []} ready={tab.index.spans_ready}
+    />
+  );
+}
+
+function stateOf(answer: Answer<unknown> | null): "ready" | "reading" | "failed" {
+  if (answer?.kind === "ready") return "ready";
+  return answer?.kind === "problem" ? "failed" : "reading";
+}
+
+/** The head of the chosen span, from whichever of its views came last. */
+function useHead(id: string, page: Answer<PageOf<ViewId>> | null): SpanHead | null {
+  const last = useRef<SpanHead | null>(null);
+  if (page?.kind === "ready") last.current = page.value.head;
+  return last.current?.id === id ? last.current : null;
+}
+
+/** A page changes with its span's state, and its sparks with every neighbour that is read. */
+function spanVersion({ worker, span }: Selection): string {
+  return `${span.state} ${worker.spans.filter((other) => other.state === "ready").length}`;
+}
+
+const trendsVersion = (index: Index): string => `${index.spans_ready} ${index.spans_total}`;
+
+function aboutOf({ run, worker, span }: Selection, tab: Tab): string {
+  return `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step Insights ${tab.meanings.version}.`;
+}

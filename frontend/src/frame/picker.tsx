@@ -1,0 +1,112 @@
+/** A choice among few or thousands: label and value in one control, a searchable list that draws only what is in sight. */
+
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useDismiss } from "../components/dismiss";
+import { useRowWindow } from "../components/rows";
+import { count } from "../format";
+
+export interface PickerEntry {
+  id: string;
+  label: string;
+  /** At the right end: the mean step, or the size of what is not read yet. */
+  aside: string;
+  /** Not read yet. */
+  faint?: boolean;
+}
+
+interface PickerProps {
+  label: string;
+  /** What there are many of: "runs". */
+  many: string;
+  entries: readonly PickerEntry[];
+  chosen: string | null;
+  /** What the closed control says where the entry's label is too short or none is chosen. */
+  value?: string;
+  choose(id: string): void;
+}
+
+const ROW_PX = 24;
+const ROWS_SHOWN = 12;
+
+export function Picker(props: PickerProps) {
+  const { label, entries, chosen, value, choose } = props;
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  useDismiss(root, open, () => setOpen(false));
+  const shown = value ?? entries.find((entry) => entry.id === chosen)?.label ?? "none";
+  if (entries.length < 2) return <span class="pick only" title={shown}><span class="k">{label}</span><span class="clip">{shown}</span></span>;
+  const pick = (id: string) => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus();
+    choose(id);
+  };
+  return (
+    <div class="picker" ref={root}>
+      <button class="pick" aria-haspopup="listbox" aria-expanded={open} title={shown} onClick={() => setOpen(!open)}>
+        <span class="k">{label}</span>
+        <span class="clip">{shown}</span>
+        <svg viewBox="0 0 8 8" aria-hidden="true"><path d="M1 2.5l3 3 3-3" /></svg>
+      </button>
+      {open && <PickerList {...props} choose={pick} />}
+    </div>
+  );
+}
+
+function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
+  const [search, setSearch] = useState("");
+  const found = matching(entries, search);
+  const [at, setAt] = useState(() => Math.max(0, entries.findIndex((entry) => entry.id === chosen)));
+  const field = useRef<HTMLInputElement>(null);
+  const box = useRef<HTMLUListElement>(null);
+  const id = useId();
+  const view = useRowWindow(box, found.length, ROW_PX);
+  useEffect(() => field.current?.focus(), []);
+  useEffect(() => keepInSight(box.current, at), [at]);
+  const typed = (event: KeyboardEvent) => {
+    const step = STEPS[event.key];
+    if (step !== undefined) setAt(Math.min(found.length - 1, Math.max(0, at + step)));
+    else if (event.key === "Enter" && found[at]) choose(found[at].id);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div class="pop list" onKeyDown={typed}>
+      <input
+        ref={field} class="field" value={search} aria-label={`Search ${many}`} placeholder={`Search ${many}`}
+        role="combobox" aria-expanded="true" aria-controls={id} aria-activedescendant={found[at] && `${id}-${at}`}
+        onInput={(event) => { setSearch(event.currentTarget.value); setAt(0); }}
+      />
+      <ul role="listbox" id={id} aria-label={label} ref={box} style={{ maxHeight: `${ROWS_SHOWN * ROW_PX}px` }}>
+        <li role="presentation" style={{ height: `${view.above_px}px` }} />
+        {found.slice(view.first, view.end).map((entry, row) => (
+          <li
+            key={entry.id} id={`${id}-${view.first + row}`} role="option" title={entry.label} class={entry.faint ? "entry faint" : "entry"}
+            aria-selected={view.first + row === at} aria-setsize={found.length} aria-posinset={view.first + row + 1}
+            onPointerMove={() => setAt(view.first + row)} onClick={() => choose(entry.id)}
+          >
+            <span class={entry.id === chosen ? "clip chosen" : "clip"}>{entry.label}</span>
+            <span class="aside">{entry.aside}</span>
+          </li>
+        ))}
+        <li role="presentation" style={{ height: `${view.below_px}px` }} />
+      </ul>
+      <p>{found.length === 0 ? <>No match. <button class="link" onClick={() => setSearch("")}>Clear</button></> : `${count(found.length)} of ${count(entries.length)} ${many}`}</p>
+    </div>
+  );
+}
+
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: ROWS_SHOWN, PageUp: -ROWS_SHOWN };
+
+/** Entries that hold every word of the search, whatever their order and case. */
+export function matching(entries: readonly PickerEntry[], search: string): readonly PickerEntry[] {
+  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return entries;
+  return entries.filter((entry) => words.every((word) => entry.label.toLowerCase().includes(word)));
+}
+
+function keepInSight(box: HTMLElement | null, row: number): void {
+  if (!box) return;
+  const top = row * ROW_PX;
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (top + ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW_PX - box.clientHeight;
+}

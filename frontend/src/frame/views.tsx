@@ -1,0 +1,82 @@
+/** The list of views, each with how much of the step it explains, and where the figures come from. */
+
+import type { Rail, SpanHead, ViewId } from "../api.gen";
+import { fillClass } from "../colour";
+import { bytes, count, counted, DASH, date, sentence, share } from "../format";
+import type { Meanings } from "../meanings";
+import { isViewId } from "../views";
+import type { Tab } from "../views/props";
+
+interface ViewListProps {
+  current: ViewId;
+  meanings: Meanings;
+  /** The span's facts; null while it is not read. */
+  head: SpanHead | null;
+  tab: Pick<Tab, "update" | "address">;
+}
+
+export function ViewList({ current, meanings, head, tab }: ViewListProps) {
+  const views = meanings.views.filter((view) => isViewId(view.id));
+  const railed = (id: string) => id !== "overview" && id !== "trends";
+  const entry = (view: { id: string; title: string }) => (
+    <ViewLink
+      key={view.id} title={view.title} current={view.id === current} rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined}
+      address={tab.address({ view: view.id })} open={() => tab.update({ view: view.id })}
+    />
+  );
+  return (
+    <nav class="views" aria-label="Views">
+      {views.filter((view) => !railed(view.id)).map(entry)}
+      <hr />
+      {views.filter((view) => railed(view.id)).map(entry)}
+      {head && <Origin head={head} />}
+    </nav>
+  );
+}
+
+interface ViewLinkProps {
+  title: string;
+  current: boolean;
+  /** Undefined: the view explains the whole step. Null: not known yet. */
+  rail: Rail | null | undefined;
+  address: string;
+  open(): void;
+}
+
+function ViewLink({ title, current, rail, address, open }: ViewLinkProps) {
+  const follow = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
+    event.preventDefault();
+    open();
+  };
+  return (
+    <a href={address} aria-current={current ? "page" : undefined} title={rail?.reason ? sentence(rail.reason) : undefined} onClick={follow}>
+      <span>{title}</span>
+      <span class="share">{rail && (rail.share === null ? DASH : share(rail.share))}</span>
+      {rail !== undefined && <span class="rail">{rail && <RailFill rail={rail} />}</span>}
+    </a>
+  );
+}
+
+function RailFill({ rail }: { rail: Rail }) {
+  return rail.share ? <i class={fillClass(rail.colour, rail.hatched)} style={{ width: `${100 * Math.min(1, rail.share)}%` }} /> : null;
+}
+
+function Origin({ head }: { head: SpanHead }) {
+  const names = [...new Set(head.device_names)];
+  const many = head.device_names.length > 1 && names.length === 1 ? `${head.device_names.length} × ` : "";
+  const ranks = head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
+  const machine = [...(head.sm_count === null ? [] : [counted(head.sm_count, "SM")]), ...ranks].join(", ");
+  return (
+    <p class="origin" title={head.file}>
+      <b>{names.length ? many + names.join(", ") : "No GPU in this trace"}</b>
+      {machine && <>{machine}<br /></>}
+      {counted(head.step_count, "step")}, {date(head.origin_ns)}
+      <br />
+      {count(head.events)} events, {bytes(head.file_bytes)}
+    </p>
+  );
+}
+
+const rankOf = (rank: number | null, ranks: number): string =>
+  ranks === 1 || rank === null ? counted(ranks, "rank") : `rank ${rank} of ${count(ranks)}`;
