@@ -23,7 +23,7 @@ CALL_IDS = {"cudaLaunchKernel": 211, "cudaMemcpyAsync": 41, "cudaMemsetAsync": 5
 def statement(training: Training) -> str:
     """What the user is told above every figure of the file."""
     return (
-        f"Simulated, not recorded: no GPU has run this. Declared: {training.gpu.name}; {training.cause} "
+        f"No GPU has run this training. Declared: {training.gpu.name}; {training.cause} "
         f"Seed {training.seed}; written by `python -m tests.simulate`."
     )
 

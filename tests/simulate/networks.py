@@ -113,7 +113,7 @@ def _optimizer(tape: Tape, scaled: bool) -> tuple[Section, ...]:
     unscale = _foreach("_amp_foreach_non_finite_check_and_unscale_", "UnaryOpFunctor<float, 1, 1, 0>", tape, 1)
     scaler = kernels.small("at::native::amp_update_scale_cuda_kernel(float*, int*, float const*, double, double, int)")
     return (
-        Section((*unscale, _item())),
+        Section((*unscale, read_back())),
         step,
         Section((Op(("aten::_amp_update_scale_",), (launch(scaler),), 14_000),)),
     )
@@ -127,7 +127,7 @@ def _foreach(name: str, functor: str, tape: Tape, reads_writes: int) -> list[Op]
     return [Op((f"aten::{name}",), tuple(launch(activity) for activity in activities), host_ns)]
 
 
-def _item() -> Op:
+def read_back() -> Op:
     """A number that Python needs: the host waits until everything launched before it is done."""
     calls = (
         Call("cudaMemcpyAsync", kernels.copy("Memcpy DtoH (Device -> Pageable)", 4)),

@@ -5,6 +5,7 @@ Deliberately another implementation than the package's: one stream and one host 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -136,7 +137,7 @@ def _parts(span: Span, window: Pair) -> dict[str, int]:
 def _gpu_truth(training: Training, span: Span, window: Pair) -> dict[str, Any]:
     kernels = [row for row in span.rows if row.category == "kernel"]
     length = window[1] - window[0]
-    filled = sum(_blocks_share(row, training.gpu.sm_count) * (row.end_ns - row.start_ns) for row in kernels)
+    filled = math.fsum(_blocks_share(row, training.gpu.sm_count) * (row.end_ns - row.start_ns) for row in kernels)
     kernel_ns = sum(row.end_ns - row.start_ns for row in kernels)
     tensor = [row for row in kernels if row.activity and row.activity.tensor_core]
     return {

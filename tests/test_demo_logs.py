@@ -1,0 +1,161 @@
+"""The committed demo logs: all can be read, what is simulated says so, and our figures are those that were declared."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.analyses import data_loading, overview, tensor_cores
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Kind
+from tests.simulate.chrome import STATEMENT_KEY, TRUTH_KEY, chrome_trace, file_name
+from tests.simulate.demo import experiments, simulate
+
+DEMO = Path(__file__).parents[1] / "demo_logs"
+EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
+
+#: No demo log may be larger, so that a clone stays quick.
+MOST_BYTES = 1_000_000
+
+
+def logs(pattern: str) -> list[str]:
+    return sorted(str(path.relative_to(DEMO)) for path in DEMO.glob(pattern))
+
+
+RECORDED, SIMULATED = logs("cpu_*/*.pt.trace.json.gz"), logs("*_simulated/*.pt.trace.json.gz")
+
+
+@cache
+def trace_of(name: str) -> Trace:
+    return read_trace(DEMO / name)
+
+
+@cache
+def text_of(name: str) -> str:
+    return gzip.decompress((DEMO / name).read_bytes()).decode()
+
+
+def test_every_experiment_has_two_spans_of_each_kind():
+    folders = [*(f"cpu_{name}" for name in EXPERIMENTS), *(f"{name}_simulated" for name in EXPERIMENTS)]
+    assert logs("*/") == sorted(folders)
+    assert {folder: len(logs(f"{folder}/*.pt.trace.json.gz")) for folder in folders} == dict.fromkeys(folders, 2)
+
+
+@pytest.mark.parametrize("name", RECORDED + SIMULATED)
+def test_each_is_small_and_reads_without_a_word_of_loss(name: str):
+    assert (DEMO / name).stat().st_size < MOST_BYTES
+    trace = trace_of(name)
+    assert trace.notes == ()
+    assert trace.job.record_shapes is True
+    assert trace.job.with_stack is False
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recording_is_not_called_simulated_and_names_no_machine(name: str):
+    assert trace_of(name).job.simulated is None
+    assert STATEMENT_KEY not in text_of(name)
+    assert set(re.findall(r'"(?:host_name|traceName)": "([^"]*)"', text_of(name))) == {""}
+    assert not re.search(r'"[^"]*/(?:home|root|tmp|usr|work)/', text_of(name))
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_a_simulation_says_so_and_names_the_declared_cause(name: str):
+    said = trace_of(name).job.simulated
+    assert said is not None
+    assert said == json.loads(text_of(name))[STATEMENT_KEY]
+    assert truth_of(name)["cause"] in said
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recording_shows_a_cpu_at_work_in_every_step(name: str):
+    trace = trace_of(name)
+    result = overview.analyse(trace)
+    assert len(result.steps) == (3 if "resnet50" in name or "autocast" in name else 15)
+    assert not result.has_device
+    assert min(row.parts_ns.cpu_exec for row in result.steps) > 0
+    waits = data_loading.analyse(trace)
+    assert waits.multiprocess is True
+    assert all(0 < row.wait_ns == row.exposed_ns for row in waits.steps)
+
+
+def test_the_committed_simulations_are_what_the_simulator_makes():
+    """Compared as text: the compressed bytes may differ between versions of zlib."""
+    assert [name for name, _ in made()] == in_demo_order(SIMULATED)
+    different = [name for name, text in made() if text_of(name) != text]
+    assert not different, "run `python -m tests.simulate demo_logs`, and delete the files that it does not write"
+
+
+def made() -> Iterator[tuple[str, str]]:
+    for training in experiments():
+        for span in simulate(training):
+            yield f"{training.name}_simulated/{file_name(span)}", chrome_trace(training, span)
+
+
+def in_demo_order(names: list[str]) -> list[str]:
+    return sorted(names, key=lambda name: (EXPERIMENTS.index(name.partition("_simulated")[0]), name))
+
+
+@cache
+def truth_of(name: str) -> Any:
+    return json.loads(text_of(name))[TRUTH_KEY]
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_steps_last_as_declared(name: str):
+    ours = [(row.name, row.duration_ns, row.host_ns) for row in overview.analyse(trace_of(name)).steps]
+    assert ours == [(step["name"], step["duration_ns"], step["host_ns"]) for step in truth_of(name)["steps"]]
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_waits_are_exposed_and_hidden_as_declared(name: str):
+    ours = [(row.wait_ns, row.exposed_ns, row.hidden_ns) for row in data_loading.analyse(trace_of(name)).steps]
+    declared = truth_of(name)["steps"]
+    assert ours == [(step["wait_ns"], step["exposed_ns"], step["hidden_ns"]) for step in declared]
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_tensor_cores_are_used_as_declared(name: str):
+    (device,) = tensor_cores.analyse(trace_of(name)).devices
+    gpu = truth_of(name)["gpu"]
+    assert (device.total.kernel_ns, device.total.tensor_core_ns) == (gpu["kernel_ns"], gpu["tensor_core_ns"])
+    assert device.total.unknown_ns == 0
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_every_op_of_a_simulation_has_its_launches_inside(name: str):
+    """Host events of a thread nest or are apart, as a recording's do."""
+    events = trace_of(name).events
+    for thread in set(events.thread[events.rows(Kind.CPU_OP)].tolist()):
+        open_ends: list[int] = []
+        for row in (events.thread == thread).nonzero()[0].tolist():
+            start, end = int(events.start_ns[row]), int(events.end_ns[row])
+            while open_ends and open_ends[-1] <= start:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1]
+            open_ends.append(end)
+
+
+def mean_ns(folder: str, key: str) -> float:
+    return sum(truth_of(name)["mean"][key] for name in SIMULATED if name.startswith(f"{folder}_simulated")) / 2
+
+
+def test_the_demo_tells_its_story():
+    """Each experiment mends what the one before suffered from."""
+    lengths = [mean_ns(name, "duration_ns") for name in EXPERIMENTS]
+    assert lengths[0] > 2.5 * lengths[1] > 5 * lengths[2]
+    assert lengths[3] > 3 * lengths[4]
+    exposed = [mean_ns(name, "exposed_ns") / mean_ns(name, "duration_ns") for name in EXPERIMENTS]
+    assert exposed[0] > 0.8
+    assert exposed[1] > 0.5
+    assert max(exposed[2:]) < 0.1
+    idle = [mean_ns(name, "gpu_idle_ns") / mean_ns(name, "duration_ns") for name in EXPERIMENTS]
+    assert min(idle[:3]) > 0.8
+    assert max(idle[3:]) < 0.05
