@@ -1,0 +1,60 @@
+"""Event category -> Kind, in the spelling of every era and device maker that Kineto has written."""
+
+from __future__ import annotations
+
+from tb_steptime.trace.table import Kind
+
+#: Of the profiler itself, one per file, as long as the recording: not an event of the program.
+LEFT_OUT = 255
+
+#: In lower case: 2021 wrote "Kernel", 2022 "kernel".
+_KINDS = {
+    "cpu_op": Kind.CPU_OP,
+    "operator": Kind.CPU_OP,
+    "user_annotation": Kind.USER,
+    "python_function": Kind.PYTHON,
+    "runtime": Kind.RUNTIME,
+    "cuda_runtime": Kind.RUNTIME,
+    "driver": Kind.DRIVER,
+    "kernel": Kind.KERNEL,
+    "concurrent_kernel": Kind.KERNEL,
+    "mtia_ccp_events": Kind.KERNEL,
+    "memcpy": Kind.MEMCPY,
+    "memset": Kind.MEMSET,
+    "gpu_user_annotation": Kind.GPU_USER,
+    "cuda_sync": Kind.SYNC,
+    "overhead": Kind.OVERHEAD,
+    "trace": LEFT_OUT,
+}
+#: What device makers put their own word before: cuda_, hip_, gpu_, mtia_, xpu_, hpu_, privateuse1_.
+_KINDS_BY_ENDING = {
+    "_runtime": Kind.RUNTIME,
+    "_driver": Kind.DRIVER,
+    "_kernel": Kind.KERNEL,
+    "_memcpy": Kind.MEMCPY,
+    "_memset": Kind.MEMSET,
+    "_sync": Kind.SYNC,
+    "_user_annotation": Kind.GPU_USER,
+}
+
+#: Host-side marks by their names: in 2021 they had the category of an op.
+_MARKS = (
+    "ProfilerStep#",
+    "enumerate(DataLoader)#",
+    "enumerate(DataPipe)#",
+    "Optimizer.step#",
+    "Optimizer.zero_grad#",
+)
+
+
+def kind_of(category: object) -> int:
+    """A Kind, or LEFT_OUT for what is no event of the program."""
+    word = str(category).strip().lower()
+    if word in _KINDS:
+        return _KINDS[word]
+    return next((kind for ending, kind in _KINDS_BY_ENDING.items() if word.endswith(ending)), Kind.OTHER)
+
+
+def is_mark(name: str) -> bool:
+    """Is a CPU op of this name a mark of PyTorch's on the host's time line?"""
+    return name.startswith(_MARKS)

@@ -1,0 +1,43 @@
+"""Does a file look like a trace of PyTorch's profiler? Asked of every JSON file in a log directory, so it must be quick."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tb_steptime.errors import TraceError
+from tb_steptime.trace.kineto.source import Source
+
+_HEAD_BYTES = 64 * 1024
+
+#: Keys and categories that this profiler writes and other writers of Chrome traces do not.
+_KINETO = re.compile(
+    rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|record_shapes|with_stack|External id'
+    rb'|Ev Idx|cpu_op|Operator|user_annotation|python_function|cuda_runtime|cuda_driver|gpu_memcpy|ac2g)"'
+)
+_EVENTS = re.compile(rb'"(?:traceEvents|ph)"\s*:')
+#: Files whose events begin behind long metadata open with these.
+_OPENING = re.compile(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+
+
+def looks_like_trace(path: str | Path) -> bool:
+    """Does the file's first part look like a Kineto trace? False for what cannot be read at all."""
+    try:
+        head = _head(Path(path))
+    except TraceError:
+        return False
+    opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
+
+
+def _head(path: Path) -> bytes:
+    source = Source(path)
+    try:
+        head = b""
+        for piece in source.pieces():
+            head += piece
+            if len(head) >= _HEAD_BYTES:
+                break
+        return head[:_HEAD_BYTES]
+    finally:
+        source.close()

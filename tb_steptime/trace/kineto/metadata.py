@@ -1,0 +1,97 @@
+"""Values beside the events -> devices, the job, the base time. Anything of a wrong type is taken as not said."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tb_steptime.trace.kineto.rows import mend, number_of
+from tb_steptime.trace.model import Device, Job
+
+_WANTED = {
+    "deviceProperties",
+    "distributedInfo",
+    "baseTimeNanoseconds",
+    "with_stack",
+    "record_shapes",
+    "profile_memory",
+    "tb_steptime_simulated",
+}
+_CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
+_PYTHON_FRAME = re.compile(rb'"python_function"')
+
+
+class Metadata:
+    """What the file says beside its events."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._stacks_seen = False
+
+    def add(self, key: str, text: bytes) -> bool:
+        """Keep a value that is wanted; False when it is damaged."""
+        if key not in _WANTED:
+            return True
+        try:
+            self._values[key] = json.loads(mend(text).text, strict=False)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    def look_for_stacks(self, events: bytes) -> None:
+        """Were call stacks recorded? Only some years say so beside the events."""
+        if not self._stacks_seen:
+            self._stacks_seen = bool(_CALL_STACK.search(events) or _PYTHON_FRAME.search(events))
+
+    @property
+    def base_time_ns(self) -> int:
+        return _integer(self._values.get("baseTimeNanoseconds")) or 0
+
+    def devices(self) -> dict[int, Device]:
+        listed = self._values.get("deviceProperties")
+        found = [_device(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        return {device.id: device for device in found if device}
+
+    def job(self) -> Job:
+        group = self._values.get("distributedInfo")
+        group = group if isinstance(group, dict) else {}
+        backend, simulated = group.get("backend"), self._values.get("tb_steptime_simulated")
+        return Job(
+            rank=_integer(group.get("rank")),
+            world_size=_integer(group.get("world_size")),
+            backend=backend if isinstance(backend, str) else None,
+            with_stack=self._stacks_seen or bool(_flag(self._values.get("with_stack"))),
+            record_shapes=_flag(self._values.get("record_shapes")),
+            profile_memory=_flag(self._values.get("profile_memory")),
+            simulated=simulated if isinstance(simulated, str) else None,
+        )
+
+
+def _device(of: dict[str, Any]) -> Device | None:
+    id = _integer(of.get("id"))
+    if id is None:
+        return None
+    major, minor = _integer(of.get("computeMajor")), _integer(of.get("computeMinor"))
+    shared = _integer(of.get("sharedMemPerMultiprocessor"))
+    return Device(
+        id=id,
+        name=str(of.get("name") or ""),
+        sm_count=_integer(of.get("numSms")),
+        compute_capability=None if major is None or minor is None else (major, minor),
+        warp_size=_integer(of.get("warpSize")),
+        max_threads_per_sm=_integer(of.get("maxThreadsPerMultiprocessor")),
+        registers_per_sm=_integer(of.get("regsPerMultiprocessor")),
+        shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
+        memory_bytes=_integer(of.get("totalGlobalMem")),
+    )
+
+
+def _integer(value: object) -> int | None:
+    number = number_of(value)
+    return None if number is None or number != int(number) else int(number)
+
+
+def _flag(value: object) -> bool | None:
+    """Written as 1 and 0, as true and false, or not at all."""
+    return bool(value) if isinstance(value, (bool, int)) else None

@@ -1,0 +1,98 @@
+"""What was repaired or lost while a file was read, told to the user with counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_steptime.phrases import Note, count, phrase
+
+
+@dataclass
+class Damage:
+    """Counts of what had to be repaired or given up; zero is the rule."""
+
+    lost_count: int = 0
+    timeless_count: int = 0
+    mended_value_count: int = 0
+    mended_string_count: int = 0
+    missing_duration_count: int = 0
+    negative_duration_count: int = 0
+    unpaired_end_count: int = 0
+    duplicate_count: int = 0
+    damaged_metadata_count: int = 0
+    cut_short: bool = False
+    corrupt: bool = False
+    unfinished: bool = False
+
+
+def notes_of(damage: Damage) -> tuple[Note, ...]:
+    return tuple(note for note in (_file_note(damage), *_event_notes(damage)) if note)
+
+
+def _file_note(damage: Damage) -> Note | None:
+    """The file as a whole: one note, the gravest."""
+    if damage.corrupt:
+        cause, effect = "The compressed file is damaged.", "What stands behind the damage is missing from every figure."
+        return Note("corrupt-file", phrase(cause), phrase(effect))
+    if damage.cut_short or damage.unfinished:
+        cause = "The file ends before the trace does."
+        effect = "It is still being written, or its job ended while it wrote: the last events are missing."
+        return Note("truncated-file", phrase(cause), phrase(effect))
+    return None
+
+
+def _event_notes(damage: Damage) -> list[Note | None]:
+    return [
+        _counted(
+            "lost-events",
+            damage.lost_count + damage.timeless_count,
+            "[{count}] events could not be read.",
+            "They are missing from every figure.",
+        ),
+        _counted(
+            "duplicate-events",
+            damage.duplicate_count,
+            "[{count}] events were written twice.",
+            "Each is counted once.",
+        ),
+        _counted(
+            "missing-durations",
+            damage.missing_duration_count,
+            "[{count}] events have no duration.",
+            "They count as events of no length.",
+        ),
+        _counted(
+            "negative-durations",
+            damage.negative_duration_count,
+            "[{count}] events end before they start.",
+            "They count as events of no length.",
+        ),
+        _counted(
+            "unpaired-ends",
+            damage.unpaired_end_count,
+            "[{count}] ends of events have no beginning.",
+            "Those events are missing from every figure.",
+        ),
+        _counted(
+            "bad-values",
+            damage.mended_value_count,
+            "[{count}] values are no numbers.",
+            "They count as not recorded.",
+        ),
+        _counted(
+            "bad-strings",
+            damage.mended_string_count,
+            "[{count}] texts hold characters that a trace may not hold.",
+            "Some names may be shown with a replacement sign; no time is touched.",
+        ),
+        _counted(
+            "bad-metadata",
+            damage.damaged_metadata_count,
+            "[{count}] entries about the device or the job could not be read.",
+            "Figures that need them are not measurable.",
+        ),
+    ]
+
+
+def _counted(id: str, number: int, cause: str, effect: str) -> Note | None:
+    return Note(id, phrase(cause, count=count(number)), phrase(effect)) if number else None

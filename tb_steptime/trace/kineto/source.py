@@ -1,0 +1,96 @@
+"""A file -> pieces of its JSON text, whether gzip or plain, as far as the file can be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from isal import igzip_lib, isal_zlib
+
+from tb_steptime.errors import TraceError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+#: Text per piece: some five hundred events, which is little memory and amortizes what a piece costs.
+TEXT_BYTES = 256 * 1024
+_PACKED_BYTES = 64 * 1024
+_GZIP_HEADER_AND_TRAILER = 16 + 15  # zlib's window bits for "gzip"
+
+
+class Source:
+    """Pieces of text from a file. After the last: what was wrong with its packing.
+
+    packed_bytes  read from disk so far;  text_bytes  handed out so far
+    cut_short     the gzip stream ends before its end;  corrupt  it holds what gzip cannot have written
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.packed_bytes = 0
+        self.text_bytes = 0
+        self.cut_short = False
+        self.corrupt = False
+        self._file = _open(path)
+        self.total_bytes = os.fstat(self._file.fileno()).st_size
+
+    def close(self) -> None:
+        self._file.close()
+
+    def pieces(self) -> Iterator[bytes]:
+        """The text in order, in pieces of at most TEXT_BYTES. Raises TraceError where the disk fails."""
+        head = self._read(_PACKED_BYTES)
+        plain = not head.startswith(_GZIP_MAGIC)
+        for piece in self._plain(head) if plain else self._unpacked(head):
+            self.text_bytes += len(piece)
+            yield piece
+
+    def _read(self, size: int) -> bytes:
+        try:
+            packed = self._file.read(size)
+        except OSError as error:
+            raise _refused(self.path, error) from error
+        self.packed_bytes += len(packed)
+        return packed
+
+    def _plain(self, piece: bytes) -> Iterator[bytes]:
+        while piece:
+            yield piece
+            piece = self._read(TEXT_BYTES)
+
+    def _unpacked(self, packed: bytes) -> Iterator[bytes]:
+        """Every member of the gzip file; what follows the last and is not gzip is left out, as gzip does."""
+        while packed.startswith(_GZIP_MAGIC):
+            member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+            packed_before = packed
+            while not member.eof:
+                try:
+                    yield member.decompress(packed, TEXT_BYTES)
+                except (igzip_lib.IsalError, isal_zlib.error):
+                    self.corrupt = True
+                    del packed_before
+                    return
+                packed = b""
+                if member.needs_input and not member.eof:
+                    packed = self._read(_PACKED_BYTES)
+                    if not packed:
+                        self.cut_short = True
+                        return
+            packed = member.unused_data or self._read(_PACKED_BYTES)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _refused(path: Path, error: OSError) -> TraceError:
+    if isinstance(error, IsADirectoryError):
+        return TraceError("This is a folder, not a trace", path, "Name a trace file in it.")
+    if isinstance(error, FileNotFoundError):
+        return TraceError("There is no such file", path, "Check the path.")
+    if isinstance(error, PermissionError):
+        return TraceError("The file may not be read", path, "Ask its owner for permission to read it.")
+    return TraceError(f"The file cannot be read: {error.strerror}", path, "Check the disk, or copy the file anew.")

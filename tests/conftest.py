@@ -1,0 +1,35 @@
+"""Where the real traces are. They are other projects' files and not part of this one; tests that need them skip."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_BESIDE_THE_CHECKOUT = Path(__file__).parents[1] / ".." / "shared"
+SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with `traces/` and `reference/`."""
+    if not (SHARED / "traces").is_dir():
+        pytest.skip(f"no real traces at {SHARED}; TB_STEPTIME_SHARED names their folder")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def trace_path(shared: Path) -> Callable[[str], Path]:
+    """Path of the trace `name`: a path within `traces/`, or a folder there that holds one file."""
+
+    def find(name: str) -> Path:
+        path = shared / "traces" / name
+        if path.is_dir():
+            (path,) = sorted(file for file in path.iterdir() if ".json" in file.name)
+        if not path.exists():
+            pytest.skip(f"no {name} among the real traces at {shared}")
+        return path
+
+    return find
