@@ -7,12 +7,11 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
-from tb_steptime.metrics.gpu import kernel_rows
+from tb_steptime.metrics.gpu import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle import devices_by_activity
 from tb_steptime.metrics.profiler_tab import VISIBLE_FRACTION, profiler_tab
 from tb_steptime.metrics.tensor_cores import (
     BINS,
-    NO_KERNELS,
     NO_TENSOR_CORES,
     Split,
     device_has_tensor_cores,

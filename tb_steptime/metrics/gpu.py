@@ -41,6 +41,7 @@ EST_SM_EFFICIENCY = Metric(
 )
 
 NO_BLOCKS = phrase("This trace does not say how many blocks per SM its kernels have (AMD GPUs do not record it).")
+NO_KERNELS = phrase("No kernel runs on this device within the steps.")
 NO_TIME = phrase("The window has no length.")
 
 #: Fractions are summed as integers of this unit, so that what a kernel adds at its start leaves exactly at its end.
@@ -56,6 +57,7 @@ class Figure:
     reason: Phrase | None = None
 
 
+@per_trace
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
     """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
     rows = trace.events.rows(*DEVICE_KINDS)
@@ -105,7 +107,7 @@ def est_sm_efficiency(trace: Trace, device: int) -> Figure:
     """At each instant min(1, sum over running kernels of blocks per SM), integrated / window. As torch-tb-profiler."""
     level = _sm_levels(trace, device)
     if level is None:
-        return unknown(trace, NO_BLOCKS)
+        return unknown(trace, NO_BLOCKS if len(kernel_rows(trace, device)) else NO_KERNELS)
     return figure(level.integral_ns(*windows(trace)), windows_ns(trace), None)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
-from tb_steptime.metrics.gpu import Figure, blocks, figure, kernel_rows, unknown, windows
+from tb_steptime.metrics.gpu import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
 from tb_steptime.phrases import Phrase, Unit, phrase
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Device, Trace, per_trace
@@ -66,7 +66,6 @@ NO_LAUNCH_SHAPES = phrase(
     "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not)."
 )
 NO_KINETO_OCCUPANCY = phrase("This trace records no occupancy (AMD GPUs do not).")
-NO_KERNELS = phrase("No kernel runs on this device within the steps.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +204,7 @@ def occupancy_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
 def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Phrase) -> Figure:
     rows = _measured_rows(trace, device, values)
     if not len(rows):
-        return unknown(trace, reason)
+        return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)
     start, end = windows(trace)
     edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     totals = [np.concatenate(([0.0], np.cumsum(each))) for each in _weighted(trace, rows, values, edges)]

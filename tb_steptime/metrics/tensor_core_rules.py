@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
 
 #: Words of a fused kernel that holds a matrix product as well: such a kernel is no mere helper.
-_NO_PRODUCT = r"^(?!.*(?:gemm|matmul|attn|attention|conv|fmha|mlp|moe_kernel))"
+_NO_PRODUCT = r"^(?!.*(?:gemm|matmul|attn|attention|conv|fmha|(?<![a-z])(?:add|badd)?b?mm(?![a-z])|triton_tem))"
 
 # fmt: off
 FAMILIES: tuple[Family, ...] = (

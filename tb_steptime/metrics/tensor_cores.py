@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
-from tb_steptime.metrics.gpu import Figure, devices_with_activity, kernel_rows, unknown, windows
+from tb_steptime.metrics.gpu import NO_KERNELS, Figure, devices_with_activity, kernel_rows, unknown, windows
 from tb_steptime.metrics.tensor_core_rules import Answer, classify, has_tensor_cores
 from tb_steptime.phrases import Unit, phrase
 from tb_steptime.trace.intervals import weighted_overlap
@@ -77,7 +77,6 @@ UNKNOWN_KERNEL_TIME = Metric(
 )
 
 NO_TENSOR_CORES = phrase("This GPU has no tensor cores.")
-NO_KERNELS = phrase("No kernel starts on this device within the steps.")
 
 #: What becomes of a kernel's time, in the order of the columns here and of `Split`.
 BINS = ("tensor_core", "matmul_like", "unknown", "other")
