@@ -17,6 +17,9 @@ from tests.simulate.loading import Workers
 #: What the profiler itself does at the beginning of a window, before the first recorded step.
 PROFILER_START_NS = 2_000_000
 
+#: From the last thing inside an annotation to its end.
+CLOSE_NS = 1_500
+
 
 class Machine:
     """Runs a training step by step; `rows` collects while a window is recorded."""
@@ -55,6 +58,7 @@ class Machine:
         self._load()
         for section in self.training.sections:
             self._section(section)
+        self._pass(CLOSE_NS)
         mark.end_ns = self.now_ns
         if self.span:
             self.span.marks.append((number, start_ns, self.now_ns))
@@ -83,6 +87,7 @@ class Machine:
             self._pass(section.python_ns)
             self._op(op, thread)
         if mark:
+            self._pass(CLOSE_NS)
             mark.end_ns = self.now_ns
 
     def _op(self, op: Op, thread: str) -> None:
