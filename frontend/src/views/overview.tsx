@@ -1,5 +1,158 @@
-import type { SpanViewProps } from "./props";
+/** How long a step is, what it is spent on, what to do about it. */
 
-export function Overview({ page }: SpanViewProps<"overview">) {
-  return <div class="view" data-view="overview">{page.headline.verdict.template}</div>;
+import { useState } from "preact/hooks";
+import type { CouldBe, OverviewResult, PageOf, PartMeaning, Parts } from "../api.gen";
+import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/anatomy";
+import { StackedBars } from "../charts/stacked_bars";
+import { Card } from "../components/card";
+import { Legend } from "../components/legend";
+import { Picture } from "../components/picture";
+import { Sentence } from "../components/sentence";
+import { SeriesTile } from "../components/series_tile";
+import { Swatch } from "../components/swatch";
+import type { TableData } from "../components/table_data";
+import { Tiles } from "../components/tile";
+import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
+import { hiddenParts, keptStep, keysOfHidden } from "./choices";
+import type { SpanViewProps, Tab } from "./props";
+
+export function Overview({ page, tab }: SpanViewProps<"overview">) {
+  const { result } = page;
+  const off = hiddenParts(tab.state);
+  const scale = scaleFor(result.mean_duration_ns, "ns");
+  return (
+    <div class="view" data-view="overview">
+      <StepAnatomy result={result} couldBe={page.could_be} scale={scale} off={off} parts={tab.meanings.parts} />
+      <Legend
+        label="Parts of the mean step. A button shows or hides its part."
+        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result))}
+        scale={scale} off={off} choose={(next) => tab.update(keysOfHidden(next))}
+      />
+      <Tiles label="Figures of this span">
+        {result.tiles.map((series) => (
+          <SeriesTile
+            key={series.metric} series={series} remark={result.tile_remarks[series.metric]}
+            head={page.head} neighbours={page.neighbours} meanings={tab.meanings}
+          />
+        ))}
+      </Tiles>
+      <div class="split">
+        <Steps result={result} off={off} tab={tab} name={`${page.head.run} ${page.head.worker} span ${page.head.number}`} />
+        <ToDo page={page} tab={tab} />
+      </div>
+    </div>
+  );
+}
+
+const lengthOf = (parts: Parts, { id }: PartMeaning): number => parts[id as keyof Parts];
+
+function legendPart(meaning: PartMeaning, { mean_parts_ns: mean, mean_duration_ns: whole, absent }: OverviewResult) {
+  const length = lengthOf(mean, meaning);
+  return { meaning, ns: length, share: whole ? length / whole : 0, absent: absent[meaning.id] };
+}
+
+interface StepAnatomyProps {
+  result: OverviewResult;
+  couldBe: CouldBe | null;
+  scale: Scale;
+  off: ReadonlySet<string>;
+  parts: readonly PartMeaning[];
+}
+
+function StepAnatomy({ result, couldBe, scale, off, parts }: StepAnatomyProps) {
+  const whole = result.mean_duration_ns;
+  const mean: AnatomyBar = { label: <>Mean step<br /><b>{ns(whole)}</b></>, parts: barParts(result.mean_parts_ns, parts, scale), thin: false };
+  const could: AnatomyBar | null = couldBe && {
+    label: <>Could be <b>{rough(couldBe.duration_ns)}</b></>,
+    parts: barParts(couldBe.parts_ns, parts, scale),
+    thin: true,
+    saved: scale.of(whole - couldBe.duration_ns),
+  };
+  return (
+    <Anatomy
+      label={spokenAnatomy(result, couldBe)} end={scale.of(whole)} endText={ns(whole)} braces={braces(result, scale)}
+      bars={could ? [mean, could] : [mean]} off={off}
+    />
+  );
+}
+
+function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): AnatomyPart[] {
+  return parts.map((meaning) => {
+    const length = lengthOf(lengths, meaning);
+    return { id: meaning.id, colour: meaning.colour, hatched: meaning.hatched, value: scale.of(length), title: `${meaning.label} ${scale.text(length)}` };
+  });
+}
+
+function braces({ has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole }: OverviewResult, scale: Scale): Brace[] {
+  if (!onDevice) return [{ value: scale.of(whole), label: <>CPU works <b>{ns(whole)}</b>, no GPU activity in this trace</> }];
+  const brace = (words: string, length: number): Brace => ({
+    value: scale.of(length),
+    label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
+  });
+  return [brace("GPU works", works), brace("GPU waits", waits)];
+}
+
+function spokenAnatomy(result: OverviewResult, couldBe: CouldBe | null): string {
+  const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
+  const split = onDevice ? `: the GPU works ${ns(works)} and waits ${ns(waits)}` : ": no GPU activity";
+  return `Mean step of ${ns(whole)}${split}.${couldBe ? ` It could be about ${rough(couldBe.duration_ns)}.` : ""}`;
+}
+
+interface StepsProps {
+  result: OverviewResult;
+  off: ReadonlySet<string>;
+  tab: Tab;
+  name: string;
+}
+
+function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsProps) {
+  const [lit, setLit] = useState<number | null>(null);
+  const names = steps.map((step) => step.name);
+  const parts = tab.meanings.parts.filter((part) => !off.has(part.id));
+  const longest = Math.max(...steps.map((step) => step.duration_ns));
+  const scale = scaleFor(longest, "ns");
+  const tip = (at: number) => ({
+    title: `Step ${names[at]}, ${scale.text(steps[at]!.duration_ns)}`,
+    rows: parts.filter((part) => lengthOf(steps[at]!.parts_ns, part) > 0).map((part) => ({
+      mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
+    })),
+  });
+  return (
+    <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)} link={() => tab.address()}>
+      <StackedBars
+        label={`${sentence(title)}. Stacked bar for each of steps ${range(names[0]!, names[names.length - 1]!)}, up to ${scale.text(longest)}.`}
+        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(step.duration_ns))} firm={steps.map((step) => step.slow)}
+        parts={parts.map((part) => ({ ...part, values: steps.map((step) => scale.of(lengthOf(step.parts_ns, part))) }))}
+        lit={lit} kept={keptStep(tab.state, names)} light={setLit} tip={tip}
+        keep={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
+      />
+    </Picture>
+  );
+}
+
+function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[]): TableData {
+  return {
+    columns: [{ label: "Step" }, { label: "Step time", unit: "ns" }, ...parts.map((part) => ({ label: part.label, unit: "ns" as const }))],
+    rows: steps.map((step) => [step.name, step.duration_ns, ...parts.map((part) => lengthOf(step.parts_ns, part))]),
+  };
+}
+
+function ToDo({ page: { insights, insights_remark: remark }, tab }: { page: PageOf<"overview">; tab: Tab }) {
+  return (
+    <section>
+      <div class="head">
+        <h2>What to do, most gain first</h2>
+        {remark && insights.length > 0 && <span class="sub"><Sentence phrase={remark} /></span>}
+      </div>
+      {insights.length === 0 && <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing here is worth 1 % of a step."}</p>}
+      <ol class="cards">
+        {insights.map((insight) => (
+          <Card
+            key={insight.id} insight={insight} evidence={insight.view === "overview" ? undefined : tab.meanings.viewTitle(insight.view)}
+            open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null, insight: insight.id })}
+          />
+        ))}
+      </ol>
+    </section>
+  );
 }

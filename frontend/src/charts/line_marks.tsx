@@ -1,0 +1,108 @@
+/** The marks of a line chart: lines with their points and ranges, rings on slow steps, names beside lines. */
+
+import { colourOf } from "../colour";
+import { type ChartLine, dotOf, type Drawn, type LinePoint } from "./line";
+import { placeLabel } from "./place_label";
+import { bandOf, chains, type Dot, pathOf } from "./polyline";
+
+/** Closer points than this have no marks of their own. */
+const MARKED_PX = 7;
+
+export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
+  const dots = dotsOf(line, drawn);
+  const known = dots.filter((dot) => dot !== null);
+  const dense = known.length > 1 && (drawn.frame.right - drawn.frame.left) / known.length < MARKED_PX;
+  const looks = line.focus ? `of-${colourOf(drawn.colour)}` : "";
+  const radius = drawn.small ? 2.4 : 3.2;
+  return (
+    <g class={looks}>
+      <Band line={line} drawn={drawn} />
+      <path class={line.focus ? "line" : `line others ${dense ? "dense" : ""}`} d={pathOf(dots)} />
+      {!dense && known.map((dot, at) => <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />)}
+      {dense && <Chosen line={line} drawn={drawn} radius={radius} />}
+    </g>
+  );
+}
+
+/** Where points have no marks, the chosen one has. */
+function Chosen({ line, drawn, radius }: { line: ChartLine; drawn: Drawn; radius: number }) {
+  const chosen = line.points.filter((point) => point !== null && drawn.stops[point.stop]!.key === (drawn.lit ?? drawn.kept));
+  return (
+    <>
+      {chosen.map((point) => {
+        const dot = dotOf(drawn, point!);
+        return dot && <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />;
+      })}
+    </>
+  );
+}
+
+/** The range over the processes of a run. */
+function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
+  const pick = (bound: "low" | "high") => dotsOf(line, drawn, (point) => point[bound] ?? null);
+  if (!line.points.some((point) => point?.high != null)) return null;
+  return <path d={bandOf(pick("high"), pick("low"))} fill={line.focus ? "var(--fill)" : "var(--ink-3)"} fill-opacity=".18" stroke="none" />;
+}
+
+/** Pixels of a line's points, with a break wherever a value is missing or a segment ends. */
+function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
+  let segment = -1;
+  return line.points.flatMap((point) => {
+    if (point === null) return [null];
+    const there = drawn.stops[point.stop]!.segment;
+    const broken = there !== segment && segment >= 0;
+    segment = there;
+    const dot = dotOf(drawn, point, value(point));
+    return broken ? [null, dot] : [dot];
+  });
+}
+
+export function Rings(drawn: Drawn) {
+  const slow = drawn.lines.filter((line) => line.focus).flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
+  const radius = (drawn.frame.right - drawn.frame.left) / Math.max(1, drawn.stops.length) < MARKED_PX ? 3.5 : 7;
+  return <>{slow.map((point) => <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r={radius} />)}</>;
+}
+
+/** Room at each side of the reference's stretch, px. */
+const BESIDE = 14;
+
+export function Reference({ reference, segments, axis, y, frame }: Drawn) {
+  if (!reference) return null;
+  const level = y(reference.value);
+  return (
+    <>
+      {segments.map(({ from, to }, at) => (
+        <line key={at} class="ref" x1={Math.max(frame.left, axis.x(at, from) - BESIDE)} x2={Math.min(frame.right, axis.x(at, to) + BESIDE)} y1={level} y2={level} />
+      ))}
+    </>
+  );
+}
+
+/** More names than lines one can tell apart help nobody: then the legend alone names them. */
+const NAMED_LINES = 4;
+
+/** The name of each line beside it; the line in focus is named at its reference. */
+export function DirectLabels(drawn: Drawn) {
+  const { lines, frame, reference } = drawn;
+  if (lines.length > NAMED_LINES || (lines.length === 1 && !reference)) return null;
+  const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)));
+  const level = reference && referenceChains(drawn, reference.value);
+  if (level) taken.push(...level);
+  const area = { ...frame, left: frame.left + 4, top: frame.top - 6 };
+  return (
+    <>
+      {lines.map((line) => {
+        const atReference = line.focus && level;
+        const text = atReference ? reference!.name : line.name;
+        const own = atReference ? level : chains(dotsOf(line, drawn));
+        const spot = placeLabel(text, own, taken.filter((chain) => !own.includes(chain)), area);
+        if (!spot) return null;
+        taken.push([{ x: spot.x - 3 * text.length, y: spot.y - 4 }, { x: spot.x + 3 * text.length, y: spot.y - 4 }]);
+        return <text key={line.key} class="second halo mid" x={spot.x} y={spot.y}>{text}</text>;
+      })}
+    </>
+  );
+}
+
+const referenceChains = ({ segments, axis, y }: Drawn, value: number): Dot[][] =>
+  segments.map(({ from, to }, at) => [{ x: axis.x(at, from), y: y(value) }, { x: axis.x(at, to), y: y(value) }]);
