@@ -27,6 +27,7 @@ _KINETO_NAME = re.compile(r"(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json
 _RANK_NAME = re.compile(r"(?P<worker>rank[-_]?\d+)_trace\.json(?:\.gz)?")
 _ITERATION_FOLDER = re.compile(r"iteration_(?P<time>\d+)")
 _JSON_NAME = re.compile(r"(?P<worker>.+)\.json(?:\.gz)?")
+_REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9.+-]*://")
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 
 
@@ -109,6 +110,9 @@ class _Walk:
         self.problems: list[Problem] = []
 
     def files(self, place: Place) -> Iterator[_File]:
+        if _REMOTE.match(place.shown):
+            self.tell("Remote directories are not read", place.shown, "Copy the traces to a local or mounted folder.")
+            return
         root = Path(os.path.realpath(place.root))
         seen: set[str] = set()
         pending = [(root, "")]
@@ -267,15 +271,11 @@ def parse_places(logdir: str, logdir_spec: str) -> list[Place]:
 
 
 def _named_part(part: str) -> tuple[str, str]:
-    """A colon parts name and folder, but not the one of a scheme or of a Windows drive."""
+    """A colon parts name and folder, but not the one of a scheme, an absolute path or a Windows drive. A folder
+    without a name is named after itself, so that the runs of two folders stay apart."""
     name, colon, folder = part.partition(":")
-    if (
-        not colon
-        or folder.startswith("//")
-        or "/" in name
-        or (len(name) == 1 and folder.startswith(("\\", "/")) and os.name == "nt")
-    ):
-        return "", part
+    if not colon or part.startswith("/") or _REMOTE.match(part) or os.path.splitdrive(part)[0]:
+        return part.rstrip("/"), part
     return name, folder
 
 
