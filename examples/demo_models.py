@@ -14,6 +14,9 @@ from torch import Tensor, nn
 class Normalize(nn.Module):
     """Bytes -> floats with mean 0 and deviation 1, a whole batch at once and on the device."""
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("mean", torch.tensor(MEAN).reshape(3, 1, 1))

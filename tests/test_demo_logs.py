@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import statistics
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -144,7 +145,7 @@ def test_every_op_of_a_simulation_has_its_launches_inside(name: str):
 
 
 def mean_ns(folder: str, key: str) -> float:
-    return sum(truth_of(name)["mean"][key] for name in SIMULATED if name.startswith(f"{folder}_simulated")) / 2
+    return statistics.mean(truth_of(name)["mean"][key] for name in SIMULATED if name.startswith(f"{folder}_simulated"))
 
 
 def test_the_demo_tells_its_story():

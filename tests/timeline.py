@@ -10,7 +10,7 @@
 One cell is 1 us. The cells stand between `| ` and ` |`; a run of one character is one event, '.' and ' ' are nothing.
 Lines may repeat, so that what encloses stands above what it encloses. A line's label says what its events are:
 
-    step                       ProfilerStep#N on the main thread; N is the digit, for a letter the run's place in the line
+    step                       ProfilerStep#N on the main thread; N is the digit; for a letter its place
     loader [single|<Iterator>] the loader's mark; without a word the multi-process iterator's
     op [thread]                CPU ops
     user <name>                a host-side range of that name
@@ -26,15 +26,13 @@ Lines may repeat, so that what encloses stands above what it encloses. A line's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from tb_steptime.phrases import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
-from tb_steptime.trace.table import DEVICE_KINDS, EventTable, KernelTable, Kind, StringTable
+from tb_steptime.trace.table import DEVICE_KINDS, Kind
+from tests.drawn_trace import Drawn, trace_of
 
 MAIN = "main"
 LOADER = "enumerate(DataLoader)#{}.__next__"
@@ -74,25 +72,6 @@ _CALL_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """One event of a drawing: a run of `char` on a line."""
-
-    char: str
-    start_ns: int
-    end_ns: int
-    kind: Kind
-    name: str
-    thread: Thread
-    device: int = -1
-    stream: int = -1
-    correlation_id: int = -1
-    external_id: int = -1
-
-    def encloses(self, other: Drawn) -> bool:
-        return self.thread == other.thread and self.start_ns <= other.start_ns and other.end_ns <= self.end_ns
-
-
 def timeline(
     drawing: str,
     *,
@@ -122,8 +101,7 @@ def timeline(
     runs = [run for line in drawing.strip("\n").splitlines() if line.strip() for run in _line(line, cell_ns)]
     renamed = [_named(run, names or {}) for run in runs]
     events = sorted(_joined(renamed, calls or {}), key=lambda event: (event.start_ns, -event.end_ns))
-    known = _devices(events, devices or {})
-    return _trace(events, known, kernels or {}, nbytes or {}, job or Job(), notes)
+    return trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes)
 
 
 def _line(line: str, cell_ns: int) -> list[Drawn]:
@@ -198,24 +176,19 @@ def _named(event: Drawn, names: Mapping[str, str]) -> Drawn:
 def _joined(events: list[Drawn], calls: Mapping[str, str]) -> list[Drawn]:
     """The events with correlation and external ids, and calls with their names."""
     ops = sorted((event for event in events if event.kind == Kind.CPU_OP), key=lambda op: (op.start_ns, -op.end_ns))
-    numbered = {op: number for number, op in enumerate(ops, 1)}
+    external = {op: number for number, op in enumerate(ops, 1)}
     call_of, activity_of = _correlated(events)
     launched = {correlation: event for event, correlation in activity_of.items()}
-    external = {correlation: _external_id(numbered, call) for call, correlation in call_of.items()}
-    joined = []
-    for event in events:
-        if event.kind in _CALLS:
-            name = calls.get(event.char) or _call_name(event, launched.get(call_of[event]))
-            correlation = call_of[event]
-            joined.append(
-                replace(event, name=name, correlation_id=correlation, external_id=_external_id(numbered, event))
-            )
-        elif event in activity_of:
-            correlation = activity_of[event]
-            joined.append(replace(event, correlation_id=correlation, external_id=external[correlation]))
-        else:
-            joined.append(replace(event, external_id=numbered.get(event, -1)))
-    return joined
+    by_call = {correlation: _external_id(external, call) for call, correlation in call_of.items()}
+
+    def join(event: Drawn) -> Drawn:
+        correlation = call_of.get(event, activity_of.get(event, -1))
+        if event in call_of:
+            event = replace(event, name=calls.get(event.char) or _call_name(event, launched.get(correlation)))
+        number = external.get(event, by_call.get(correlation, -1))
+        return replace(event, correlation_id=correlation, external_id=number)
+
+    return [join(event) for event in events]
 
 
 def _correlated(events: list[Drawn]) -> tuple[dict[Drawn, int], dict[Drawn, int]]:
@@ -236,88 +209,10 @@ def _correlated(events: list[Drawn]) -> tuple[dict[Drawn, int], dict[Drawn, int]
     return call_of, activity_of
 
 
-def _external_id(numbered: Mapping[Drawn, int], call: Drawn) -> int:
+def _external_id(external: Mapping[Drawn, int], call: Drawn) -> int:
     """The innermost op around a call: the last one that starts before it and encloses it."""
-    return max((number for op, number in numbered.items() if op.encloses(call)), default=-1)
+    return max((number for op, number in external.items() if op.encloses(call)), default=-1)
 
 
 def _call_name(call: Drawn, launched: Drawn | None) -> str:
     return _CALL_NAMES[call.kind, launched.kind if launched else Kind.KERNEL]
-
-
-def _devices(events: list[Drawn], given: Mapping[int, Device]) -> dict[int, Device]:
-    drawn = sorted({event.device for event in events if event.device >= 0} | set(given))
-    return {device: replace(given.get(device, Device(device, "drawn GPU")), id=device) for device in drawn}
-
-
-def _trace(
-    events: list[Drawn],
-    devices: dict[int, Device],
-    kernels: Mapping[str, Mapping[str, Any]],
-    nbytes: Mapping[str, int],
-    job: Job,
-    notes: tuple[Note, ...],
-) -> Trace:
-    strings = list(dict.fromkeys(event.name for event in events))
-    threads = list(dict.fromkeys(event.thread for event in events))
-    sizes = [nbytes.get(event.char, -1) if event.kind in (Kind.MEMCPY, Kind.MEMSET) else -1 for event in events]
-    table = EventTable(
-        start_ns=_column([event.start_ns for event in events], np.int64),
-        dur_ns=_column([event.end_ns - event.start_ns for event in events], np.int64),
-        kind=_column([event.kind for event in events], np.uint8),
-        name=_column([strings.index(event.name) for event in events], np.int32),
-        thread=_column([threads.index(event.thread) for event in events], np.int32),
-        device=_column([event.device for event in events], np.int32),
-        stream=_column([event.stream for event in events], np.int32),
-        correlation_id=_column([event.correlation_id for event in events], np.int64),
-        external_id=_column([event.external_id for event in events], np.int64),
-        bytes=_column(sizes, np.int64) if any(size >= 0 for size in sizes) else None,
-    )
-    return Trace(
-        path="drawn",
-        origin_ns=0,
-        events=table,
-        kernels=_kernel_table(events, devices, kernels),
-        strings=StringTable(strings),
-        threads=threads,
-        devices=devices,
-        job=job,
-        notes=notes,
-        file_bytes=0,
-        json_bytes=0,
-        event_count=len(events),
-    )
-
-
-def _kernel_table(
-    events: list[Drawn], devices: Mapping[int, Device], given: Mapping[str, Mapping[str, Any]]
-) -> KernelTable:
-    rows = [row for row, event in enumerate(events) if event.kind == Kind.KERNEL]
-    carried = [_carried(events[row], devices, given) for row in rows]
-
-    def column(key: str, dtype: npt.DTypeLike, missing: Any) -> Any:
-        if not any(key in one for one in carried):
-            return None
-        return _column([one.get(key, missing) for one in carried], dtype)
-
-    return KernelTable(
-        event=_column(rows, np.int64),
-        grid=column("grid", np.int64, (-1, -1, -1)),
-        block=column("block", np.int64, (-1, -1, -1)),
-        registers=column("registers", np.int32, -1),
-        shared_memory=column("shared_memory", np.int64, -1),
-        blocks_per_sm=column("blocks_per_sm", np.float64, np.nan),
-        kineto_occupancy=column("kineto_occupancy", np.float64, np.nan),
-    )
-
-
-def _carried(event: Drawn, devices: Mapping[int, Device], given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    carried = dict(given.get(event.char, {}))
-    sm_count = devices[event.device].sm_count
-    if "grid" in carried and sm_count:
-        carried.setdefault("blocks_per_sm", int(np.prod(carried["grid"], dtype=np.int64)) / sm_count)
-    return carried
-
-
-def _column(values: Sequence[Any], dtype: npt.DTypeLike) -> Any:
-    return np.array(values, dtype)
