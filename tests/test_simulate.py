@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -68,12 +68,12 @@ CAUSES = {
 }
 
 
-@pytest.fixture(params=CAUSES)
-def simulated(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Trace, dict[str, Any]]:
+@pytest.fixture(params=CAUSES, scope="module")
+def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, dict[str, Any]]:
     """A trace as the reader gives it, and the truth about it."""
     declared = CAUSES[request.param]
     (span,) = simulate(declared)
-    path = tmp_path / "simulated.pt.trace.json.gz"
+    path = tmp_path_factory.mktemp(request.param) / "simulated.pt.trace.json.gz"
     write(path, declared, span)
     return read_trace(path), span.truth
 
@@ -153,6 +153,7 @@ def joined_blocking(trace: Trace) -> Any:
     return trace.events.dur_ns[call] * (trace.events.dur_ns[call] > 100_000)
 
 
+@cache
 def means(name: str) -> dict[str, Any]:
     (span,) = simulate(CAUSES[name])
     return dict(span.truth["mean"])
