@@ -1,4 +1,4 @@
-"""Rows of events -> columns that grow in place, and in the end are sorted into the trace's tables.
+"""Rows of events -> columns that grow in place.
 
 No Python object outlives the stretch of text that it was decoded from, but one string per distinct name.
 """
@@ -6,22 +6,23 @@ No Python object outlives the stretch of text that it was decoded from, but one 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import LEFT_OUT, is_mark, kind_of
-from tb_steptime.trace.kineto.rows import NO_ARGS, Begin, Complete, End, Meta, microseconds_to_ns, number_of, times_ns
+from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
+from tb_steptime.trace.kineto.rows import Args, Begin, End, Meta, Stretch, time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, EventTable, Int64, KernelTable, Kind, StringTable
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
 
-_ON_A_DEVICE = (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC)
-_NO_TIME = int(np.iinfo(np.int64).min)
-#: Stands for a duration that the file does not give, until the end of the file may have given it.
-_NO_DURATION = -(2**62)
-_UNKNOWN = -1
+#: Stands for a duration that the file does not give.
+NO_DURATION = -(2**62)
+
+_ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
+_KERNEL = int(Kind.KERNEL)
 
 
 class _Numbers(dict[Any, int]):
@@ -37,24 +38,24 @@ class _Numbers(dict[Any, int]):
 
 
 class Columns:
-    """Everything about events that is kept while a file is read.
+    """What is kept of events while a file is read: a number each, in the order of the file.
 
-    Durations are kept as the file has them, -2**62 for none. The counts are of events that were repaired or lost.
+    start, dur          ns; dur is NO_DURATION where there is none, and negative where the file says so
+    device ... bytes    of events on a device; -1 for all others
+    kernel              row of each kernel, for the columns after it
     """
 
     def __init__(self) -> None:
         self.start, self.dur = array("q"), array("q")
         self.kind = array("B")
         self.name, self.thread, self.device, self.stream = (array("i") for _ in range(4))
-        self.correlation, self.external, self.bytes = array("q"), array("q"), array("q")
-        self.kernel = array("q")  # row of each kernel
-        self.grid, self.block, self.shared_memory = array("q"), array("q"), array("q")
+        self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
+        self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
-        self.says_bytes = False
         self.timeless_count = 0
         self.unpaired_end_count = 0
-        self._names, self._tracks, self._kinds = _Numbers(), _Numbers(), _Numbers(kind_of)
+        self._names, self._kinds = _Numbers(), _Numbers(kind_of)
         self._threads, self._thread_of_track = _Numbers(), _Numbers(self._thread)
         self._process_names: dict[str, str] = {}
         self._thread_names: dict[tuple[str, str], str] = {}
@@ -63,102 +64,18 @@ class Columns:
     def __len__(self) -> int:
         return len(self.start)
 
-    def add(self, rows: Sequence[Any]) -> None:
-        """Take the rows of a stretch of events, all of one kind of time."""
-        timed = [row for row in rows if isinstance(row, Complete)]
-        if timed:
-            self._add_timed(timed)
-        if len(timed) < len(rows):
-            self._add_others(rows)
-
-    def _add_others(self, rows: Sequence[Any]) -> None:
-        ends = []
-        for row in rows:
+    def add(self, stretch: Stretch) -> None:
+        """Take the rows of a stretch of events."""
+        self.timeless_count += stretch.timeless_count
+        if stretch.timed:
+            self._add_timed(stretch.timed, stretch.start_ns)
+        for row in stretch.others:
             if isinstance(row, Meta):
                 self._add_name(row)
+            elif isinstance(row, Begin):
+                self._begin(row)
             elif isinstance(row, End):
-                ends.append(row)
-        if ends:
-            self._add_ends(ends)
-
-    def _thread(self, track: tuple[object, object]) -> int:
-        return self._threads[_text(track[0]), _text(track[1])]
-
-    def _add_timed(self, rows: list[Any]) -> None:
-        kinds = [self._kinds[row.cat] for row in rows]
-        if LEFT_OUT in kinds:
-            rows = [row for row, kind in zip(rows, kinds, strict=True) if kind != LEFT_OUT]
-            kinds = [kind for kind in kinds if kind != LEFT_OUT]
-        start, timeless = times_ns(rows)
-        if timeless:
-            self.timeless_count += timeless
-            kept = [row for row, time in zip(rows, start, strict=True) if time != _NO_TIME]
-            return self._add_timed(kept)
-        first = len(self.start)
-        self._add_columns(rows, kinds, start)
-        self._add_kernels(rows, kinds, first)
-        for index, row in enumerate(rows):
-            if isinstance(row, Begin):
-                self._open.setdefault(self.thread[first + index], []).append(first + index)
-        return None
-
-    def _add_columns(self, rows: list[Any], kinds: list[int], start: Int64) -> None:
-        args = [row.args or NO_ARGS for row in rows]
-        names, threads = self._names, self._thread_of_track
-        self.start.frombytes(start.tobytes())
-        self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
-        self.kind.extend(kinds)
-        self.name.extend([names[row.name] for row in rows])
-        self.thread.extend([threads[row.pid, row.tid] for row in rows])
-        self.correlation.extend(_integers([arg.correlation for arg in args]))
-        self.external.extend(
-            _integers([arg.external_id_2021 if arg.external_id is None else arg.external_id for arg in args])
-        )
-        on_device = [index for index, kind in enumerate(kinds) if kind in _ON_A_DEVICE]
-        for column, values in (
-            (self.device, [_first(args[index].device, rows[index].pid) for index in on_device]),
-            (self.stream, [_first(args[index].stream, rows[index].tid) for index in on_device]),
-        ):
-            column.frombytes(_scatter(len(rows), on_device, _narrow(values)).tobytes())
-        self._add_bytes([args[index].bytes for index in on_device], on_device, len(rows))
-
-    def _add_bytes(self, said: list[Any], on_device: list[int], count: int) -> None:
-        """The column begins with the first event that says a size; all before it say none."""
-        if not self.says_bytes and any(size is not None for size in said):
-            self.says_bytes = True
-            self.bytes = array("q", [_UNKNOWN]) * (len(self.start) - count)
-        if self.says_bytes:
-            self.bytes.frombytes(_scatter(count, on_device, np.array(_integers(said), np.int64)).tobytes())
-
-    def _add_kernels(self, rows: list[Any], kinds: list[int], first: int) -> None:
-        kernels = [index for index, kind in enumerate(kinds) if kind == Kind.KERNEL]
-        args = [rows[index].args or NO_ARGS for index in kernels]
-        self.kernel.extend([first + index for index in kernels])
-        self.grid.extend(_triples([arg.grid for arg in args]))
-        self.block.extend(_triples([arg.block for arg in args]))
-        self.registers.extend(_narrow([arg.registers for arg in args]).tolist())
-        self.shared_memory.extend(_integers([arg.shared_memory for arg in args]))
-        self.blocks_per_sm.extend(_floats([arg.blocks_per_sm for arg in args]))
-        self.occupancy.extend(_floats([arg.occupancy_percent for arg in args]))
-
-    def _add_name(self, row: Meta) -> None:
-        name = row.args.name if row.args else None
-        if not isinstance(name, str):
-            return
-        if row.name == "process_name":
-            self._process_names[_text(row.pid)] = name
-        elif row.name == "thread_name":
-            self._thread_names[_text(row.pid), _text(row.tid)] = name
-
-    def _add_ends(self, rows: list[Any]) -> None:
-        times, _ = times_ns(rows)
-        for row, time in zip(rows, times.tolist(), strict=True):
-            begun = self._open.get(self._thread_of_track[row.pid, row.tid])
-            if begun:
-                index = begun.pop()
-                self.dur[index] = time - self.start[index]
-            else:
-                self.unpaired_end_count += 1
+                self._end(row)
 
     def threads(self) -> list[Thread]:
         return [
@@ -167,137 +84,83 @@ class Columns:
         ]
 
     def strings(self) -> StringTable:
-        return StringTable(["" if name is None else str(name) for name in self._names])
+        return StringTable([name or "" for name in self._names])
 
-    def release(self) -> Tables:
-        """Sorted tables; the columns are empty afterwards, so that nothing is held twice."""
-        return Tables(self)
+    def take(self, name: str, kind: type) -> npt.NDArray[Any]:
+        """Hand a column over, without a copy; it is empty here afterwards."""
+        values = getattr(self, name)
+        setattr(self, name, array(values.typecode))
+        return np.frombuffer(values, kind) if len(values) else np.empty(0, kind)
 
+    def _thread(self, track: tuple[object, object]) -> int:
+        return self._threads[_text(track[0]), _text(track[1])]
 
-class Tables:
-    """Sorted columns, and counts of what was repaired on the way."""
+    def _add_timed(self, rows: list[Any], start_ns: Int64) -> None:
+        kinds = bytes([self._kinds[row.cat] for row in rows])
+        if LEFT_OUT in kinds:
+            kept = [index for index, kind in enumerate(kinds) if kind != LEFT_OUT]
+            rows, start_ns, kinds = [rows[index] for index in kept], start_ns[kept], bytes(kinds[i] for i in kept)
+        first, args = len(self), [row.args for row in rows]
+        self.start.frombytes(start_ns.tobytes())
+        self.kind.frombytes(kinds)
+        self._add_columns(rows, args)
+        places = np.flatnonzero(_ON_A_DEVICE[np.frombuffer(kinds, np.uint8)])
+        self._add_device(rows, args, places)
+        kernels = [index for index, kind in enumerate(kinds) if kind == _KERNEL] if _KERNEL in kinds else []
+        if kernels:
+            self.kernel.extend([first + index for index in kernels])
+            self._add_kernels([args[index] for index in kernels])
 
-    def __init__(self, columns: Columns) -> None:
-        dur = _taken(columns, "dur", np.int64)
-        missing = dur == _NO_DURATION
-        self.missing_duration_count = int(missing.sum())
-        self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
-        np.maximum(dur, 0, out=dur)
-        start = _taken(columns, "start", np.int64)
-        self.origin_ns = int(start.min()) if len(start) else 0
-        start -= self.origin_ns
-        order = np.lexsort((-dur, start))
-        self.columns: dict[str, Any] = {"start": start[order], "dur": dur[order]}
-        del start, dur
-        for name, kind in _EVENT_COLUMNS:
-            self.columns[name] = _taken(columns, name, kind)[order]
-        self.columns["bytes"] = _taken(columns, "bytes", np.int64)[order] if columns.says_bytes else None
-        self._name_marks(columns.strings())
-        self._sort_kernels(columns, order)
-        self.duplicate_count = 0
-        self._drop_duplicates()
+    def _add_columns(self, rows: list[Any], args: list[Args]) -> None:
+        names, threads = self._names, self._thread_of_track
+        self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
+        self.name += array("i", [names[row.name] for row in rows])
+        self.thread += array("i", [threads[row.pid, row.tid] for row in rows])
+        self.correlation += integers([arg.correlation for arg in args])
+        external = [arg.external_id for arg in args]
+        if UNKNOWN in external:
+            external = [arg.external_id_2021 if id == UNKNOWN else id for id, arg in zip(external, args, strict=True)]
+        self.external += integers(external)
 
-    def _name_marks(self, strings: StringTable) -> None:
-        """2021 wrote marks as ops; here they are the user's, whatever the year."""
-        marks = np.array([is_mark(name) for name in strings.strings], bool)
-        kind = self.columns["kind"]
-        if marks.any():
-            kind[(kind == Kind.CPU_OP) & marks[self.columns["name"]]] = Kind.USER
+    def _add_device(self, rows: list[Any], args: list[Args], places: Int64) -> None:
+        size, at = len(rows), places.tolist()
+        device = [rows[i].pid if args[i].device is None else args[i].device for i in at]
+        stream = [rows[i].tid if args[i].stream is None else args[i].stream for i in at]
+        self.device += _scattered("i", size, places, small_integers(device))
+        self.stream += _scattered("i", size, places, small_integers(stream))
+        self.bytes += _scattered("q", size, places, integers([args[i].bytes for i in at]))
 
-    def _sort_kernels(self, columns: Columns, order: Int64) -> None:
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        event = place[_taken(columns, "kernel", np.int64)]
-        by_event = np.argsort(event, kind="stable")
-        self.kernels: dict[str, Any] = {"event": event[by_event]}
-        for name, kind in _KERNEL_COLUMNS:
-            values = _taken(columns, name, kind)
-            values = values.reshape(-1, 3) if name in ("grid", "block") else values
-            self.kernels[name] = values[by_event] if _says_anything(values) else None
-        if self.kernels["occupancy"] is not None:
-            self.kernels["occupancy"] /= 100
+    def _add_kernels(self, args: list[Args]) -> None:
+        self.grid += triples([arg.grid for arg in args])
+        self.block += triples([arg.block for arg in args])
+        self.registers += small_integers([arg.registers for arg in args])
+        self.shared_memory += integers([arg.shared_memory for arg in args])
+        self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
+        self.occupancy += floats([arg.occupancy_percent for arg in args])
 
-    def _drop_duplicates(self) -> None:
-        """Producers have written each event twice. Of two rows that are the same in all columns the first is kept.
+    def _add_name(self, row: Meta) -> None:
+        name = row.args.name if row.args else None
+        if isinstance(name, str) and row.name == "process_name":
+            self._process_names[_text(row.pid)] = name
+        elif isinstance(name, str) and row.name == "thread_name":
+            self._thread_names[_text(row.pid), _text(row.tid)] = name
 
-        Rows without an id may truly happen twice within a clock tick; they are dropped only when they last.
-        """
-        again = _repeated(self.columns)
-        self.duplicate_count = int(again.sum())
-        if not self.duplicate_count:
+    def _begin(self, row: Begin) -> None:
+        time, first = time_ns(row.ts), len(self)
+        if time is None:
+            self.timeless_count += 1
             return
-        kept = ~again
-        place = np.cumsum(kept) - 1
-        kernels = kept[self.kernels["event"]]
-        self.columns = {name: _where(values, kept) for name, values in self.columns.items()}
-        self.kernels = {name: _where(values, kernels) for name, values in self.kernels.items()}
-        self.kernels["event"] = place[self.kernels["event"]]
+        self._add_timed([row], np.array([time]))
+        if len(self) > first:
+            self._open.setdefault(self.thread[first], []).append(first)
 
-    def events(self) -> EventTable:
-        of = self.columns
-        return EventTable(
-            start_ns=of["start"], dur_ns=of["dur"], kind=of["kind"], name=of["name"], thread=of["thread"],
-            device=of["device"], stream=of["stream"], correlation_id=of["correlation"], external_id=of["external"],
-            bytes=of["bytes"],
-        )  # fmt: skip
-
-    def kernel_table(self) -> KernelTable:
-        of = self.kernels
-        return KernelTable(
-            event=of["event"], grid=of["grid"], block=of["block"], registers=of["registers"],
-            shared_memory=of["shared_memory"], blocks_per_sm=of["blocks_per_sm"], kineto_occupancy=of["occupancy"],
-        )  # fmt: skip
-
-
-_EVENT_COLUMNS: tuple[tuple[str, type], ...] = (
-    ("kind", np.uint8),
-    ("name", np.int32),
-    ("thread", np.int32),
-    ("device", np.int32),
-    ("stream", np.int32),
-    ("correlation", np.int64),
-    ("external", np.int64),
-)
-_KERNEL_COLUMNS: tuple[tuple[str, type], ...] = (
-    ("grid", np.int64),
-    ("block", np.int64),
-    ("registers", np.int32),
-    ("shared_memory", np.int64),
-    ("blocks_per_sm", np.float64),
-    ("occupancy", np.float64),
-)
-
-
-def _taken(columns: Columns, name: str, kind: type) -> npt.NDArray[Any]:
-    """A column as numpy sees it, without a copy; the array no longer belongs to the columns."""
-    values = getattr(columns, name)
-    setattr(columns, name, array(values.typecode))
-    return np.frombuffer(values, kind) if len(values) else np.empty(0, kind)
-
-
-def _where(values: Any, kept: npt.NDArray[np.bool_]) -> Any:
-    return None if values is None else values[kept]
-
-
-def _says_anything(values: npt.NDArray[Any]) -> bool:
-    return bool((np.isfinite(values) if values.dtype.kind == "f" else values != _UNKNOWN).any())
-
-
-def _repeated(columns: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """Rows that repeat an earlier one. Only rows that share start and duration with a neighbour are compared."""
-    start, dur = columns["start"], columns["dur"]
-    same = (start[1:] == start[:-1]) & (dur[1:] == dur[:-1])
-    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
-    again = np.zeros(len(start), bool)
-    if not len(tied):
-        return again
-    keys = [values[tied] for values in columns.values() if values is not None]
-    order = np.lexsort((tied, *keys))
-    equal = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
-    rows = tied[order[1:][equal]]
-    known = (columns["correlation"][rows] >= 0) | (columns["external"][rows] >= 0) | (dur[rows] > 0)
-    again[rows[known]] = True
-    return again
+    def _end(self, row: End) -> None:
+        begun, time = self._open.get(self._thread_of_track[row.pid, row.tid]), time_ns(row.ts)
+        if begun and time is not None:
+            index = begun.pop()
+            self.dur[index] = time - self.start[index]
+        else:
+            self.unpaired_end_count += 1
 
 
 def _text(track: object) -> str:
@@ -306,63 +169,20 @@ def _text(track: object) -> str:
     return "" if track is None else str(track)
 
 
-def _first(said: Any, otherwise: Any) -> Any:
-    return otherwise if said is None else said
-
-
 def _durations(us: list[float | None]) -> Int64:
-    if None in us:
-        known = microseconds_to_ns([0.0 if value is None else value for value in us])
-        known[[value is None for value in us]] = _NO_DURATION
-        return known
-    return microseconds_to_ns(us)  # type: ignore[arg-type]
+    """Of those that are no int64, NO_DURATION."""
+    values = np.array(us, np.float64)
+    said = np.abs(values) < 2.0**52
+    if said.all():
+        return to_ns(values)
+    ns = to_ns(np.where(said, values, 0.0))
+    ns[~said] = NO_DURATION
+    return ns
 
 
-def _integers(values: list[Any]) -> list[int]:
-    """Integers out of what should be some; -1 for what is none."""
-    if _UNKNOWN in values or not all(map(_is_id, values)):
-        return [value if _is_id(value) else _integer(value) for value in values]
-    return values
-
-
-def _is_id(value: Any) -> bool:
-    return type(value) is int and -(2**63) <= value < 2**63
-
-
-def _integer(value: Any) -> int:
-    number = number_of(value)
-    if number is None or number != int(number) or not 0 <= number < 2**63:
-        return _UNKNOWN
-    return int(number)
-
-
-def _narrow(values: Iterable[Any]) -> npt.NDArray[np.int32]:
-    """int32; -1 for what is no such number. Kineto writes 2**32 - 1 for "no stream"."""
-    numbers = np.array([_integer(value) for value in values], np.int64)
-    numbers[(numbers < 0) | (numbers >= 2**31)] = _UNKNOWN
-    return numbers.astype(np.int32)
-
-
-def _scatter(count: int, places: list[int], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    column = np.full(count, _UNKNOWN, values.dtype)
-    column[places] = values
+def _scattered(typecode: str, size: int, places: Int64, values: array[int]) -> array[int]:
+    """-1 but in these places."""
+    column = array(typecode, [UNKNOWN]) * size
+    if len(places):
+        np.frombuffer(column, values.typecode)[places] = np.frombuffer(values, values.typecode)
     return column
-
-
-def _triples(values: list[Any]) -> list[int]:
-    return [number for value in values for number in _triple(value)]
-
-
-def _triple(value: Any) -> list[int]:
-    if isinstance(value, list) and len(value) == 3 and all(map(_is_id, value)):
-        return value
-    return [_UNKNOWN] * 3
-
-
-def _floats(values: list[Any]) -> list[float]:
-    return [value if type(value) in (int, float) else _float(value) for value in values]
-
-
-def _float(value: Any) -> float:
-    number = number_of(value)
-    return float("nan") if number is None else float(number)

@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any
 
-from tb_steptime.trace.kineto.rows import mend, number_of
+from tb_steptime.trace.kineto.numbers import number_of
+from tb_steptime.trace.kineto.rows import mend
 from tb_steptime.trace.model import Device, Job
 
 _WANTED = {
@@ -19,7 +20,6 @@ _WANTED = {
     "tb_steptime_simulated",
 }
 _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
-_PYTHON_FRAME = re.compile(rb'"python_function"')
 
 
 class Metadata:
@@ -42,7 +42,8 @@ class Metadata:
     def look_for_stacks(self, events: bytes) -> None:
         """Were call stacks recorded? Only some years say so beside the events."""
         if not self._stacks_seen:
-            self._stacks_seen = bool(_CALL_STACK.search(events) or _PYTHON_FRAME.search(events))
+            seen = b'"python_function"' in events or (b'"Call stack"' in events and _CALL_STACK.search(events))
+            self._stacks_seen = bool(seen)
 
     @property
     def base_time_ns(self) -> int:

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tb_steptime.errors import TraceError
-from tb_steptime.trace.kineto.columns import Columns, Tables
+from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage, notes_of
-from tb_steptime.trace.kineto.rows import RowDecoder
+from tb_steptime.trace.kineto.rows import RowDecoder, Stretch
 from tb_steptime.trace.kineto.source import Source
+from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
@@ -60,7 +61,7 @@ class _Reading:
             path=str(self._source.path),
             origin_ns=self._metadata.base_time_ns + tables.origin_ns,
             events=tables.events(),
-            kernels=tables.kernel_table(),
+            kernels=tables.kernels(),
             strings=strings,
             threads=threads,
             devices=self._metadata.devices(),
@@ -72,20 +73,10 @@ class _Reading:
         )
 
     def events(self, text: bytes) -> bool:
-        rows = self._decoder.decode(text)
-        if rows is None:
-            return False
-        self._metadata.look_for_stacks(text)
-        self._take(rows)
-        return True
+        return self._take(text, self._decoder.decode(text))
 
     def event(self, text: bytes) -> bool:
-        row = self._decoder.decode_loosely(text)
-        if row is None:
-            return False
-        self._metadata.look_for_stacks(text)
-        self._take([row])
-        return True
+        return self._take(text, self._decoder.decode_loosely(text))
 
     def lost(self) -> None:
         self._damage.lost_count += 1
@@ -94,12 +85,16 @@ class _Reading:
         if not self._metadata.add(key, text):
             self._damage.damaged_metadata_count += 1
 
-    def _take(self, rows: list[object]) -> None:
-        self._event_count += len(rows)
-        self._columns.add(rows)
+    def _take(self, text: bytes, stretch: Stretch | None) -> bool:
+        if stretch is None:
+            return False
+        self._metadata.look_for_stacks(text)
+        self._columns.add(stretch)
+        self._event_count += stretch.event_count
         if self._on_progress:
             source = self._source
             self._on_progress(ReadProgress(source.packed_bytes, source.total_bytes, self._event_count))
+        return True
 
     def _whole_damage(self, outline: Outline, tables: Tables) -> Damage:
         damage = self._damage

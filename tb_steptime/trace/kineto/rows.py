@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
-from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.kineto.numbers import number_of
+from tb_steptime.trace.table import Float64, Int64
 
 #: Below this many microseconds a float64 is exact to half a nanosecond. Newer files stay below it, counting from
 #: `baseTimeNanoseconds`; older ones count from 1970 and do not.
@@ -26,24 +27,24 @@ _LATEST_NS = 2**62
 Track = int | float | str | None  # a process or thread: producers write numbers and words
 
 
-class Args(msgspec.Struct, gc=False):
+class Args(msgspec.Struct, gc=False, frozen=True):
     """What is wanted of an event's arguments. Any, because each of them has been written with a wrong type."""
 
-    correlation: Any = None
-    external_id: Any = msgspec.field(default=None, name="External id")
-    external_id_2021: Any = msgspec.field(default=None, name="external id")
+    correlation: Any = -1
+    external_id: Any = msgspec.field(default=-1, name="External id")
+    external_id_2021: Any = msgspec.field(default=-1, name="external id")
     device: Any = None
     stream: Any = None
-    bytes: Any = None
+    bytes: Any = -1
     grid: Any = None
     block: Any = None
-    registers: Any = msgspec.field(default=None, name="registers per thread")
-    shared_memory: Any = msgspec.field(default=None, name="shared memory")
-    blocks_per_sm: Any = msgspec.field(default=None, name="blocks per SM")
-    occupancy_percent: Any = msgspec.field(default=None, name="est. achieved occupancy %")
+    registers: Any = msgspec.field(default=-1, name="registers per thread")
+    shared_memory: Any = msgspec.field(default=-1, name="shared memory")
+    blocks_per_sm: Any = msgspec.field(default=math.nan, name="blocks per SM")
+    occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
 
 
-NO_ARGS = Args()
+_NO_ARGS = Args()
 
 
 class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
@@ -55,11 +56,11 @@ class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     pid: Track = None
     tid: Track = None
     dur: float | None = None
-    args: Args | None = None
+    args: Args = _NO_ARGS
 
 
 class Begin(Complete, gc=False, tag="B"):
-    """An event whose end stands apart."""
+    """An event whose end stands apart, as an End of its thread."""
 
 
 class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
@@ -83,19 +84,46 @@ class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
     args: MetaArgs | None = None
 
 
-Row = Complete | Begin | End | Meta | msgspec.Struct  # msgspec.Struct: arrows, counters, instants: only counted
-
+#: Arrows, counters, instants, asynchronous and object events: only counted.
 _COUNTED = [
     msgspec.defstruct(f"Phase_{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
     for phase in "stfiIRCbenNODvVPSTpFca(),"
 ]
 
 
+class Stretch(NamedTuple):
+    """Rows of a stretch of events, with the times of those that last.
+
+    timed   complete events;  start_ns  one for each;  timeless_count  left out because their time is none
+    others  names of tracks, beginnings and ends, in the order of the file;  event_count  of every phase
+    """
+
+    timed: list[Any]
+    start_ns: Int64
+    others: list[Any]
+    event_count: int
+    timeless_count: int = 0
+
+
+class _Rows(NamedTuple):
+    """The decoder of a list of events, and the types that it makes of those that have a time."""
+
+    decoder: msgspec.json.Decoder[list[Any]]
+    complete: type
+    begin: type
+    end: type
+
+
 @functools.cache
-def _decoder(exact: bool) -> msgspec.json.Decoder[list[Any]]:
-    """For a list of events, with times as floats or as they are spelled."""
-    timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End)]
-    return msgspec.json.Decoder(list[Union[(*timed, Meta, *_COUNTED)]])  # type: ignore[misc]
+def _rows(exact: bool) -> _Rows:
+    """With times as floats, or as they are spelled."""
+    complete, begin, end = (_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End))
+    return _Rows(
+        msgspec.json.Decoder(list[Union[(complete, begin, end, Meta, *_COUNTED)]]),  # type: ignore[misc]
+        complete,
+        begin,
+        end,
+    )
 
 
 def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
@@ -104,87 +132,100 @@ def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
 
 
 class RowDecoder:
-    """Decodes stretches of events. mended_count: values and strings that were no JSON; lost_count: events given up."""
+    """Decodes stretches of events, and counts the values and strings in them that were no JSON."""
 
     def __init__(self) -> None:
-        self.exact = False
         self.mended_value_count = 0
         self.mended_string_count = 0
+        self._exact = False
 
-    def decode(self, events: bytes) -> list[Any] | None:
-        """Rows of comma-separated events; None when this text is not that (it may be cut in the wrong place)."""
-        rows = _try(events, self.exact)
+    def decode(self, events: bytes) -> Stretch | None:
+        """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
+        rows, mended = self._decode(events), None
         if rows is None:
             mended = mend(events)
-            rows = _try(mended.text, self.exact)
-            if rows is not None:
-                self._count(mended)
-        if rows and not self.exact and _too_late_for_floats(rows):
-            self.exact = True
+            rows = self._decode(mended.text)
+            if rows is None:
+                return None
+        stretch = _stretch(rows, self._exact)
+        if stretch is None:
+            self._exact = True
             return self.decode(events)
-        return rows
+        if mended:
+            self._count(mended)
+        return stretch
 
-    def decode_loosely(self, event: bytes) -> Any | None:
+    def decode_loosely(self, event: bytes) -> Stretch | None:
         """One event whose values have wrong types; None when it cannot be told what it is."""
         mended = mend(event)
         try:
-            row = _loose_row(json.loads(mended.text, strict=False, parse_float=Decimal))
+            stretch = _loose_stretch(json.loads(mended.text, strict=False, parse_float=Decimal))
         except (ValueError, RecursionError, InvalidOperation):
             return None
-        if row is not None:
+        if stretch is not None:
             self._count(mended)
-        return row
+        return stretch
+
+    def _decode(self, events: bytes) -> list[Any] | None:
+        try:
+            return _rows(self._exact).decoder.decode(b"[%b]" % events)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
 
     def _count(self, mended: Mended) -> None:
         self.mended_value_count += mended.value_count
         self.mended_string_count += mended.string_count
 
 
-def _try(events: bytes, exact: bool) -> list[Any] | None:
-    try:
-        return _decoder(exact).decode(b"[%b]" % events)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+def _stretch(rows: list[Any], exact: bool) -> Stretch | None:
+    """None when a time is too late for a float."""
+    of = _rows(exact)
+    timed = [row for row in rows if row.__class__ is of.complete]
+    rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
+    others = [row for row in rows if row.__class__ in rare] if rare else []
+    if exact:
+        return _without_timeless(timed, others, len(rows))
+    us = np.array([row.ts for row in timed], np.float64)
+    if len(us) and np.abs(us).max() >= _EXACT_AS_FLOAT_US:
         return None
+    return Stretch(timed, to_ns(us), others, len(rows))
 
 
-def _too_late_for_floats(rows: Sequence[Any]) -> bool:
-    return any(isinstance(row, (Complete, Begin)) and abs(row.ts) >= _EXACT_AS_FLOAT_US for row in rows)
+def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> Stretch:
+    spelled = [bytes(row.ts) for row in timed]
+    uniform = _uniform_ns(spelled)
+    if uniform is not None:
+        return Stretch(timed, uniform, others, event_count)
+    times = [_spelled_ns(time) for time in spelled]
+    kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
+    known = np.array([time for time in times if time is not None], np.int64)
+    return Stretch(kept, known, others, event_count, len(timed) - len(kept))
 
 
-def times_ns(rows: Sequence[Any]) -> tuple[Int64, int]:
-    """Times of rows in ns, and how many were no times (those stand as the lowest int64)."""
-    if not rows or not isinstance(rows[0].ts, msgspec.Raw):
-        return microseconds_to_ns([row.ts for row in rows]), 0
-    spelled = [bytes(row.ts) for row in rows]
-    return _uniform_ns(spelled) or _one_by_one_ns(spelled)
-
-
-def microseconds_to_ns(values: Sequence[float]) -> Int64:
-    """Exact to half a nanosecond below _EXACT_AS_FLOAT_US."""
-    us = np.array(values, np.float64)
+def to_ns(us: Float64) -> Int64:
+    """Microseconds below _EXACT_AS_FLOAT_US, to the nearest nanosecond."""
     whole = np.floor(us)
     return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
 
 
-def _uniform_ns(spelled: list[bytes]) -> tuple[Int64, int] | None:
+def time_ns(spelled: object) -> int | None:
+    """The time of one event, as a float or Raw."""
+    return _spelled_ns(bytes(spelled) if isinstance(spelled, msgspec.Raw) else str(spelled).encode())
+
+
+def _uniform_ns(spelled: list[bytes]) -> Int64 | None:
     """Whole microseconds, or all with three decimals: then the digits are an integer once the points are gone."""
     text = b",".join([*spelled, b""])
     signs = np.frombuffer(text, np.uint8)
     points, commas = np.flatnonzero(signs == ord(".")), np.flatnonzero(signs == ord(","))
-    scale = 1000 if not len(points) else 1
-    if scale == 1 and not (len(points) == len(commas) and (commas - points == 4).all()):
+    scale = 1 if len(points) else 1000
+    if len(points) and not (len(points) == len(commas) and (commas - points == 4).all()):
         return None
     try:
         digits = msgspec.json.decode(b"[%b]" % text[:-1].replace(b".", b""), type=list[int])
-        return np.array(digits, np.int64) * scale, 0
+        return np.array(digits, np.int64) * scale
     except (msgspec.MsgspecError, OverflowError):
         return None
-
-
-def _one_by_one_ns(spelled: list[bytes]) -> tuple[Int64, int]:
-    times = [_spelled_ns(time) for time in spelled]
-    lowest = int(np.iinfo(np.int64).min)
-    return np.array([lowest if time is None else time for time in times], np.int64), times.count(None)
 
 
 def _spelled_ns(time: bytes) -> int | None:
@@ -195,40 +236,39 @@ def _spelled_ns(time: bytes) -> int | None:
     return ns if abs(ns) < _LATEST_NS else None
 
 
-def number_of(value: object) -> Decimal | None:
-    """A finite number out of a number or out of text; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
-        return None
-    try:
-        number = Decimal(str(value).strip())
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() and abs(number) < Decimal(10) ** 30 else None
-
-
-def _loose_row(event: Any) -> Any | None:
+def _loose_stretch(event: Any) -> Stretch | None:
     """An event of any shape; what has the wrong type is converted, or taken as not written."""
     if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
         return None
-    kind = {"X": Complete, "B": Begin, "E": End, "M": Meta}.get(event["ph"])
-    if kind is None:
-        return _COUNTED[0]()
-    tracks = {key: _track(event.get(key)) for key in ("pid", "tid")}
-    args = event.get("args")
-    if kind is Meta:
-        name = args.get("name") if isinstance(args, dict) else None
-        return Meta(name=str(event.get("name")), args=MetaArgs(name), **tracks)
-    time = number_of(event.get("ts"))
-    if time is None:
-        return None
-    raw = msgspec.Raw(str(time).encode())
-    if kind is End:
-        return End(raw, **tracks)
+    nothing = np.empty(0, np.int64)
+    if event["ph"] == "X":
+        time = _spelled_ns(str(event.get("ts")).encode())
+        return None if time is None else Stretch([_loose_timed(Complete, event)], np.array([time]), [], 1)
+    if event["ph"] == "B":
+        return Stretch([], nothing, [_loose_timed(Begin, event)], 1)
+    return Stretch([], nothing, _loose_others(event), 1)
+
+
+def _loose_timed(kind: type[Complete], event: dict[str, Any]) -> Complete:
     dur = number_of(event.get("dur"))
     return kind(
-        raw, _word(event.get("name")), _word(event.get("cat")), dur=None if dur is None else float(dur),
-        args=_loose_args(args), **tracks,
+        str(event.get("ts")),
+        _word(event.get("name")),
+        _word(event.get("cat")),
+        _track(event.get("pid")),
+        _track(event.get("tid")),
+        None if dur is None else float(dur),
+        _loose_args(event.get("args")),
     )
+
+
+def _loose_others(event: dict[str, Any]) -> list[Any]:
+    pid, tid, args = _track(event.get("pid")), _track(event.get("tid")), event.get("args")
+    if event["ph"] == "E":
+        return [End(str(event.get("ts")), pid, tid)]
+    if event["ph"] == "M" and isinstance(args, dict):
+        return [Meta(_word(event.get("name")), pid, tid, MetaArgs(args.get("name")))]
+    return []
 
 
 def _word(value: object) -> str | None:
@@ -241,16 +281,16 @@ def _track(value: object) -> Track:
     return value if isinstance(value, (int, str)) else _word(value)
 
 
-def _loose_args(args: object) -> Args | None:
+def _loose_args(args: object) -> Args:
     if not isinstance(args, dict):
-        return None
+        return _NO_ARGS
     return Args(**{name: args[key] for name, key in _ARG_KEYS if key in args})
 
 
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))
 
 
-class Mended(msgspec.Struct, frozen=True):
+class Mended(NamedTuple):
     """Text made JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) it took."""
 
     text: bytes

@@ -1,0 +1,77 @@
+"""Argument values of any type -> arrays of numbers, quickly where all are numbers, one by one where some are not."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from itertools import chain
+from typing import Any
+
+UNKNOWN = -1
+_NO_TRIPLE = (UNKNOWN,) * 3
+
+
+def number_of(value: object) -> Decimal | None:
+    """A finite number out of a number or out of text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
+        return None
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and abs(number) < Decimal(10) ** 30 else None
+
+
+def integers(values: Sequence[Any]) -> array[int]:
+    """int64; -1 for what is no such number."""
+    try:
+        return array("q", values)
+    except (TypeError, OverflowError):
+        return array("q", [_integer(value, 2**63) for value in values])
+
+
+def small_integers(values: Sequence[Any]) -> array[int]:
+    """int32; -1 for what is no such number. Kineto writes 2**32 - 1 for "no stream"."""
+    try:
+        return array("i", values)
+    except (TypeError, OverflowError):
+        return array("i", [_integer(value, 2**31) for value in values])
+
+
+def triples(values: Sequence[Any]) -> array[int]:
+    """Three int64 for each; -1 for what is no triple."""
+    try:
+        flat = array("q", chain.from_iterable(values))
+        if set(map(len, values)) <= {3}:
+            return flat
+    except (TypeError, OverflowError):
+        pass
+    return array("q", chain.from_iterable(map(_triple, values)))
+
+
+def floats(values: Sequence[Any]) -> array[float]:
+    """float64; NaN for what is no number."""
+    try:
+        return array("d", values)
+    except TypeError:
+        return array("d", [_float(value) for value in values])
+
+
+def _integer(value: object, end: int) -> int:
+    number = number_of(value)
+    if number is None or number != int(number) or not 0 <= number < end:
+        return UNKNOWN
+    return int(number)
+
+
+def _triple(value: object) -> Sequence[int]:
+    if not isinstance(value, list) or len(value) != 3:
+        return _NO_TRIPLE
+    return [_integer(number, 2**63) for number in value]
+
+
+def _float(value: object) -> float:
+    number = number_of(value)
+    return math.nan if number is None else float(number)
