@@ -76,6 +76,7 @@ def test_families_have_ids_of_their_own_and_say_where_they_come_from():
         ("turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn", "yes", True),
         ("ampere_fp16_s16816gemm_fp16_256x128_ldg8_f2f_stages_32x3_tn", "yes", True),
         ("void cutlass_tensorop_h16816fprop_optimized_64x64_32x6_nhwc_align8", "yes", True),
+        ("sm80_xmma_dgrad_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_g1_ffma_aligna4_kernel", "no", True),
         ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_kernel", "yes", True),
         ("sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize64x128x128_cublas", "yes", True),
         ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", "yes", True),
