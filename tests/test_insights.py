@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights import judge
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.trace.model import Trace
 from tests.timeline import A100, timeline
@@ -149,3 +150,36 @@ def test_without_a_gpu_the_verdict_says_so():
     assert judgement.headlines["overview"].verdict.template == "A step takes {step}; this trace has no GPU activity."
     assert judgement.insights == []
     assert judgement.rails["tensor_cores"].share is None
+
+
+def trend(*lengths_us: int) -> TrendsResult:
+    """A span whose steps have these lengths and whose GPU works for half of each."""
+    ends = [sum(lengths_us[: i + 1]) for i in range(len(lengths_us))]
+    marks = "".join(str(i % 10) * length for i, length in enumerate(lengths_us))
+    half = "".join("k" * (length // 2) + "." * (length - length // 2) for length in lengths_us)
+    assert ends[-1] == len(marks)
+    return next(a for a in ANALYSES if a.id == "trends").analyse(timeline(f"step | {marks} |\n kernel 7 | {half} |"))
+
+
+def test_two_runs_are_before_and_after():
+    headline, titles = judge_trends([("a", "w", 1, trend(10, 10)), ("b", "w", 1, trend(6, 6))])
+    assert headline.verdict.template == "The mean step falls from {a} in {first} to {b} in {last}."
+    assert headline.verdict.values["b"].value == 6_000
+    assert titles["gpu_utilization"].template == "{label} stays at {b}"
+
+
+def test_slow_steps_are_worth_the_mean_less_the_median():
+    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 10, 10, 60))])
+    assert headline.action is not None
+    assert headline.action.values["gain"].value == (112_000 / 6) - 10_000
+    assert titles["slow"].values["slow"].value == 1  # 12 is near the middle, 60 is not
+
+
+def test_many_runs_are_a_field():
+    spans = [(name, "w", 1, trend(length)) for name, length in (("a", 10), ("b", 30), ("c", 20))]
+    verdict = judge_trends(spans)[0].verdict
+    assert (verdict.values["short"].value, verdict.values["long"].value) == ("a", "b")
+
+
+def test_no_span_is_no_headline_of_numbers():
+    assert judge_trends([])[0].verdict.values == {}

@@ -10,6 +10,9 @@ from tb_steptime.phrases import Phrase, Quantity, code, fraction, ns, phrase
 #: Idle share of the step from which the wait, and not the work, is the news.
 IDLE_FRACTION = 0.10
 
+#: Bounds nearer than this read as one number.
+TELL_APART_FRACTION = 0.01
+
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
@@ -96,11 +99,7 @@ _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")'
 def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
     if not facts.overview.has_device:
         return phrase("The loader keeps up: a step waits {wait} for its batch.", wait=ns(mean.wait_ns))
-    return phrase(
-        "The loader keeps up: the GPU waits {exposed} a step for data, {share} of it.",
-        exposed=ns(mean.exposed_ns),
-        share=fraction(facts.share(mean.exposed_ns)),
-    )
+    return phrase("The loader keeps up: the GPU waits {exposed} a step for data.", exposed=ns(mean.exposed_ns))
 
 
 def _loader_verdict(facts: Facts, mean: LoaderStep) -> Phrase:
@@ -146,11 +145,8 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
 
 def _tensor_verdict(low: float | None, high: float | None, eligible: float | None) -> Phrase:
     values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
-    used = (
-        "{low} of kernel time runs on tensor cores"
-        if low == high
-        else "Between {low} and {high} of kernel time runs on tensor cores"
-    )
+    told_apart = low is not None and high is not None and high - low >= TELL_APART_FRACTION
+    used = ("Between {low} and {high}" if told_apart else "{low}") + " of kernel time runs on tensor cores"
     if eligible and eligible >= WARNING_FRACTION:
         if not high:
             return Phrase("{eligible} of kernel time could use tensor cores, and none of it does.", values)

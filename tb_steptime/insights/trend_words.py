@@ -16,6 +16,9 @@ from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase, t
 #: A change of a mean below this share of it is called steady.
 STEADY_FRACTION = 0.03
 
+#: Two runs are before and after; more are a field.
+COMPARED_GROUPS = 2
+
 #: (run, worker, number of the span, its trends), in the order of the pickers.
 TrendFacts = tuple[str, str, int, TrendsResult]
 
@@ -58,6 +61,8 @@ def _means(name: str, results: list[TrendsResult]) -> Means:
 
 
 def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
+    if len(groups) > COMPARED_GROUPS and len({run for run, *_ in spans}) > 1:
+        return _range(groups)
     first, last = groups[0], groups[-1]
     values = {"a": ns(first.mean), "b": ns(last.mean), "first": text(first.name), "last": text(last.name)}
     if len(groups) == 1:
@@ -67,6 +72,19 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
     turn = "falls" if last.mean < first.mean else "rises"
     return Phrase(
         "The mean step " + turn + " from {a} in {first} to {b} in {last}" + _tail(last) + ".", values | _slow(last)
+    )
+
+
+def _range(groups: list[Means]) -> Phrase:
+    """Many runs have no first and last: the shortest and the longest mean step."""
+    short, long = min(groups, key=lambda group: group.mean), max(groups, key=lambda group: group.mean)
+    return phrase(
+        "The mean step of {number} runs lies between {a} in {short} and {b} in {long}.",
+        number=count(len(groups)),
+        a=ns(short.mean),
+        b=ns(long.mean),
+        short=text(short.name),
+        long=text(long.name),
     )
 
 
@@ -144,6 +162,8 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
     values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
     if len(keys) == 1:
         return Phrase("{label} is {a}", values)
+    if len(runs) > COMPARED_GROUPS:
+        return Phrase("{label} of {number} runs", values | {"number": count(len(runs))})
     if abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last)):
         return Phrase("{label} stays at {b}", values)
     return Phrase("{label} " + ("falls" if last < first else "rises") + " from {a} to {b}", values)
