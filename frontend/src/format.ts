@@ -59,11 +59,11 @@ export const share = (value: number | null): string => text(value, "fraction", "
 /** "33.4 %" */
 export const percent = (value: number | null): string => text(value, "fraction", "table");
 
-/** A change with its sign: "-22.7 ms", "+8.1 %". Shares change by points of a hundred. */
+/** A change with its sign: "-22.7 ms". Shares change by points of a hundred: "+8.1 points". */
 export function change(from: number, to: number, unit: Unit): string {
-  const moved = text(Math.abs(to - from), unit);
-  if (/^[0.,<]*0[^1-9]*$/.test(moved) && to === from) return "no change";
-  return (to < from ? "-" : "+") + moved.replace(/^</, "");
+  const moved = figure(Math.abs(to - from), unit);
+  if (moved.number === "0" || moved.number.startsWith("<")) return "unchanged";
+  return (to < from ? "-" : "+") + joined(unit === "fraction" ? { ...moved, unit: "points" } : moved);
 }
 
 /** A bound, not a measurement: whole milliseconds from 100 on ("about 118 ms"). */
@@ -92,6 +92,11 @@ export function wait(seconds: number): string {
 export function clock(time_ms: number): string {
   const at = new Date(time_ms);
   return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+/** "14:32:05" */
+export function clockSeconds(time_ms: number): string {
+  return `${clock(time_ms)}:${String(new Date(time_ms).getSeconds()).padStart(2, "0")}`;
 }
 
 /** "8 June 2021" */

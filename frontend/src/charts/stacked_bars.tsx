@@ -33,51 +33,56 @@ interface StackedBarsProps extends Pointing {
   lit: number | null;
   kept: number | null;
   tip(bar: number): TipContent;
+  height?: number;
 }
 
 const HEIGHT = 292;
 const LEFT = 42;
 const TOP = 22;
-const FOOT = 260;
+/** Room below the bars for their names and what they are. */
+const BELOW = 32;
 
 export function StackedBars(props: StackedBarsProps) {
-  return <Sized height={HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
+  return <Sized height={props.height ?? HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
 }
 
 function Drawn(props: StackedBarsProps & { width: number }) {
-  const { label, names, parts, unit, axis, lit, kept, width, light, keep, tip } = props;
+  const { label, names, parts, unit, axis, lit, kept, width, light, keep, tip, height = HEIGHT } = props;
+  const foot = height - BELOW;
+  const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
   const end = niceEnd(Math.max(...totals, 0));
-  const y = (value: number) => FOOT - (value / end) * (FOOT - TOP);
+  const y = (value: number) => foot - (value / end) * (foot - TOP);
   const bars = placed(names.length, width);
   const middles = names.map((_, bar) => bars.x(bar) + bars.width / 2);
   const point = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     setPointer({ x: event.clientX - box.left, y: event.clientY - box.top });
+    setHere(true);
     light(nearest(middles, event.clientX - box.left));
   };
-  const leave = () => { setPointer(null); light(null); };
+  const leave = () => { setPointer(null); setHere(false); light(null); };
   const shown = lit ?? kept;
   return (
     <>
       <svg
-        class="chart" width={width} height={HEIGHT} role="img" aria-label={label} tabIndex={0}
+        class="chart" width={width} height={height} role="img" aria-label={label} tabIndex={0}
         onPointerMove={point} onPointerLeave={leave} onBlur={leave} onClick={() => keep(lit === kept ? null : lit)}
-        onKeyDown={(event) => typed(event, shown, names.length, { light, keep })}
+        onKeyDown={(event) => { setHere(true); typed(event, shown, names.length, { light, keep }); }}
       >
         <Grid end={end} unit={unit} width={width} y={y} />
         {parts.map((part, at) => (
           <path key={part.id} d={outline(bars, part.values, parts.slice(0, at), y)} style={{ fill: svgFill(part.colour, part.hatched) }} />
         ))}
         <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
-        {thinned(names.map((text, bar) => ({ x: middles[bar]!, text }))).map(({ x, text }) => <text key={x} class="mid" x={x} y={FOOT + 14}>{text}</text>)}
-        <text class="mid" x={(LEFT + width) / 2} y={FOOT + 28}>{axis}</text>
+        {thinned(names.map((text, bar) => ({ x: middles[bar]!, text }))).map(({ x, text }) => <text key={x} class="mid" x={x} y={foot + 14}>{text}</text>)}
+        <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>{axis}</text>
         {[kept, lit].map((bar, at) => bar !== null && names[bar] !== undefined && (
-          <rect key={at} class="choice" x={bars.x(bar) - 4} y={y(totals[bar]!) - 1} width={bars.width + 8} height={FOOT - y(totals[bar]!) + 2} />
+          <rect key={at} class="choice" x={bars.x(bar) - 4} y={y(totals[bar]!) - 1} width={bars.width + 8} height={foot - y(totals[bar]!) + 2} />
         ))}
       </svg>
-      {lit !== null && names[lit] !== undefined && <Tip content={tip(lit)} x={pointer?.x ?? middles[lit]!} y={Math.min(pointer?.y ?? TOP, 130)} width={width} />}
+      {here && lit !== null && names[lit] !== undefined && <Tip content={tip(lit)} x={pointer?.x ?? middles[lit]!} y={Math.min(pointer?.y ?? TOP, height / 2 - 16)} width={width} />}
     </>
   );
 }

@@ -37,7 +37,7 @@ export function App({ client, url }: AppProps) {
 /** Before the first answer: nothing for a moment, then why. */
 function Outside({ trouble, again }: { trouble: Problem | null; again(): void }) {
   return (
-    <main data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
+    <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
       {trouble ? <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} /> : <h1 class="heard">Looking for traces.</h1>}
     </main>
   );

@@ -50,8 +50,8 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
 }
 
 function runEntry(run: RunEntry, like: Selection): PickerEntry {
-  const label = run.simulated ? `${run.name} (simulated)` : run.name;
-  return { id: run.name, label, ...asideOf(inRun(run, like)?.span) };
+  const { aside, faint } = asideOf(inRun(run, like)?.span);
+  return { id: run.name, label: run.name, aside: run.simulated ? `simulated, ${aside}` : aside, ...(faint && { faint }) };
 }
 
 function workerEntry(worker: WorkerEntry, like: Selection): PickerEntry {
@@ -82,12 +82,13 @@ export function readState(index: Index, spansAtFirst: number): string {
   const total = reading.reduce((sum, span) => sum + span.progress!.total_bytes, 0);
   const read = reading.reduce((sum, span) => sum + span.progress!.read_bytes, 0);
   if (total > 0) return `Reading ${bytesOf(read, total)}`;
-  const all = `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} read`;
+  if (index.spans_total === 0) return "";
+  const failed = spansOf(index).filter((span) => span.state === "failed").length;
+  const all = `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} read${failed > 0 ? `, ${count(failed)} failed` : ""}`;
   const fresh = index.spans_total - spansAtFirst;
   return fresh > 0 ? `${counted(fresh, "new span")}, ${all}` : all;
 }
 
-function readingNow(index: Index): SpanEntry[] {
-  const spans = index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
-  return spans.filter((span) => span.state === "reading" && span.progress !== null);
-}
+const spansOf = (index: Index): SpanEntry[] => index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
+
+const readingNow = (index: Index): SpanEntry[] => spansOf(index).filter((span) => span.state === "reading" && span.progress !== null);

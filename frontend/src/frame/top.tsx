@@ -1,6 +1,5 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
-import type { ComponentChildren } from "preact";
 import type { Headline, Note as NoteText } from "../api.gen";
 import { Code } from "../components/code";
 import { Note, Notes } from "../components/note";
@@ -14,18 +13,25 @@ interface TopProps {
   simulated: string | null;
   notes: readonly NoteText[];
   tab: Tab;
-  children?: ComponentChildren;
 }
 
-export function Top({ headline, simulated, notes, tab, children }: TopProps) {
+export function Top({ headline, simulated, notes, tab }: TopProps) {
+  const told = notes.some((note) => note.id === SIMULATED);
   return (
     <>
       <Verdict headline={headline} tab={tab} />
-      {children}
-      {simulated !== null && <Note cause="Simulated, not recorded.">{simulated}</Note>}
-      <Notes notes={notes} />
+      {simulated !== null && !told && <Note cause="Simulated, not recorded.">{simulated}</Note>}
+      <Notes notes={simulatedFirst(notes)} />
     </>
   );
+}
+
+/** The note by which the analysis itself says it. */
+const SIMULATED = "simulated";
+
+/** It must not fold away behind lesser ones. */
+function simulatedFirst(notes: readonly NoteText[]): readonly NoteText[] {
+  return [...notes].sort((a, b) => Number(b.id === SIMULATED) - Number(a.id === SIMULATED));
 }
 
 function Verdict({ headline: { verdict, action, view, code }, tab }: { headline: Headline; tab: Tab }) {

@@ -6,7 +6,7 @@ import { clock, counted } from "../format";
 /** Six lines that record six steps. `place` is where TensorBoard looks. */
 export const snippet = (place: string): string => `import torch.profiler as tp
 with tp.profile(schedule=tp.schedule(wait=1, warmup=1, active=6),
-                on_trace_ready=tp.tensorboard_trace_handler("${place}")) as p:
+                on_trace_ready=tp.tensorboard_trace_handler(${JSON.stringify(place)})) as p:
     for batch in loader:
         train_step(batch)
         p.step()`;

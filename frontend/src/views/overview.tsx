@@ -84,7 +84,7 @@ function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): 
 }
 
 function braces({ has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole }: OverviewResult, scale: Scale): Brace[] {
-  if (!onDevice) return [{ value: scale.of(whole), label: <>CPU works <b>{ns(whole)}</b>, no GPU activity in this trace</> }];
+  if (!onDevice) return [{ value: scale.of(whole), label: <>CPU only <b>{ns(whole)}</b>, no GPU activity in this trace</> }];
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
@@ -121,7 +121,7 @@ function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsP
     <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)} link={() => tab.address()}>
       <StackedBars
         label={`${sentence(title)}. Stacked bar for each of steps ${range(names[0]!, names[names.length - 1]!)}, up to ${scale.text(longest)}.`}
-        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(step.duration_ns))} firm={steps.map((step) => step.slow)}
+        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(parts.reduce((sum, part) => sum + lengthOf(step.parts_ns, part), 0)))} firm={steps.map((step) => step.slow)}
         parts={parts.map((part) => ({ ...part, values: steps.map((step) => scale.of(lengthOf(step.parts_ns, part))) }))}
         lit={lit} kept={keptStep(tab.state, names)} light={setLit} tip={tip}
         keep={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
@@ -144,7 +144,7 @@ function ToDo({ page: { insights, insights_remark: remark }, tab }: { page: Page
         <h2>What to do, most gain first</h2>
         {remark && insights.length > 0 && <span class="sub"><Sentence phrase={remark} /></span>}
       </div>
-      {insights.length === 0 && <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing here is worth 1 % of a step."}</p>}
+      {insights.length === 0 && <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing stands out in this span."}</p>}
       <ol class="cards">
         {insights.map((insight) => (
           <Card

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import type { Phrase } from "../src/api.gen";
+import * as format from "../src/format";
+
+const SPACE = "\u00a0";
+const THIN = "\u202f";
+
+describe("a quantity has its unit, a no-break space before it, and the digits of its kind", () => {
+  test.each([
+    [0, "0 ms"],
+    [820, "820 ns"],
+    [1_499, "1 µs"],
+    [412_300, "412 µs"],
+    [1_000_000, "1.0 ms"],
+    [177_592_167, "177.6 ms"],
+    [1_240_549_000, `1${THIN}240.5 ms`],
+    [9_999_900_000, `9${THIN}999.9 ms`],
+    [10_000_000_000, "10.00 s"],
+    [-22_700_000, "-22.7 ms"],
+  ])("%d ns", (value, written) => {
+    expect(format.ns(value)).toBe(written.replace(/ (?=[a-zµ])/, SPACE));
+  });
+
+  test.each([
+    [0.334, "33 %", "33.4 %"],
+    [0, "0 %", "0 %"],
+    [1, "100 %", "100.0 %"],
+    [0.0004, "<1 %", "<0.1 %"],
+    [0.005, "1 %", "0.5 %"],
+  ])("share %d", (value, prose, table) => {
+    expect(format.share(value)).toBe(prose.replace(" ", SPACE));
+    expect(format.percent(value)).toBe(table.replace(" ", SPACE));
+  });
+
+  test.each([
+    [812, "812 B"],
+    [306_400, "306 kB"],
+    [1_159_569, "1.2 MB"],
+    [1_240_000_000, `1${THIN}240 MB`],
+    [12_340_000_000, "12.3 GB"],
+  ])("%d bytes", (value, written) => {
+    expect(format.bytes(value)).toBe(written.replace(/ (?=[a-zA-Z])/, SPACE));
+    expect(format.rate(value)).toBe(`${written.replace(/ (?=[a-zA-Z])/, SPACE)}/s`);
+  });
+
+  test("counts group their thousands", () => {
+    expect(format.count(75_718)).toBe(`75${THIN}718`);
+    expect(format.count(1_234_567)).toBe(`1${THIN}234${THIN}567`);
+    expect(format.count(999)).toBe("999");
+  });
+});
+
+test("what cannot be measured is a dash, never a number", () => {
+  expect(format.ns(null)).toBe("–");
+  expect(format.ns(Number.NaN)).toBe("–");
+  expect(format.figure(null, "fraction")).toEqual({ number: "–", unit: "" });
+  expect(format.scaleFor(5e6, "ns").text(null)).toBe("–");
+});
+
+test("what is not zero never reads as zero", () => {
+  expect(format.scaleFor(100e6, "ns").text(20_000)).toBe(`<0.1${SPACE}ms`);
+  expect(format.scaleFor(100e6, "ns").text(0)).toBe(`0${SPACE}ms`);
+});
+
+test("one scale writes all its numbers in the unit of the largest", () => {
+  const scale = format.scaleFor(177_592_167, "ns");
+  expect([scale.unit, scale.number(98_600_000), scale.text(90_000), scale.of(59_300_000)]).toEqual(["ms", "98.6", `0.1${SPACE}ms`, 59.3]);
+});
+
+test("a change has its sign; shares change by points", () => {
+  expect(format.change(177.6e6, 154.9e6, "ns")).toBe(`-22.7${SPACE}ms`);
+  expect(format.change(0.555, 0.636, "fraction")).toBe(`+8.1${SPACE}points`);
+  expect(format.change(0.491, 0.4910001, "fraction")).toBe("unchanged");
+});
+
+test("progress is written in the unit of the whole", () => {
+  expect(format.bytesOf(412e6, 1240e6)).toBe(`412 of 1${THIN}240${SPACE}MB`);
+  expect(format.bytesOf(90, 66)).toBe(`66 of 66${SPACE}B`);
+});
+
+test("words for those who wait", () => {
+  expect([format.wait(1.6), format.wait(0), format.wait(200)]).toEqual([`2${SPACE}s`, `1${SPACE}s`, `3${SPACE}min`]);
+  expect([format.roughCount(2_310_000), format.roughCount(61_204)]).toEqual([`2.31${SPACE}million`, `61${THIN}204`]);
+  expect([format.range("5", "10"), format.range("5", "5")]).toEqual(["5–10", "5"]);
+  expect(format.date(1_623_143_089_861e6)).toBe("8 June 2021");
+});
+
+describe("a phrase", () => {
+  const phrase: Phrase = {
+    template: "Load {what}: [up to {gain} a step ({share})], which would leave about {left}. {missing}",
+    values: {
+      what: { value: "[x] {gain}", unit: "text" },
+      gain: { value: 59_300_000, unit: "ns" },
+      share: { value: 0.334, unit: "fraction" },
+      left: { value: 118_292_167, unit: "ns" },
+    },
+  };
+
+  test("fills its places, and never reads a name from a trace as a template", () => {
+    expect(format.sentence(phrase)).toBe(
+      `Load [x] {gain}: up to 59.3${SPACE}ms a step (33${SPACE}%), which would leave about 118${SPACE}ms. {missing}`,
+    );
+  });
+
+  test("stresses what stands in brackets, and knows code", () => {
+    const typed: Phrase = { template: "Set [{code}] now", values: { code: { value: "num_workers=2", unit: "code" } } };
+    expect(format.pieces(typed)).toEqual([
+      { text: "Set ", code: false, strong: false },
+      { text: "num_workers=2", code: true, strong: true },
+      { text: " now", code: false, strong: false },
+    ]);
+  });
+
+  test("a place without a value is a dash", () => {
+    expect(format.sentence({ template: "{a}", values: { a: { value: null, unit: "ns" } } })).toBe("–");
+  });
+});
