@@ -8,7 +8,7 @@ import type { Scale } from "../format";
 import { brokenAxis, type BrokenAxis, type Extent } from "./broken_axis";
 import { AxisX, AxisY, Breaks } from "./line_axes";
 import { DirectLabels, Line, Reference, Rings } from "./line_marks";
-import { nearest, typed } from "./pointing";
+import { nearest, pointerX, typed } from "./pointing";
 import type { Dot } from "./polyline";
 import { Sized } from "./sized";
 import { spoken, Tip, type TipContent } from "./tip";
@@ -96,7 +96,7 @@ export function LineChart(props: LineChartProps) {
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const drawn = layout(props);
-  const { width, height, xs, frame, stops, lit } = drawn;
+  const { width, height, xs, frame, stops } = drawn;
   const choose = (stop: number | null) => {
     setPointed(stop);
     props.light(stop === null ? null : stops[stop]!.key);
@@ -107,11 +107,11 @@ export function Plot(props: LineChartProps & { width: number }) {
     <>
       <svg
         class="chart points" width={width} height={height} role="img" aria-label={props.label} tabIndex={0}
-        onPointerMove={(event) => choose(nearest(xs, event.offsetX))}
+        onPointerMove={(event) => choose(nearest(xs, pointerX(event)))}
         onPointerLeave={() => choose(null)}
         onBlur={() => choose(null)}
         onClick={() => keep(pointed)}
-        onKeyDown={(event) => typed(event, pointed ?? stopOf(stops, lit), stops.length, { light: choose, keep })}
+        onKeyDown={(event) => typed(event, pointed ?? stopOf(stops, props.kept), stops.length, { light: choose, keep })}
       >
         <rect x="0" y="0" width={width} height={height} fill="transparent" />
         <AxisY {...drawn} />

@@ -7,6 +7,11 @@ export interface Pointing {
   keep(stop: number | null): void;
 }
 
+/** Pixels from the left edge of the picture that listens. */
+export function pointerX(event: { clientX: number; currentTarget: EventTarget | null }): number {
+  return event.clientX - (event.currentTarget as Element).getBoundingClientRect().left;
+}
+
 /** The stop nearest to x. `xs` ascends. */
 export function nearest(xs: readonly number[], x: number): number | null {
   if (xs.length === 0) return null;

@@ -1,0 +1,125 @@
+import { useMemo } from "preact/hooks";
+import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
+import { Sized } from "../../charts/sized";
+import { CopyButton } from "../../components/copy";
+import { InlineBar } from "../../components/inline_bar";
+import { Picture } from "../../components/picture";
+import { type Column, ROW_PX, Table } from "../../components/table";
+import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import type { Tab } from "../props";
+import { binOf } from "./bins";
+import { fitted } from "./kernel_name";
+
+interface KernelTableProps {
+  device: DeviceSplit;
+  title: Phrase;
+  off: ReadonlySet<string>;
+  tab: Tab;
+  name: string;
+}
+
+/** Rows before the table scrolls. */
+const MOST = 16;
+
+/** Kernels by time, with what each is to tensor cores and which rule says so. */
+export function KernelTable({ device, title, off, tab, name }: KernelTableProps) {
+  const typed = tab.state["kernel"] ?? "";
+  const rows = useMemo(() => filtered(device.kernels, typed, off), [device, typed, off]);
+  const scale = scaleFor(device.kernels[0]?.total_ns ?? 0, "ns");
+  const height = (Math.min(MOST, Math.max(1, rows.length)) + 1) * ROW_PX;
+  return (
+    <Picture
+      title={title} sub="over the span" name={`kernels ${name}`} table={() => kernelsTable(device.kernels)} link={() => tab.address()} drawn={false}
+      tools={
+        <input
+          class="field filter" type="search" placeholder="Filter names" aria-label="Filter kernel names" value={typed}
+          onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+        />
+      }
+    >
+      <Sized height={height}>
+        {(width) => (
+          <Table
+            label="Kernels" columns={columns(device, scale, width)} rows={rows} rowKey={(row) => `${row.bin} ${row.name}`} most={MOST}
+            sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })}
+            empty={typed ? <>No kernel matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ kernel: null })}>Clear</button></> : "No kernels."}
+            foot={<Foot device={device} rows={rows} scale={scale} />}
+          />
+        )}
+      </Sized>
+    </Picture>
+  );
+}
+
+/** Names that hold what was typed, in any case; of the bins that are not hidden. */
+export function filtered(rows: readonly KernelRow[], typed: string, off: ReadonlySet<string>): readonly KernelRow[] {
+  const wanted = typed.trim().toLowerCase();
+  return rows.filter((row) => !off.has(row.bin) && row.name.toLowerCase().includes(wanted));
+}
+
+/** Widths of the columns beside the name, px; the name has the rest. */
+const CORES = 232;
+const COUNT = 72;
+const TOTAL = 178;
+const SHARE = 64;
+
+/** Mean width of a letter of table type, px. */
+const LETTER = 6.4;
+const COPY = 44;
+
+function columns(device: DeviceSplit, scale: Scale, width: number): Column<KernelRow>[] {
+  const letters = Math.max(16, Math.floor((width - CORES - COUNT - TOTAL - SHARE - COPY) / LETTER));
+  const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
+  return [
+    { id: "name", label: "Kernel", cell: (row) => <Name name={row.name} most={letters} />, order: (row) => row.name },
+    { id: "cores", label: "Tensor cores", width: `${CORES}px`, cell: (row) => <Cores row={row} />, order: (row) => binOf(row.bin).short, meaning: "Whether the kernel runs on tensor cores, and the rule that tells." },
+    { id: "count", label: "Launches", width: `${COUNT}px`, numeric: true, cell: (row) => count(row.count), order: (row) => row.count },
+    {
+      id: "total", label: "Total", width: `${TOTAL}px`, numeric: true, order: (row) => row.total_ns,
+      cell: (row) => <span class="total"><InlineBar pieces={[{ ...binOf(row.bin), share: row.total_ns / longest }]} />{scale.text(row.total_ns)}</span>,
+    },
+    { id: "share", label: "Share", width: `${SHARE}px`, numeric: true, cell: (row) => percent(row.share), order: (row) => row.share, meaning: "Share of the device's kernel time." },
+  ];
+}
+
+function Name({ name, most }: { name: string; most: number }) {
+  return (
+    <span class="kernel-name" title={name}>
+      <span class="clip">{fitted(name, most)}</span>
+      <CopyButton text={() => name} class="link">Copy</CopyButton>
+    </span>
+  );
+}
+
+function Cores({ row }: { row: KernelRow }) {
+  const bin = binOf(row.bin);
+  return (
+    <span title={`${bin.meaning} ${row.reason}`}>
+      {bin.short}<span class="faint">, {row.reason}</span>
+    </span>
+  );
+}
+
+/** What is folded or filtered away, so that the column still tells the whole. */
+function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly KernelRow[]; scale: Scale }) {
+  const shown = rows.reduce((sum, row) => ({ count: sum.count + row.count, ns: sum.ns + row.total_ns }), { count: 0, ns: 0 });
+  const all = device.kernels.reduce((sum, row) => sum + row.count, device.more_count);
+  const hidden = device.kernels.length - rows.length + device.more_kernels;
+  if (hidden === 0) return null;
+  const rest = device.total.kernel_ns - shown.ns;
+  return (
+    <tr>
+      <td colSpan={2}>{counted(hidden, "more kernel")}</td>
+      <td class="num">{count(all - shown.count)}</td>
+      <td class="num">{scale.text(rest)}</td>
+      <td class="num">{percent(device.total.kernel_ns ? rest / device.total.kernel_ns : null)}</td>
+    </tr>
+  );
+}
+
+function kernelsTable(rows: readonly KernelRow[]) {
+  return {
+    columns: [{ label: "Kernel" }, { label: "Tensor cores" }, { label: "Why" }, { label: "Launches", unit: "count" as const }, { label: "Total", unit: "ns" as const }, { label: "Share", unit: "fraction" as const }],
+    rows: rows.map((row) => [row.name, binOf(row.bin).short, row.reason, row.count, row.total_ns, row.share]),
+  };
+}

@@ -1,0 +1,132 @@
+/** What the lines are drawn over: steps, spans, or the time at which they were recorded. */
+
+import type { LineSegment, LineStop } from "../../charts/line";
+import { clockSeconds, date } from "../../format";
+import type { Cell, Run } from "./runs";
+
+export const OVERS = [["steps", "Steps"], ["spans", "Spans"], ["time", "Wall time"]] as const;
+
+export type Over = (typeof OVERS)[number][0];
+
+export const isOver = (name: string | undefined): name is Over => OVERS.some(([over]) => over === name);
+
+export interface TrendAxis {
+  segments: LineSegment[];
+  stops: LineStop[];
+  pad: number;
+  /** The cells of a run at each of its points: the stop, and the cell or null where this run has none there. */
+  pointsOf(run: Run): { stop: number; cell: Cell | null }[];
+}
+
+export function axisOver(over: Over, runs: readonly Run[]): TrendAxis {
+  switch (over) {
+    case "steps":
+      return overSteps(runs);
+    case "spans":
+      return overSpans(runs);
+    case "time":
+      return overTime(runs);
+    default:
+      return over satisfies never;
+  }
+}
+
+/** Room at the ends of a segment, in steps. */
+const STEP_PAD = 0.6;
+
+function overSteps(runs: readonly Run[]): TrendAxis {
+  const cells = union(runs.flatMap((run) => run.steps));
+  const numbers = [...new Set(cells.map((cell) => cell.number))];
+  const stops: LineStop[] = [];
+  const segments = numbers.map((number, segment): LineSegment => {
+    const steps = cells.filter((cell) => cell.number === number);
+    stops.push(...steps.map((step, at) => ({ key: step.key, segment, at })));
+    const marks = steps.map((step, at) => ({ at, text: step.step }));
+    return { from: 0, to: steps.length - 1, caption: numbers.length > 1 ? `span ${number}, step` : "step", marks };
+  });
+  return { segments, stops, pad: STEP_PAD, pointsOf: (run) => atEveryStop(stops, run.steps) };
+}
+
+function overSpans(runs: readonly Run[]): TrendAxis {
+  const cells = union(runs.flatMap((run) => run.wholes));
+  const stops = cells.map((cell, at) => ({ key: cell.key, segment: 0, at }));
+  const marks = cells.map((cell, at) => ({ at, text: String(cell.number) }));
+  const segments = [{ from: 0, to: Math.max(0, cells.length - 1), caption: "span", marks }];
+  return { segments, stops, pad: STEP_PAD, pointsOf: (run) => atEveryStop(stops, run.wholes) };
+}
+
+/** One of each key, by span and step. */
+function union(cells: readonly Cell[]): Cell[] {
+  const distinct = new Map(cells.map((cell) => [cell.key, cell]));
+  return [...distinct.values()].sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
+}
+
+const BY_NAME = new Intl.Collator("en", { numeric: true });
+
+/** A run that lacks a step has a break there. */
+function atEveryStop(stops: readonly LineStop[], cells: readonly Cell[]): { stop: number; cell: Cell | null }[] {
+  const own = new Map(cells.map((cell) => [cell.key, cell]));
+  return stops.map(({ key }, stop) => ({ stop, cell: own.get(key) ?? null }));
+}
+
+/** A pause longer than this share of what was recorded around it is a break. */
+const PAUSE_FRACTION = 0.5;
+
+/** With more stretches the axis is one line of time: breaks would hide its pace. */
+const MOST_STRETCHES = 8;
+
+const TIME_PAD_FRACTION = 0.03;
+
+function overTime(runs: readonly Run[]): TrendAxis {
+  const cells = runs.flatMap((run) => run.steps).sort((a, b) => a.start - b.start);
+  const stretches = stretchesOf(runs, cells);
+  const pad = TIME_PAD_FRACTION * stretches.reduce((sum, [from, to]) => sum + to - from, 0);
+  const stops: LineStop[] = [];
+  const stopOf = new Map<Cell, number>();
+  for (const cell of cells) {
+    stopOf.set(cell, stops.length);
+    stops.push({ key: cell.key, segment: stretches.findIndex(([, to]) => cell.start <= to), at: cell.start });
+  }
+  let day = "";
+  const segments = stretches.map(([from, to]): LineSegment => {
+    const caption = date(from) === day ? "" : (day = date(from));
+    return { from, to, caption, marks: marksWithin(from, to, stretches.length) };
+  });
+  return { segments, stops, pad, pointsOf: (run) => inTime(run, stopOf) };
+}
+
+function marksWithin(from: number, to: number, stretches: number): { at: number; text: string }[] {
+  const count = stretches > 3 ? 1 : 3;
+  return Array.from({ length: count }, (_, at) => from + ((to - from) * at) / Math.max(1, count - 1)).map((at) => ({ at, text: clockSeconds(at / 1e6) }));
+}
+
+/** A run's own steps; a break wherever one span ends. */
+function inTime(run: Run, stopOf: ReadonlyMap<Cell, number>): { stop: number; cell: Cell | null }[] {
+  return run.steps.flatMap((cell, at) => {
+    const stop = stopOf.get(cell)!;
+    const next = run.steps[at + 1];
+    return next && next.number !== cell.number ? [{ stop, cell }, { stop, cell: null }] : [{ stop, cell }];
+  });
+}
+
+type Stretch = readonly [from: number, to: number];
+
+function stretchesOf(runs: readonly Run[], cells: readonly Cell[]): Stretch[] {
+  const windows = runs.flatMap((run) => run.spans.map((span): Stretch => {
+    const { origin_ns: origin, steps } = span.result;
+    return [origin + (steps[0]?.start_ns ?? 0), origin + (steps[steps.length - 1]?.start_ns ?? 0)];
+  }));
+  windows.sort((a, b) => a[0] - b[0]);
+  const recorded = windows.reduce((sum, [from, to]) => sum + to - from, 0);
+  const joined: [number, number][] = [];
+  for (const [from, to] of windows) {
+    const last = joined[joined.length - 1];
+    if (last && from - last[1] <= PAUSE_FRACTION * recorded) last[1] = Math.max(last[1], to);
+    else joined.push([from, to]);
+  }
+  if (joined.length <= MOST_STRETCHES) return joined;
+  return [[cells[0]!.start, cells[cells.length - 1]!.start]];
+}
+
+/** What the address may hold and the axis has. */
+export const hasStop = ({ stops }: TrendAxis, key: string | undefined): key is string => stops.some((stop) => stop.key === key);

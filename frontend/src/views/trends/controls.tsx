@@ -1,0 +1,97 @@
+/** What Trends shows: which metric, over what, of which runs. */
+
+import type { Metric } from "../../api.gen";
+import { Chips } from "../../components/chips";
+import { Drop } from "../../components/drop";
+import { count } from "../../format";
+import type { Tab } from "../props";
+import { OVERS, type Over } from "./axis";
+
+/** In sight at once; all others are in the list. */
+const QUICK = ["step_time", "gpu_utilization", "est_sm_efficiency", "tensor_core_share", "data_loading_exposed"];
+
+interface ControlsProps {
+  metric: Metric;
+  over: Over;
+  /** All runs, and the names of those that are shown. */
+  runs: readonly string[];
+  shown: ReadonlySet<string>;
+  tab: Tab;
+}
+
+export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
+  const { metrics } = tab.meanings;
+  const quick = metrics.filter(({ id }) => QUICK.includes(id) || id === metric.id);
+  return (
+    <div class="controls">
+      <Chips label="Metric" name="Metric" chosen={metric.id} options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))} choose={(id) => tab.update({ metric: id })}>
+        <Drop name={`All ${count(metrics.length)}…`} search="Search metrics">
+          {(typed, close) => <MetricList typed={typed} metric={metric} metrics={metrics} choose={(id) => { close(); tab.update({ metric: id }); }} />}
+        </Drop>
+      </Chips>
+      <div class="push">
+        {runs.length > 1 && <RunChooser runs={runs} shown={shown} tab={tab} />}
+        <Chips label="Over" name="Over" chosen={over} options={OVERS.map(([id, label]) => ({ id, label }))} choose={(id) => tab.update({ over: id, step: null })} />
+      </div>
+    </div>
+  );
+}
+
+interface MetricListProps {
+  typed: string;
+  metric: Metric;
+  metrics: readonly Metric[];
+  choose(id: string): void;
+}
+
+function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
+  const found = metrics.filter(({ label, meaning, id }) => `${label} ${meaning} ${id}`.toLowerCase().includes(typed));
+  if (found.length === 0) return <p class="quiet">No metric matches “{typed}”.</p>;
+  return (
+    <>
+      {found.map(({ id, label, meaning }) => (
+        <button key={id} aria-selected={id === metric.id} onClick={() => choose(id)}><b>{label}</b><span>{meaning}</span></button>
+      ))}
+    </>
+  );
+}
+
+function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" | "tab">) {
+  const all = runs.every((run) => shown.has(run));
+  const choose = (next: ReadonlySet<string>) => tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : keyOfRuns([...next]) });
+  const name = all ? `all ${count(runs.length)}` : `${count(shown.size)} of ${count(runs.length)}`;
+  return (
+    <div class="chips">
+      <span class="k">Runs</span>
+      <Drop name={`${name}…`} search="Search runs" right>
+        {(typed) => (
+          <>
+            <button onClick={() => choose(new Set(runs))}>Show all</button>
+            {runs.filter((run) => run.toLowerCase().includes(typed)).map((run) => (
+              <label key={run}>
+                <input type="checkbox" checked={shown.has(run)} onChange={() => choose(toggled(shown, run))} />
+                {run}
+              </label>
+            ))}
+          </>
+        )}
+      </Drop>
+    </div>
+  );
+}
+
+function toggled(shown: ReadonlySet<string>, run: string): ReadonlySet<string> {
+  const next = new Set(shown);
+  if (!next.delete(run)) next.add(run);
+  return next;
+}
+
+/** Names hold anything but a line feed. */
+const keyOfRuns = (runs: readonly string[]): string => runs.join("\n");
+
+/** The runs that the address names; all where it names none that there is. */
+export function shownRuns(key: string | undefined, runs: readonly string[]): ReadonlySet<string> {
+  const named = new Set(key?.split("\n"));
+  const found = runs.filter((run) => named.has(run));
+  return new Set(found.length > 0 ? found : runs);
+}

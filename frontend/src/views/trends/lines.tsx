@@ -1,0 +1,116 @@
+/** A metric of all chosen runs as a picture, large or small. */
+
+import { useMemo } from "preact/hooks";
+import type { Metric, Phrase } from "../../api.gen";
+import { type ChartLine, LineChart } from "../../charts/line";
+import type { TipContent } from "../../charts/tip";
+import { Picture } from "../../components/picture";
+import type { TableData } from "../../components/table_data";
+import { type Scale, scaleFor, sentence } from "../../format";
+import type { Chosen } from "../chosen";
+import type { Tab } from "../props";
+import type { TrendAxis } from "./axis";
+import { LineSample } from "./legend";
+import { isSlow, medianOf, type Run, valueOf } from "./runs";
+
+interface TrendPictureProps {
+  metric: Metric;
+  title: Phrase | undefined;
+  sub?: string;
+  runs: readonly Run[];
+  axis: TrendAxis;
+  chosen: Chosen;
+  tab: Tab;
+  small?: boolean;
+}
+
+const HEIGHT = 232;
+const SMALL_HEIGHT = 112;
+
+/** Runs in a tip; the legend has them all. */
+const TIP_RUNS = 8;
+
+export function TrendPicture({ metric, title, sub, runs, axis, chosen, tab, small = false }: TrendPictureProps) {
+  const lines = useMemo(() => runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1])), [runs, axis, metric]);
+  const values = lines.flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null])).filter((value) => value !== null);
+  const scale = scaleFor(values.reduce((a, b) => Math.max(a, b), 0), metric.unit);
+  const height = small ? SMALL_HEIGHT : HEIGHT;
+  const shown = title ?? { template: metric.label, values: {} };
+  return (
+    <Picture title={shown} sub={sub} name={`${metric.id} trend`} table={() => tableOf(metric, runs, axis)} link={() => tab.address({ metric: metric.id })}>
+      {values.length === 0 ? (
+        <p class="unmeasured" style={{ height: `${height}px` }}>{whyNot(runs, metric)}</p>
+      ) : (
+        <LineChart
+          label={spokenLines(sentence(shown), lines, scale)} height={height} small={small} colour={small ? metric.colour : "ink"}
+          segments={small ? axis.segments.map((segment) => ({ ...segment, caption: segment.caption.replace(/^span \d+, /, "") })) : axis.segments}
+          stops={axis.stops} pad={axis.pad} lines={lines} scale={scale} reference={small ? undefined : reference(lines, scale)}
+          lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep} tip={(stop) => tipOf(stop, axis, lines, scale)}
+        />
+      )}
+    </Picture>
+  );
+}
+
+function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean): ChartLine {
+  const points = axis.pointsOf(run).map(({ stop, cell }) => cell && { stop, ...valueOf(cell, metric), slow: isSlow(cell) });
+  return { key: run.name, name: run.name, focus, points };
+}
+
+/** The median of the run in focus. Of two or three points it would say nothing. */
+function reference(lines: readonly ChartLine[], scale: Scale): { value: number; name: string } | undefined {
+  const focus = lines.find((line) => line.focus);
+  const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
+  const median = values.length > 3 ? medianOf(values) : null;
+  return median === null ? undefined : { value: median, name: `${focus!.name}, median ${scale.text(median)}` };
+}
+
+function tipOf(stop: number, { stops }: TrendAxis, lines: readonly ChartLine[], scale: Scale): TipContent {
+  const rows = [...lines].reverse().flatMap((line) => {
+    const point = line.points.find((each) => each?.stop === stop);
+    if (!point) return [];
+    const range = point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
+    return [{ mark: <LineSample focus={line.focus} />, name: line.name, value: scale.text(point.value) + range }];
+  });
+  return { title: stopTitle(stops[stop]!.key), rows: rows.slice(0, TIP_RUNS) };
+}
+
+/** "Step 9, span 1", from a key. */
+export function stopTitle(key: string): string {
+  const slash = key.indexOf("/");
+  const step = key.slice(slash + 1);
+  return step === "" ? `Span ${key.slice(0, slash)}` : `Step ${step}, span ${key.slice(0, slash)}`;
+}
+
+function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): string {
+  const ranges = lines.slice(-TIP_RUNS).map((line) => {
+    const values = line.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value]));
+    if (values.length === 0) return `${line.name}: not measured`;
+    return `${line.name}: ${scale.number(Math.min(...values))} to ${scale.text(Math.max(...values))}`;
+  });
+  return `${title}. ${ranges.join(". ")}.`;
+}
+
+/** The reason that the server gives, in place of the picture. */
+function whyNot(runs: readonly Run[], metric: Metric): string {
+  for (const { result } of runs.flatMap((run) => run.spans)) {
+    const reason = result.series.find((series) => series.metric === metric.id)?.reason;
+    if (reason) return `${metric.label} cannot be measured here: ${sentence(reason)}.`;
+  }
+  return `${metric.label} cannot be measured here.`;
+}
+
+function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
+  const rows = runs.flatMap((run) =>
+    axis.pointsOf(run).flatMap(({ cell }) => {
+      if (!cell) return [];
+      const { value, low, high } = valueOf(cell, metric.id);
+      return [[run.name, cell.number, cell.step, value, low, high]];
+    }),
+  );
+  const figure = (label: string) => ({ label, unit: metric.unit });
+  const ranged = runs.some((run) => run.workers > 1);
+  const columns = [{ label: "Run" }, { label: "Span", unit: "count" as const }, { label: "Step" }, figure(metric.label)];
+  if (!ranged) return { columns, rows: rows.map((row) => row.slice(0, columns.length)) };
+  return { columns: [...columns, figure("Least of its workers"), figure("Greatest of its workers")], rows };
+}

@@ -1,0 +1,109 @@
+/** Figures within the spans: one strip for each span and device. */
+
+import type { Metric, Phrase, Strip } from "../../api.gen";
+import { HeatStrips, type StripRow } from "../../charts/heat_strip";
+import { meanWithin } from "../../charts/rebin";
+import { Ramp } from "../../charts/ramp";
+import { Chips } from "../../components/chips";
+import { Picture } from "../../components/picture";
+import type { TableData } from "../../components/table_data";
+import { figure, percent, scaleFor, sentence } from "../../format";
+import type { Meanings } from "../../meanings";
+import type { Chosen } from "../chosen";
+import type { Tab } from "../props";
+import { stopTitle } from "./lines";
+import { cellKey, type ReadSpan, type Run } from "./runs";
+
+interface StripsProps {
+  title: Phrase | undefined;
+  runs: readonly Run[];
+  chosen: Chosen;
+  tab: Tab;
+}
+
+const FULL = 1000;
+
+export function Strips({ title, runs, chosen, tab }: StripsProps) {
+  const metrics = stripMetrics(runs, tab.meanings);
+  const metric = metrics.find((each) => each.id === tab.state["strip"]) ?? metrics[0];
+  const shown = title ?? { template: "When is the GPU full?", values: {} };
+  if (!metric) return null;
+  const strips = stripsOf(runs, metric.id);
+  const rows = strips.map(([span, strip, run]) => rowOf(span, strip, run, metric));
+  const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
+  return (
+    <Picture
+      title={shown} sub={`${metric.label}; a line above marks a slow step`} name={`${metric.id} strips`} table={() => tableOf(strips, metric)}
+      link={() => tab.address({ strip: metric.id })}
+      tools={
+        <>
+          <Chips label="Figure of the strips" chosen={metric.id} options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))} choose={(strip) => tab.update({ strip })} />
+          <Ramp colour={metric.colour} low={percent(0)} high={percent(1)} label={`Scale of ${metric.label}, from ${percent(0)} to ${percent(1)}`} />
+        </>
+      }
+    >
+      <HeatStrips
+        label={`${sentence(shown)} ${metric.label} over time, one strip for each span: ${strips.slice(0, 8).map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`).join(", ")}.`}
+        rows={rows} colour={metric.colour} scale={scaleFor(longest, "ns")} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
+        tip={(row, step) => tipOf(strips[row]!, rows[row]!, step, metric)}
+      />
+    </Picture>
+  );
+}
+
+type Placed = readonly [span: ReadSpan, strip: Strip, run: Run];
+
+const stripsOf = (runs: readonly Run[], metric: string): Placed[] =>
+  runs.flatMap((run) => run.spans.flatMap((span) => span.result.strips.filter((strip) => strip.metric === metric).map((strip): Placed => [span, strip, run])));
+
+/** Those that at least one span has, in the order in which the server gives them. */
+function stripMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
+  const ids = new Set(runs.flatMap((run) => run.spans.flatMap((span) => span.result.strips.map((strip) => strip.metric))));
+  return [...ids].map((id) => meanings.metric(id));
+}
+
+function rowOf(span: ReadSpan, strip: Strip, run: Run, metric: Metric): StripRow {
+  const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
+  const { number, unit } = figure(series?.value ?? null, metric.unit);
+  return {
+    key: `${span.id} ${strip.device}`,
+    name: run.name,
+    second: [`span ${span.number}`, ...placeOf(span, strip, run)].join(", "),
+    value: series ? `${number}\u00a0${unit}` : "",
+    bins: { start: 0, bin: strip.bin_ns, values: strip.permille },
+    steps: span.result.steps.map((step) => ({
+      key: cellKey(span.number, step.name), from: step.start_ns - strip.start_ns, to: step.end_ns - strip.start_ns,
+      slow: span.result.slow_steps.some((slow) => slow.name === step.name),
+    })),
+  };
+}
+
+/** Rank and device, where a run has several. */
+function placeOf(span: ReadSpan, strip: Strip, run: Run): string[] {
+  const devices = new Set(span.result.strips.map((each) => each.device)).size;
+  const worker = span.rank === null ? span.worker : `rank ${span.rank}`;
+  return [...(run.workers > 1 ? [worker] : []), ...(devices > 1 ? [`GPU ${strip.device}`] : [])];
+}
+
+/** The step's own figure; of a further device, which has none, the mean of its bins. */
+function tipOf([span, strip]: Placed, row: StripRow, at: number, metric: Metric) {
+  const step = row.steps[at]!;
+  const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
+  const bins = series ? null : meanWithin(row.bins, step.from, step.to);
+  const value = series ? (series.steps[at] ?? null) : bins === null ? null : bins / FULL;
+  const scale = scaleFor(step.to - step.from, "ns");
+  return {
+    title: `${row.name}, ${stopTitle(step.key)}`,
+    rows: [{ name: metric.label, value: percent(value) }, { name: "Step time", value: scale.text(step.to - step.from) }],
+  };
+}
+
+function tableOf(strips: readonly Placed[], metric: Metric): TableData {
+  const rows = strips.flatMap(([span, strip, run]) =>
+    strip.permille.map((value, bin) => [run.name, span.worker, span.number, strip.device, strip.start_ns + bin * strip.bin_ns, value === null ? null : value / FULL]),
+  );
+  return {
+    columns: [{ label: "Run" }, { label: "Worker" }, { label: "Span", unit: "count" }, { label: "Device", unit: "count" }, { label: "Time", unit: "ns" }, { label: metric.label, unit: metric.unit }],
+    rows,
+  };
+}
