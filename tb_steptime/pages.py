@@ -3,7 +3,8 @@ summary files; which span is meant and whether it is read is the store's busines
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,7 +17,20 @@ from tb_steptime.insights.base import Headline, Judgement
 from tb_steptime.metrics.base import Series
 from tb_steptime.phrases import Note
 from tb_steptime.summary import Summary
-from tb_steptime.wire import RESULTS, Neighbour, SpanHead, SpanPage, SpanState, TrendsPage, TrendSpan
+from tb_steptime.wire import (
+    RESULTS,
+    Neighbour,
+    Problem,
+    Progress,
+    RunEntry,
+    SpanEntry,
+    SpanHead,
+    SpanPage,
+    SpanState,
+    TrendsPage,
+    TrendSpan,
+    WorkerEntry,
+)
 
 #: The view that insights stand in.
 _FIRST_VIEW = ANALYSES[0].id
@@ -29,6 +43,22 @@ class ReadSpan:
     found: FoundSpan
     summary: Summary
     span_count: int
+
+
+@dataclass(frozen=True)
+class KnownSpan:
+    """A span and what is known of it now: a summary when it is ready, a problem when it failed."""
+
+    found: FoundSpan
+    state: SpanState
+    summary: Summary | None = None
+    problem: Problem | None = None
+    progress: Progress | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """As the trace says it, else as the worker's name does."""
+        return _rank(self.found, self.summary)
 
 
 class _SeriesOnly(msgspec.Struct, frozen=True):
@@ -67,15 +97,52 @@ def neighbour(span: ReadSpan) -> Neighbour:
     return Neighbour(span.found.id, span.found.number, values, {each.metric: each.steps for each in series})
 
 
-def trends_page(spans: Sequence[tuple[FoundSpan, SpanState, Summary | None]]) -> TrendsPage:
-    rows = [_trend_span(*span) for span in spans]
+def trends_page(spans: Sequence[KnownSpan]) -> TrendsPage:
+    rows = [_trend_span(span) for span in spans]
     read = [(row.run, row.worker, row.number, row.result) for row in rows if row.result]
     headline, titles = judge_trends(read)
     return TrendsPage(headline, rows, titles)
 
 
-def rank_of(found: FoundSpan, summary: Summary | None) -> int | None:
-    """As the trace says it, else as the worker's name does."""
+def run_entries(spans: Iterable[KnownSpan]) -> list[RunEntry]:
+    """The pickers: runs, their workers, their spans, in the order of `spans`."""
+    runs: dict[str, dict[str, list[KnownSpan]]] = {}
+    for span in spans:
+        runs.setdefault(span.found.run, {}).setdefault(span.found.worker, []).append(span)
+    return [
+        RunEntry(run, _simulated(workers), [_worker_entry(name, known) for name, known in workers.items()])
+        for run, workers in runs.items()
+    ]
+
+
+def _simulated(workers: Mapping[str, Sequence[KnownSpan]]) -> bool:
+    summaries = (span.summary for spans in workers.values() for span in spans)
+    return any(summary.head.facts.simulated is not None for summary in summaries if summary)
+
+
+def _worker_entry(name: str, spans: Sequence[KnownSpan]) -> WorkerEntry:
+    """The rank is that of any span that tells it."""
+    rank = next((span.rank for span in spans if span.rank is not None), None)
+    return WorkerEntry(name, rank, [_span_entry(span) for span in spans])
+
+
+def _span_entry(span: KnownSpan) -> SpanEntry:
+    facts = span.summary.head.facts if span.summary else None
+    return SpanEntry(
+        id=span.found.id,
+        number=span.found.number,
+        file=span.found.file,
+        file_bytes=facts.file_bytes if facts else span.found.bytes,
+        state=span.state,
+        mean_step_ns=facts.mean_step_ns if facts else None,
+        first_step=facts.first_step if facts else None,
+        last_step=facts.last_step if facts else None,
+        progress=span.progress,
+        error=span.problem,
+    )
+
+
+def _rank(found: FoundSpan, summary: Summary | None) -> int | None:
     if summary and summary.head.facts.rank is not None:
         return summary.head.facts.rank
     return rank_in_name(found.worker)
@@ -104,7 +171,7 @@ def _head(span: ReadSpan, notes: list[Note], judged: Judgement) -> SpanHead:
         last_step=facts.last_step,
         device_names=facts.device_names,
         sm_count=facts.sm_count,
-        rank=rank_of(found, span.summary),
+        rank=_rank(found, span.summary),
         world_size=facts.world_size,
         simulated=facts.simulated,
         notes=notes,
@@ -130,6 +197,10 @@ def _only(neighbour: Neighbour, shown: set[str]) -> Neighbour:
     )
 
 
-def _trend_span(found: FoundSpan, state: SpanState, summary: Summary | None) -> TrendSpan:
-    result = msgspec.json.decode(summary.view("trends"), type=TrendsResult) if summary else None
-    return TrendSpan(found.id, found.run, found.worker, found.number, rank_of(found, summary), state, result)
+def _trend_span(span: KnownSpan) -> TrendSpan:
+    """A span whose summary went away or is of another release stands without a result."""
+    found, result = span.found, None
+    if span.summary:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            result = msgspec.json.decode(span.summary.view("trends"), type=TrendsResult)
+    return TrendSpan(found.id, found.run, found.worker, found.number, span.rank, span.state, result)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +53,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Place:
+class QueuePlace:
     """A job's state and place in the queue: file number of file count since the queue was last empty."""
 
     state: SpanState
@@ -70,8 +71,8 @@ class ReadingQueue:
 
     on_end: Callable[[str, Path | Problem], None]
     processes: int = 0
-    waiting: list[Job] = field(default_factory=list)
-    running: list[Job] = field(default_factory=list)
+    waiting: OrderedDict[str, Job] = field(default_factory=OrderedDict)
+    running: dict[str, Job] = field(default_factory=dict)
     ended: int = 0
     threads: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -81,34 +82,29 @@ class ReadingQueue:
     def want(self, id: str, trace: Path, file: str, *, urgent: bool) -> None:
         """Read this trace, before all others if urgent. Asking again moves it to the front, or changes nothing."""
         with self.lock:
-            if self.closed or any(job.id == id for job in self.running):
+            if self.closed or id in self.running:
                 return
-            job = next((job for job in self.waiting if job.id == id), None)
-            if job and not urgent:
-                return
-            if job:
-                self.waiting.remove(job)
-            self.waiting.insert(0 if urgent else len(self.waiting), job or Job(id, trace, file))
+            if id not in self.waiting:
+                self.waiting[id] = Job(id, trace, file)
+            if urgent:
+                self.waiting.move_to_end(id, last=False)
             if self.threads < (self.processes or cores()):
                 self.threads += 1
                 threading.Thread(target=self._work, daemon=True, name="tb_steptime reading").start()
 
-    def place(self, id: str) -> Place | None:
-        """Where this trace is in the queue; None when it is not."""
+    def places(self) -> dict[str, QueuePlace]:
+        """By id, those that are being read and those that wait."""
         with self.lock:
-            line = [*self.running, *self.waiting]
-            for number, job in enumerate(line, start=self.ended + 1):
-                if job.id == id:
-                    state = SpanState.READING if job.started else SpanState.UNREAD
-                    return Place(state, number, self.ended + len(line), _progress(job))
-        return None
+            line = [*self.running.values(), *self.waiting.values()]
+            end = self.ended + len(line)
+            return {job.id: _place(job, number, end) for number, job in enumerate(line, start=self.ended + 1)}
 
     def close(self) -> None:
         """End all processes and forget what waits."""
         with self.lock:
             self.closed = True
             self.waiting.clear()
-            running = [job.process for job in self.running if job.process]
+            running = [job.process for job in self.running.values() if job.process]
         for process in running:
             _end(process)
         if self.fallback:
@@ -120,7 +116,7 @@ class ReadingQueue:
             if not self.closed:
                 self.on_end(job.id, outcome)
             with self.lock:
-                self.running.remove(job)
+                del self.running[job.id]
                 self.ended += 1
 
     def _next(self) -> Job | None:
@@ -130,9 +126,9 @@ class ReadingQueue:
                 if not self.running:
                     self.ended = 0
                 return None
-            job = self.waiting.pop(0)
+            _, job = self.waiting.popitem(last=False)
             job.started = time.monotonic()
-            self.running.append(job)
+            self.running[job.id] = job
             return job
 
     def _outcome(self, job: Job) -> Path | Problem:
@@ -237,11 +233,16 @@ def _failure(code: int, file: str) -> Problem:
     return Problem("The analysis failed", file, _REPORT)
 
 
+def _place(job: Job, number: int, count: int) -> QueuePlace:
+    return QueuePlace(SpanState.READING if job.started else SpanState.UNREAD, number, count, _progress(job))
+
+
 def _progress(job: Job) -> Progress | None:
+    """How far the reading is; what the analyses need after it cannot be told."""
     far = job.far
     if far is None or job.started is None:
         return None
     seconds = time.monotonic() - job.started
     rate = far.read_bytes / seconds if seconds > 0 and far.read_bytes else None
-    left = (far.total_bytes - far.read_bytes) / rate if rate else None
-    return Progress(far.read_bytes, far.total_bytes, far.events, rate, left)
+    rest = far.total_bytes - far.read_bytes
+    return Progress(far.read_bytes, far.total_bytes, far.events, rate, rest / rate if rate and rest > 0 else None)

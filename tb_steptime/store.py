@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,22 +19,10 @@ import msgspec
 
 from tb_steptime.discovery import Discovery, Found, FoundSpan, Place
 from tb_steptime.insights.base import Judgement
-from tb_steptime.pages import ReadSpan, judgement, neighbour, rank_of, span_page, trends_page
-from tb_steptime.reading import ReadingQueue
+from tb_steptime.pages import KnownSpan, ReadSpan, judgement, neighbour, run_entries, span_page, trends_page
+from tb_steptime.reading import QueuePlace, ReadingQueue
 from tb_steptime.summary import Summary, fresh_summary, read_summary
-from tb_steptime.wire import (
-    Index,
-    Neighbour,
-    Problem,
-    Progress,
-    RunEntry,
-    SpanEntry,
-    SpanPage,
-    SpanState,
-    TrendsPage,
-    Waiting,
-    WorkerEntry,
-)
+from tb_steptime.wire import Index, Neighbour, Problem, SpanPage, SpanState, TrendsPage, Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -93,8 +81,6 @@ class Store:
         self.discovery = Discovery(self.places)
         self.queue = ReadingQueue(self._on_end, self.processes)
 
-    # -- looking ---------------------------------------------------------------------------------------------------
-
     def look_soon(self) -> None:
         """Have the log directory looked at in the background, unless that was done just now."""
         with self.lock:
@@ -139,20 +125,19 @@ class Store:
         while self.looking.is_set() and time.monotonic() < end:
             time.sleep(0.005)
 
-    # -- answers ---------------------------------------------------------------------------------------------------
-
     def index(self, *, work: bool) -> Index:
         self._fresh()
         if work:
             self._read_ahead()
         with self.lock:
             found, records = self.found, self.records
-        entries = [(span, self._entry(records[span.id])) for span in found.spans]
+        places = self.queue.places()
+        known = [_known(records[span.id], places) for span in found.spans]
         index = Index(
             version="",
-            runs=_runs(entries, records),
-            spans_ready=sum(entry.state is SpanState.READY for _, entry in entries),
-            spans_total=len(entries),
+            runs=run_entries(known),
+            spans_ready=sum(each.state is SpanState.READY for each in known),
+            spans_total=len(known),
             places=[place.shown for place in self.places],
             folders=found.folders,
             looked_at_ms=0,
@@ -185,7 +170,8 @@ class Store:
         if work:
             for record in records:
                 self._want(record, urgent=False)
-        return trends_page([(each.found, self._state(each)[0], each.summary) for each in records])
+        places = self.queue.places()
+        return trends_page([_known(record, places) for record in records])
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""
@@ -197,8 +183,6 @@ class Store:
 
     def close(self) -> None:
         self.queue.close()
-
-    # -- one span --------------------------------------------------------------------------------------------------
 
     def _find(self, id: str) -> _Record:
         self._fresh()
@@ -227,7 +211,7 @@ class Store:
             raise SpanFailed(record.problem)
         if work:
             self._want(record, urgent=True)
-        place = self.queue.place(record.found.id)
+        place = self.queue.places().get(record.found.id)
         if place is None:
             return Waiting(SpanState.UNREAD, record.found.file, 1, 1, None)
         return Waiting(place.state, record.found.file, place.file_number, place.file_count, place.progress)
@@ -260,29 +244,17 @@ class Store:
         if summary and summary.head.trace.mtime_ns == record.found.mtime_ns:
             record.summary = summary
 
-    def _state(self, record: _Record) -> tuple[SpanState, Progress | None]:
-        if record.summary:
-            return SpanState.READY, None
-        if record.problem:
-            return SpanState.FAILED, None
-        place = self.queue.place(record.found.id)
-        return (place.state, place.progress) if place else (SpanState.UNREAD, None)
 
-    def _entry(self, record: _Record) -> SpanEntry:
-        state, progress = self._state(record)
-        facts = record.summary.head.facts if record.summary else None
-        return SpanEntry(
-            id=record.found.id,
-            number=record.found.number,
-            file=record.found.file,
-            file_bytes=facts.file_bytes if facts else record.found.bytes,
-            state=state,
-            mean_step_ns=facts.mean_step_ns if facts else None,
-            first_step=facts.first_step if facts else None,
-            last_step=facts.last_step if facts else None,
-            progress=progress,
-            error=record.problem,
-        )
+def _known(record: _Record, places: Mapping[str, QueuePlace]) -> KnownSpan:
+    """What is known of a span now; places are those of the spans that wait or are being read."""
+    if record.summary:
+        return KnownSpan(record.found, SpanState.READY, record.summary)
+    if record.problem:
+        return KnownSpan(record.found, SpanState.FAILED, problem=record.problem)
+    place = places.get(record.found.id)
+    if place is None:
+        return KnownSpan(record.found, SpanState.UNREAD)
+    return KnownSpan(record.found, place.state, progress=place.progress)
 
 
 def _open(span: FoundSpan) -> _Record:
@@ -335,20 +307,3 @@ def _neighbour(record: _Record) -> Neighbour | None:
         with contextlib.suppress(OSError, ValueError, KeyError):
             record.neighbour = neighbour(ReadSpan(record.found, _summary(record), 0))
     return record.neighbour
-
-
-def _runs(entries: Sequence[tuple[FoundSpan, SpanEntry]], records: dict[str, _Record]) -> list[RunEntry]:
-    runs: dict[str, dict[str, list[SpanEntry]]] = {}
-    ranks: dict[tuple[str, str], int | None] = {}
-    simulated: set[str] = set()
-    for span, entry in entries:
-        summary = records[span.id].summary
-        runs.setdefault(span.run, {}).setdefault(span.worker, []).append(entry)
-        rank = rank_of(span, summary)
-        ranks[span.run, span.worker] = rank if rank is not None else ranks.get((span.run, span.worker))
-        if summary and summary.head.facts.simulated is not None:
-            simulated.add(span.run)
-    return [
-        RunEntry(run, run in simulated, [WorkerEntry(name, ranks[run, name], spans) for name, spans in workers.items()])
-        for run, workers in runs.items()
-    ]

@@ -6,12 +6,13 @@ import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.metrics.step_time import PART_MEANINGS
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.printer import GAP, UNKNOWN, count, duration, nbytes, percent_exact, plain, printable, render
-from tb_steptime.report import Judged
+from tb_steptime.report import Judged, Named
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 72
@@ -41,7 +42,7 @@ def span_table(span: Judged, width: int, ink: Ink = PLAIN) -> str:
 
 def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     named, facts, headline = span.named, span.measured.facts, span.judgement.headlines["overview"]
-    name = printable(f"{named.run} · {named.worker} · span {named.number}")
+    name = printable(f"{_run(named)} · {named.worker} · span {named.number}")
     size = f"{_steps_count(facts.step_count)}, {count(facts.events)} events, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
@@ -50,6 +51,11 @@ def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(_stressed(headline.action, ink), width)
+
+
+def _run(named: Named) -> str:
+    """The run, which for the log directory itself is called as its folder is."""
+    return named.run if named.run != "." else Path(named.trace).absolute().parent.name
 
 
 def _steps_count(steps: int) -> str:
@@ -155,9 +161,9 @@ def _shortened(name: str, width: int) -> str:
 
 def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     for insight in span.judgement.insights:
-        gain = f"up to {duration(insight.gain_ns)}" if insight.gain_ns else "nothing now"
+        gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
         label = ink.bold(insight.severity.value.capitalize())
-        title = f"{label}, {gain} a step: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
+        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
         yield from _wrap(title, width, "  ")
     for note in span.measured.facts.notes:
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")

@@ -278,7 +278,7 @@ def test_never_more_processes_than_asked_for(logs, monkeypatch):
     until(lambda: sum(entry.state is SpanState.READING for entry in entries(made).values()) == 2)
     time.sleep(0.3)
     assert sum(entry.state is SpanState.READING for entry in entries(made).values()) == 2
-    running = [job.process for job in made.queue.running]
+    running = [job.process for job in made.queue.running.values()]
     made.close()
     assert all(process.wait(10) != 0 for process in running)
 
@@ -367,7 +367,7 @@ def test_many_threads_may_ask_at_once(logs, opened):
         thread.join()
     assert failures == []
     assert all(entry.state is SpanState.READY for entry in all_read(opened).values())
-    assert opened.queue.place("anything") is None
+    assert opened.queue.places() == {}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
