@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { openClient } from "../src/client";
+
+function answering(status: number, body: unknown, type = "application/json; charset=utf-8") {
+  const asked: { url: string; headers: Headers }[] = [];
+  const fetched = async (url: unknown, init?: RequestInit) => {
+    asked.push({ url: String(url), headers: new Headers(init?.headers) });
+    return new Response(typeof body === "string" ? body : JSON.stringify(body), { status, headers: { "Content-Type": type } });
+  };
+  return { client: openClient(fetched as typeof fetch), asked };
+}
+
+test("addresses are relative, and every request carries the header that lets work begin", async () => {
+  const { client, asked } = answering(200, {});
+  await client.index();
+  await client.view("a/b", "overview");
+  await client.trends();
+  await client.retry("x&y");
+  expect(asked.map(({ url }) => url)).toEqual(["index", "view?span=a%2Fb&view=overview", "trends", "retry?span=x%26y"]);
+  expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(["1", "1", "1", "1"]);
+});
+
+test("a status says what came of it", async () => {
+  const kind = async (status: number) => (await answering(status, { problem: "p", file: "f", hint: "h" }).client.index()).kind;
+  expect(await Promise.all([200, 202, 404, 422, 500].map(kind))).toEqual(["ready", "waiting", "problem", "problem", "problem"]);
+});
+
+test("a page that is not the plugin's is told as such, a proxy without a server behind it as gone", async () => {
+  const login = await answering(200, "<html>Log in</html>", "text/html").client.index();
+  expect(login).toMatchObject({ kind: "problem", value: { problem: "The server answered 200 and not with figures" } });
+  expect((await answering(502, "Bad gateway", "text/html").client.index()).kind).toBe("gone");
+});
+
+test("a server that does not answer is gone", async () => {
+  const client = openClient((async () => { throw new TypeError("Failed to fetch"); }) as typeof fetch);
+  expect(await client.catalogue()).toEqual({ kind: "gone" });
+});
