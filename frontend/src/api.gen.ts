@@ -41,6 +41,7 @@ export interface CouldBe {
  * unknown says why nothing can be told (no loader events); all figures are then None or empty.
  * multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
  * measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
+ * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
  */
 export interface DataLoadingResult {
   unknown: Phrase | null;
@@ -55,6 +56,8 @@ export interface DataLoadingResult {
   tile_remarks: Record<string, Phrase>;
   steps_title: Phrase;
   activities: Activity[];
+  more_activities: number;
+  more_activities_ns: number;
   activities_title: Phrase | null;
   lanes: LaneWindow | null;
   lanes_title: Phrase | null;

@@ -77,6 +77,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
 
     multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
     measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
+    activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
     """
 
     unknown: Phrase | None
@@ -91,6 +92,8 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     tile_remarks: dict[str, Phrase]
     steps_title: Phrase
     activities: list[Activity]
+    more_activities: int
+    more_activities_ns: int
     activities_title: Phrase | None
     lanes: LaneWindow | None
     lanes_title: Phrase | None
@@ -118,7 +121,9 @@ def analyse(trace: Trace) -> DataLoadingResult:
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         tile_remarks=_tile_remarks(mean, single, on_device),
         steps_title=_steps_title(mean, on_device),
-        activities=activities,
+        activities=activities[:ACTIVITY_ROWS],
+        more_activities=len(activities[ACTIVITY_ROWS:]),
+        more_activities_ns=sum(row.ns_per_batch for row in activities[ACTIVITY_ROWS:]),
         activities_title=_activities_title(activities) if activities else None,
         lanes=_lanes(trace, rows),
         lanes_title=_lanes_title(mean, on_device),
@@ -139,6 +144,8 @@ def _unknown() -> DataLoadingResult:
         tile_remarks={},
         steps_title=phrase("No loader events"),
         activities=[],
+        more_activities=0,
+        more_activities_ns=0,
         activities_title=None,
         lanes=None,
         lanes_title=None,
@@ -193,9 +200,7 @@ def _share(part_ns: int, whole_ns: int) -> Quantity:
 
 
 def _activities(trace: Trace) -> list[Activity]:
-    """The longest ones, the rest as one row is left to the table's total."""
-    found = loader_activities(trace)
-    return [Activity(name, ns_per_batch) for name, ns_per_batch in found[:ACTIVITY_ROWS]]
+    return [Activity(name, ns_per_batch) for name, ns_per_batch in loader_activities(trace)]
 
 
 def _activities_title(activities: list[Activity]) -> Phrase:
