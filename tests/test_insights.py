@@ -183,3 +183,9 @@ def test_many_runs_are_a_field():
 
 def test_no_span_is_no_headline_of_numbers():
     assert judge_trends([])[0].verdict.values == {}
+
+
+def test_the_run_in_focus_is_the_one_that_titles_speak_of():
+    spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("b", "w", 1, trend(6, 6))]
+    assert judge_trends(spans, "a")[1]["steps"].values["name"].value == "a"
+    assert judge_trends(spans)[1]["steps"].values["name"].value == "b"

@@ -32,8 +32,11 @@ class Means(NamedTuple):
     slow_count: int
 
 
-def judge_trends(spans: Sequence[TrendFacts]) -> tuple[Headline, dict[str, Phrase]]:
-    """The headline, and titles by picture: "steps", "slow", "strips", and one for each metric id."""
+def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
+    """The headline, and titles by picture: "steps", "slow", "strips", and one for each metric id.
+
+    focus names the run (with one run only: "span N") that the action and the titles of steps speak of; None: the last.
+    """
     if not spans:
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
@@ -43,7 +46,7 @@ def judge_trends(spans: Sequence[TrendFacts]) -> tuple[Headline, dict[str, Phras
         "slow": _slow_title(groups[-1]),
         "strips": phrase("When is the GPU full?"),
     }
-    return Headline(_verdict(groups, spans), _action(groups[-1])), titles
+    return Headline(_verdict(groups, spans), _action(chosen)), titles
 
 
 def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
