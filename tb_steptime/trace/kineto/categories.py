@@ -47,14 +47,10 @@ _MARKS = (
 )
 
 
-def kind_of(category: object) -> int:
+def kind_of(category: object, name: str) -> int:
     """A Kind, or LEFT_OUT for what is no event of the program."""
     word = str(category).strip().lower()
-    if word in _KINDS:
-        return _KINDS[word]
-    return next((kind for ending, kind in _KINDS_BY_ENDING.items() if word.endswith(ending)), Kind.OTHER)
-
-
-def is_mark(name: str) -> bool:
-    """Is a CPU op of this name a mark of PyTorch's on the host's time line?"""
-    return name.startswith(_MARKS)
+    kind = _KINDS.get(word)
+    if kind is None:
+        kind = next((kind for ending, kind in _KINDS_BY_ENDING.items() if word.endswith(ending)), Kind.OTHER)
+    return Kind.USER if kind == Kind.CPU_OP and name.startswith(_MARKS) else kind

@@ -6,7 +6,6 @@ No Python object outlives the stretch of text that it was decoded from, but one 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,37 +25,55 @@ _KERNEL = int(Kind.KERNEL)
 
 
 class _Numbers(dict[Any, int]):
-    """Numbers keys in order of first appearance, or as `number` says."""
-
-    def __init__(self, number: Callable[[Any], int] | None = None) -> None:
-        super().__init__()
-        self._number = number
+    """Numbers its keys in order of first appearance."""
 
     def __missing__(self, key: Any) -> int:
-        number = self[key] = self._number(key) if self._number else len(self)
+        number = self[key] = len(self)
         return number
+
+
+class Labels(dict[tuple[Any, ...], int]):
+    """Numbers what many events share: category, name and track. One look-up for an event instead of three."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = array("B")
+        self.names, self.threads = array("i"), array("i")
+        self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
+
+    def __missing__(self, label: tuple[Any, ...]) -> int:
+        category, name, pid, tid = label
+        number = self[label] = len(self)
+        kind = kind_of(category, name or "")
+        left_out = kind == LEFT_OUT
+        self.kinds.append(kind)
+        self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
+        self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
+        return number
+
+    def thread(self, pid: object, tid: object) -> int:
+        return self.thread_numbers[_text(pid), _text(tid)]
 
 
 class Columns:
     """What is kept of events while a file is read: a number each, in the order of the file.
 
     start, dur          ns; dur is NO_DURATION where there is none, and negative where the file says so
+    label               of `labels`, which know kind, name and thread
     device ... bytes    of events on a device; -1 for all others
     kernel              row of each kernel, for the columns after it
     """
 
     def __init__(self) -> None:
+        self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
-        self.kind = array("B")
-        self.name, self.thread, self.device, self.stream = (array("i") for _ in range(4))
+        self.label, self.device, self.stream = (array("i") for _ in range(3))
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
         self.timeless_count = 0
         self.unpaired_end_count = 0
-        self._names, self._kinds = _Numbers(), _Numbers(kind_of)
-        self._threads, self._thread_of_track = _Numbers(), _Numbers(self._thread)
         self._process_names: dict[str, str] = {}
         self._thread_names: dict[tuple[str, str], str] = {}
         self._open: dict[int, list[int]] = {}
@@ -80,42 +97,38 @@ class Columns:
     def threads(self) -> list[Thread]:
         return [
             Thread(pid, tid, self._thread_names.get((pid, tid), ""), self._process_names.get(pid, ""))
-            for pid, tid in self._threads
+            for pid, tid in self.labels.thread_numbers
         ]
 
     def strings(self) -> StringTable:
-        return StringTable([name or "" for name in self._names])
+        return StringTable(list(self.labels.name_numbers))
 
-    def take(self, name: str, kind: type) -> npt.NDArray[Any]:
+    def take(self, name: str) -> npt.NDArray[Any]:
         """Hand a column over, without a copy; it is empty here afterwards."""
         values = getattr(self, name)
         setattr(self, name, array(values.typecode))
-        return np.frombuffer(values, kind) if len(values) else np.empty(0, kind)
-
-    def _thread(self, track: tuple[object, object]) -> int:
-        return self._threads[_text(track[0]), _text(track[1])]
+        return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)
 
     def _add_timed(self, rows: list[Any], start_ns: Int64) -> None:
-        kinds = bytes([self._kinds[row.cat] for row in rows])
+        labels = self.labels
+        label = array("i", [labels[row.cat, row.name, row.pid, row.tid] for row in rows])
+        kinds = bytes(map(labels.kinds.__getitem__, label))
         if LEFT_OUT in kinds:
             kept = [index for index, kind in enumerate(kinds) if kind != LEFT_OUT]
-            rows, start_ns, kinds = [rows[index] for index in kept], start_ns[kept], bytes(kinds[i] for i in kept)
+            return self._add_timed([rows[index] for index in kept], start_ns[kept]) if kept else None
         first, args = len(self), [row.args for row in rows]
         self.start.frombytes(start_ns.tobytes())
-        self.kind.frombytes(kinds)
+        self.label += label
         self._add_columns(rows, args)
-        places = np.flatnonzero(_ON_A_DEVICE[np.frombuffer(kinds, np.uint8)])
-        self._add_device(rows, args, places)
-        kernels = [index for index, kind in enumerate(kinds) if kind == _KERNEL] if _KERNEL in kinds else []
-        if kernels:
+        self._add_device(rows, args, np.flatnonzero(_ON_A_DEVICE[np.frombuffer(kinds, np.uint8)]))
+        if _KERNEL in kinds:
+            kernels = [index for index, kind in enumerate(kinds) if kind == _KERNEL]
             self.kernel.extend([first + index for index in kernels])
             self._add_kernels([args[index] for index in kernels])
+        return None
 
     def _add_columns(self, rows: list[Any], args: list[Args]) -> None:
-        names, threads = self._names, self._thread_of_track
         self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
-        self.name += array("i", [names[row.name] for row in rows])
-        self.thread += array("i", [threads[row.pid, row.tid] for row in rows])
         self.correlation += integers([arg.correlation for arg in args])
         external = [arg.external_id for arg in args]
         if UNKNOWN in external:
@@ -152,10 +165,10 @@ class Columns:
             return
         self._add_timed([row], np.array([time]))
         if len(self) > first:
-            self._open.setdefault(self.thread[first], []).append(first)
+            self._open.setdefault(self.labels.thread(row.pid, row.tid), []).append(first)
 
     def _end(self, row: End) -> None:
-        begun, time = self._open.get(self._thread_of_track[row.pid, row.tid]), time_ns(row.ts)
+        begun, time = self._open.get(self.labels.thread(row.pid, row.tid)), time_ns(row.ts)
         if begun and time is not None:
             index = begun.pop()
             self.dur[index] = time - self.start[index]

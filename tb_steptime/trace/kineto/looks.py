@@ -1,4 +1,4 @@
-"""Does a file look like a trace of PyTorch's profiler? Asked of every JSON file in a log directory, so it must be quick."""
+"""Does a file look like a trace of PyTorch's profiler? Asked of every JSON file in a log directory, so quick."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
+_RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
+_SCHEDULE = "Was a step active while it was recorded? Check the profiler's schedule."
 
 
 class ReadProgress(NamedTuple):
@@ -33,27 +35,43 @@ def read_trace(path: str | Path, on_progress: Callable[[ReadProgress], None] | N
     What could be read of a damaged file is returned, with notes that count what was lost. on_progress is called about
     every quarter of a megabyte of JSON.
     """
-    source = Source(Path(path))
     try:
-        return _Reading(source, on_progress).trace()
+        return _read(Path(path), on_progress, trusting=True)
+    except _Garbage:
+        return _read(Path(path), on_progress, trusting=False)
+
+
+class _Garbage(Exception):
+    """The packing is corrupt and events were damaged: those behind the first damage may hold false numbers."""
+
+
+class _Damaged(Exception):
+    """The first damage in a file that is not trusted behind it."""
+
+
+def _read(path: Path, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> Trace:
+    source = Source(path)
+    try:
+        return _Reading(source, on_progress, trusting).trace()
     finally:
         source.close()
 
 
 class _Reading:
-    """The sink of one walk through one file."""
+    """The sink of one walk through one file. Unless it is trusting, it ends at the first damaged event."""
 
-    def __init__(self, source: Source, on_progress: Callable[[ReadProgress], None] | None) -> None:
+    def __init__(self, source: Source, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> None:
         self._source = source
         self._on_progress = on_progress
-        self._decoder = RowDecoder()
+        self._trusting = trusting
+        self._decoder = RowDecoder(mends=trusting)
         self._columns = Columns()
         self._metadata = Metadata()
         self._damage = Damage()
         self._event_count = 0
 
     def trace(self) -> Trace:
-        outline = walk(self._source.pieces(), self)
+        outline = self._walk()
         self._refuse_what_is_no_trace(outline)
         strings, threads = self._columns.strings(), self._columns.threads()
         tables = Tables(self._columns)
@@ -72,6 +90,18 @@ class _Reading:
             event_count=self._event_count,
         )
 
+    def _walk(self) -> Outline:
+        outline = Outline()
+        try:
+            walk(self._source.pieces(), self, outline)
+        except _Damaged:
+            self._source.corrupt = True
+        damage, decoder = self._damage, self._decoder
+        hurt = damage.lost_count + decoder.mended_value_count + decoder.mended_string_count
+        if self._trusting and self._source.corrupt and hurt:
+            raise _Garbage
+        return outline
+
     def events(self, text: bytes) -> bool:
         return self._take(text, self._decoder.decode(text))
 
@@ -79,6 +109,8 @@ class _Reading:
         return self._take(text, self._decoder.decode_loosely(text))
 
     def lost(self) -> None:
+        if not self._trusting:
+            raise _Damaged
         self._damage.lost_count += 1
 
     def value(self, key: str, text: bytes) -> None:
@@ -106,23 +138,28 @@ class _Reading:
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
         damage.cut_short, damage.corrupt = self._source.cut_short, self._source.corrupt
+        damage.damaged_metadata_count += outline.damaged_entry_count
         damage.unfinished = not outline.whole
         return damage
 
     def _refuse_what_is_no_trace(self, outline: Outline) -> None:
-        path = self._source.path
-        if not self._source.text_bytes:
-            packed = " of compressed data" if self._source.total_bytes else ""
-            raise TraceError(
-                f"The file is empty{packed}", path, "Was the job ended before it exported? Record it again."
-            )
+        problem = self._problem(outline)
+        if problem:
+            raise TraceError(problem[0], self._source.path, problem[1])
+
+    def _problem(self, outline: Outline) -> tuple[str, str] | None:
+        """What is wrong and the way out, if nothing of the file can be shown."""
+        source = self._source
+        if not source.text_bytes and not (source.corrupt or source.cut_short):
+            return "The file is empty", _RECORD_AGAIN
+        if not source.text_bytes:
+            return "The compressed file is damaged at its beginning", _RECORD_AGAIN
         if not outline.is_json:
-            raise TraceError("The file is not JSON", path, _EXPORT)
-        if not outline.has_events:
-            raise TraceError("The file holds no traceEvents", path, f"It is no profiler trace. {_EXPORT}")
-        if not len(self._columns):
-            raise TraceError(
-                "The trace holds no event with a duration",
-                path,
-                "Was a step active while it was recorded? Check the profiler's schedule.",
-            )
+            return "The file is not JSON", _EXPORT
+        if len(self._columns):
+            return None
+        if not outline.has_events and outline.whole:
+            return "The file holds no traceEvents", f"It is no profiler trace. {_EXPORT}"
+        if not outline.whole:
+            return "The file ends before its first event", _RECORD_AGAIN
+        return "The trace holds no event with a duration", _SCHEDULE

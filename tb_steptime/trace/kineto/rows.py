@@ -1,20 +1,17 @@
-"""The JSON of events -> typed rows. Knows an event's keys, and mends what producers write that is no JSON.
-
-Damage is local: a stretch of events that will not decode is mended, then decoded event by event.
-"""
+"""The JSON of events -> typed rows. Knows an event's keys, and takes values of wrong types as what they should be."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, Union
 
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.kineto.mending import Mended, mend
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.table import Float64, Int64
 
@@ -119,7 +116,7 @@ def _rows(exact: bool) -> _Rows:
     """With times as floats, or as they are spelled."""
     complete, begin, end = (_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End))
     return _Rows(
-        msgspec.json.Decoder(list[Union[(complete, begin, end, Meta, *_COUNTED)]]),  # type: ignore[misc]
+        msgspec.json.Decoder(list[Union.__getitem__((complete, begin, end, Meta, *_COUNTED))]),  # type: ignore[misc]
         complete,
         begin,
         end,
@@ -132,9 +129,13 @@ def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
 
 
 class RowDecoder:
-    """Decodes stretches of events, and counts the values and strings in them that were no JSON."""
+    """Decodes stretches of events, and counts the values and strings in them that were no JSON.
 
-    def __init__(self) -> None:
+    mends: whether what is no JSON is mended, or such a stretch refused.
+    """
+
+    def __init__(self, mends: bool = True) -> None:
+        self._mends = mends
         self.mended_value_count = 0
         self.mended_string_count = 0
         self._exact = False
@@ -142,11 +143,11 @@ class RowDecoder:
     def decode(self, events: bytes) -> Stretch | None:
         """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
         rows, mended = self._decode(events), None
-        if rows is None:
+        if rows is None and self._mends:
             mended = mend(events)
             rows = self._decode(mended.text)
-            if rows is None:
-                return None
+        if rows is None:
+            return None
         stretch = _stretch(rows, self._exact)
         if stretch is None:
             self._exact = True
@@ -157,6 +158,8 @@ class RowDecoder:
 
     def decode_loosely(self, event: bytes) -> Stretch | None:
         """One event whose values have wrong types; None when it cannot be told what it is."""
+        if not self._mends:
+            return None
         mended = mend(event)
         try:
             stretch = _loose_stretch(json.loads(mended.text, strict=False, parse_float=Decimal))
@@ -180,7 +183,7 @@ class RowDecoder:
 def _stretch(rows: list[Any], exact: bool) -> Stretch | None:
     """None when a time is too late for a float."""
     of = _rows(exact)
-    timed = [row for row in rows if row.__class__ is of.complete]
+    timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
     rare = {Meta, of.begin, of.end}.intersection(map(type, rows))
     others = [row for row in rows if row.__class__ in rare] if rare else []
     if exact:
@@ -288,46 +291,3 @@ def _loose_args(args: object) -> Args:
 
 
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))
-
-
-class Mended(NamedTuple):
-    """Text made JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) it took."""
-
-    text: bytes
-    value_count: int
-    string_count: int
-
-
-_STRING_OR_WORD = re.compile(
-    rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-    rb"|(?<![\w.])(?:[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?|1\.#\w+)|n/a|none|undefined)(?![\w.])",
-    re.DOTALL | re.IGNORECASE,
-)
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-
-
-def mend(text: bytes) -> Mended:
-    """Write null for what is no number, and escape what a string may not hold."""
-    valid = text.decode("utf-8", "replace").encode()
-    counts = {"value": 0, "string": valid.count("\ufffd".encode()) - text.count("\ufffd".encode())}
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        word = match.group()
-        if not word.startswith(b'"'):
-            counts["value"] += 1
-            return b"null"
-        mended = _mended_string(word)
-        counts["string"] += mended != word
-        return mended
-
-    mended = _STRING_OR_WORD.sub(replace, valid)
-    return Mended(mended, counts["value"], counts["string"])
-
-
-def _mended_string(word: bytes) -> bytes:
-    if _CONTROL.search(word):
-        word = _CONTROL.sub(lambda match: b"\\u%04x" % match.group()[0], word)
-    if b"\\" in word:
-        word = _ESCAPE.sub(lambda match: match.group() if len(match.group()) > 1 else b"\\\\", word)
-    return word

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from isal import igzip_lib, isal_zlib
+from isal import isal_zlib
 
 from tb_steptime.errors import TraceError
 
@@ -15,7 +16,11 @@ _GZIP_MAGIC = b"\x1f\x8b"
 #: Text per piece: some five hundred events, which is little memory and amortizes what a piece costs.
 TEXT_BYTES = 256 * 1024
 _PACKED_BYTES = 64 * 1024
-_GZIP_HEADER_AND_TRAILER = 16 + 15  # zlib's window bits for "gzip"
+_GZIP_WINDOW = 16 + 15  # zlib's word for: gzip's header and trailer, the largest window
+
+_BAD_GZIP: Any = isal_zlib.IsalError  # an exception class, which its type hints do not say
+
+_Start = Callable[[int], Any]  # zlib.decompressobj, or isal's, which are three times as fast and otherwise the same
 
 
 class Source:
@@ -60,18 +65,35 @@ class Source:
 
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
         """Every member of the gzip file; what follows the last and is not gzip is left out, as gzip does."""
+        try:
+            yield from self._members(packed, isal_zlib.decompressobj, TEXT_BYTES)
+        except _BAD_GZIP:
+            self.corrupt = True
+            yield from self._salvaged()
+
+    def _salvaged(self) -> Iterator[bytes]:
+        """What stands between the last whole piece and the damage: byte by byte, since a failed call gives nothing."""
+        self._file.seek(0)
+        known, text = self.text_bytes, 0
+        try:
+            for piece in self._members(self._file.read(_PACKED_BYTES), zlib.decompressobj, 1, known):
+                text += len(piece)
+                if text > known:
+                    yield piece
+        except zlib.error:
+            return
+
+    def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
+        """Pieces of `size` bytes at most, but larger ones up to `hurry_bytes`, where one ends exactly."""
         while packed.startswith(_GZIP_MAGIC):
-            member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-            packed_before = packed
+            member = start(_GZIP_WINDOW)
             while not member.eof:
-                try:
-                    yield member.decompress(packed, TEXT_BYTES)
-                except (igzip_lib.IsalError, isal_zlib.error):
-                    self.corrupt = True
-                    del packed_before
-                    return
-                packed = b""
-                if member.needs_input and not member.eof:
+                piece = member.decompress(packed, min(TEXT_BYTES, hurry_bytes) or size)
+                hurry_bytes -= min(hurry_bytes, len(piece))
+                if piece:
+                    yield piece
+                packed = member.unconsumed_tail
+                if not (packed or piece or member.eof):
                     packed = self._read(_PACKED_BYTES)
                     if not packed:
                         self.cut_short = True

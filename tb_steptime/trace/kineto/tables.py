@@ -1,4 +1,4 @@
-"""Columns in the order of a file -> tables in the order of time. Marks are told from ops, doubles are dropped."""
+"""Columns in the order of a file -> tables in the order of time. What was written twice is dropped."""
 
 from __future__ import annotations
 
@@ -7,29 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import is_mark
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable, Kind, StringTable
+from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable
 
-_EVENT_COLUMNS: tuple[tuple[str, type], ...] = (
-    ("kind", np.uint8),
-    ("name", np.int32),
-    ("thread", np.int32),
-    ("device", np.int32),
-    ("stream", np.int32),
-    ("correlation", np.int64),
-    ("external", np.int64),
-    ("bytes", np.int64),
-)
-_KERNEL_COLUMNS: tuple[tuple[str, type], ...] = (
-    ("grid", np.int64),
-    ("block", np.int64),
-    ("registers", np.int32),
-    ("shared_memory", np.int64),
-    ("blocks_per_sm", np.float64),
-    ("occupancy", np.float64),
-)
+_EVENT_COLUMNS = ("device", "stream", "correlation", "external", "bytes")
+_KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
 class Tables:
@@ -39,21 +22,23 @@ class Tables:
     """
 
     def __init__(self, columns: Columns) -> None:
-        dur = columns.take("dur", np.int64)
+        dur = columns.take("dur")
         self.missing_duration_count = int((dur == NO_DURATION).sum())
         self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
         np.maximum(dur, 0, out=dur)
-        start = columns.take("start", np.int64)
+        start = columns.take("start")
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
-        order = np.lexsort((-dur, start))
+        order = _order(start, dur)
         self._of: dict[str, Any] = {"start": start[order], "dur": dur[order]}
         del start, dur
-        for name, kind in _EVENT_COLUMNS:
-            self._of[name] = columns.take(name, kind)[order]
+        label, labels = columns.take("label")[order], columns.labels
+        for name, shared in (("kind", labels.kinds), ("name", labels.names), ("thread", labels.threads)):
+            self._of[name] = np.array(shared, shared.typecode)[label]
+        for name in _EVENT_COLUMNS:
+            self._of[name] = columns.take(name)[order]
         if not _says_anything(self._of["bytes"]):
             self._of["bytes"] = None
-        self._name_marks(columns.strings())
         self._sort_kernels(columns, order)
         self.duplicate_count = self._drop_duplicates()
 
@@ -84,21 +69,14 @@ class Tables:
             kineto_occupancy=None if of["occupancy"] is None else of["occupancy"] / 100,
         )
 
-    def _name_marks(self, strings: StringTable) -> None:
-        """2021 wrote marks as ops; here they are the user's, whatever the year."""
-        marks = np.array([is_mark(name) for name in strings.strings], bool)
-        if marks.any():
-            kind = self._of["kind"]
-            kind[(kind == Kind.CPU_OP) & marks[self._of["name"]]] = Kind.USER
-
     def _sort_kernels(self, columns: Columns, order: Int64) -> None:
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        event = place[columns.take("kernel", np.int64)]
+        event = place[columns.take("kernel")]
         by_event = np.argsort(event, kind="stable")
         self._kernels: dict[str, Any] = {"event": event[by_event]}
-        for name, kind in _KERNEL_COLUMNS:
-            values = columns.take(name, kind)
+        for name in _KERNEL_COLUMNS:
+            values = columns.take(name)
             values = values.reshape(-1, 3) if name in ("grid", "block") else values
             self._kernels[name] = values[by_event] if _says_anything(values) else None
 
@@ -114,20 +92,33 @@ class Tables:
         return int(again.sum())
 
 
+def _order(start: Int64, dur: Int64) -> Int64:
+    """Rows by start, longer first. Few rows share a start, so only those are sorted by their duration too."""
+    order = np.argsort(start, kind="stable")
+    tied = _tied(start[order])
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((-dur[rows], start[rows]))]
+    return order
+
+
+def _tied(*keys: Int64) -> Int64:
+    """Rows that are the same as a neighbour in these columns."""
+    same = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
+    return np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+
+
 def _repeated(of: dict[str, Any]) -> Bool:
     """Rows that are the same as an earlier one in all columns.
 
     Rows without an id can be two short events within one tick of the clock; they are doubles only when they last.
     """
-    start, dur = of["start"], of["dur"]
-    same = (start[1:] == start[:-1]) & (dur[1:] == dur[:-1])
-    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False)) if same.any() else np.empty(0, np.int64)
+    dur, tied = of["dur"], _tied(of["start"], of["dur"])
     keys = [values[tied] for values in of.values() if values is not None]
     order = np.lexsort((tied, *keys))
     equal = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
     rows = tied[order[1:][equal]]
     known = (of["correlation"][rows] >= 0) | (of["external"][rows] >= 0) | (dur[rows] > 0)
-    again = np.zeros(len(start), bool)
+    again = np.zeros(len(dur), bool)
     again[rows[known]] = True
     return again
 

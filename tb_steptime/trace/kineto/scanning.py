@@ -1,0 +1,109 @@
+"""Where things begin and end in JSON text, found by its quotes and brackets alone, so that bad values do no harm.
+
+Works on whatever has been read so far: "not yet" is an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+#: Where cuts are looked for first, counted from the end of the text.
+_TAIL_BYTES = 16 * 1024
+
+_CLOSES = {b"{": b"}", b"[": b"]"}
+_SPACE = re.compile(rb"[\s,\x00]*")  # zeros stand at the end of a file that is still being written
+_CUT = re.compile(rb"\}\s*,\s*(?=\{)")
+_STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
+_EVENT_START = re.compile(rb'\{\s*"(?:ph|name|cat|ts|pid|tid|dur|args|id|bp|s)"\s*:')
+_EVENT_OR_END = re.compile(rb"[{\]]")
+_SCALAR = re.compile(rb"[^\s,\]}\"{\[]+")
+
+
+class Found(NamedTuple):
+    """The events that a text begins with.
+
+    spans       (start, end) of each;  rest  where what is not yet whole begins
+    closed      their list has ended;  junk_count  things between events that are none
+    """
+
+    spans: list[tuple[int, int]]
+    rest: int
+    closed: bool
+    junk_count: int
+
+
+def skip_space(text: bytes, start: int = 0) -> int:
+    """The first place that is neither space, comma nor zero."""
+    match = _SPACE.match(text, start)
+    assert match
+    return match.end()
+
+
+def scalar_end(text: bytes, start: int = 0) -> int:
+    """Where a number or word ends that begins here; `start` if none does."""
+    match = _SCALAR.match(text, start)
+    return match.end() if match else start
+
+
+def closing(text: bytes, start: int) -> int | None:
+    """Where the string, object or list that opens at `start` has ended; None when the text ends before.
+
+    Of one whose brackets do not match: where the first one stands that cannot belong to it.
+    """
+    opened: list[bytes] = []
+    for match in _STRUCTURE.finditer(text, start):
+        sign = match.group()
+        if sign == b'"':
+            return None  # a string without an end
+        if sign in _CLOSES:
+            opened.append(_CLOSES[sign])
+        elif sign in _CLOSES.values() and opened.pop() != sign:
+            return match.start()
+        if not opened:
+            return match.end()
+    return None
+
+
+def last_cut(text: bytes) -> tuple[int, int] | None:
+    """The end of one event and the start of the next, if the last `}, {` is between events; who asks must check."""
+    for start in (max(0, len(text) - _TAIL_BYTES), 0):
+        cuts = list(_CUT.finditer(text, start))
+        if cuts:
+            return cuts[-1].start() + 1, cuts[-1].end()
+    return None
+
+
+def whole_events(text: bytes) -> Found:
+    spans: list[tuple[int, int]] = []
+    position = junk_count = 0
+    while True:
+        position = skip_space(text, position)
+        sign = text[position : position + 1]
+        if sign == b"]":
+            return Found(spans, position + 1, True, junk_count)
+        if sign == b"{":
+            end = closing(text, position)
+            if end is None:
+                return Found(spans, position, False, junk_count)
+            spans.append((position, end))
+        elif sign:
+            end = _junk_end(text, position)
+            junk_count += 1
+        else:
+            return Found(spans, position, False, junk_count)
+        position = end
+
+
+def _junk_end(text: bytes, start: int) -> int:
+    match = _EVENT_OR_END.search(text, start)
+    return match.start() if match else len(text)
+
+
+def next_start(text: bytes, start: int = 0) -> int | None:
+    """Where an event seems to begin: an object whose first key is one of an event's, and that holds a phase."""
+    for match in _EVENT_START.finditer(text, start):
+        end = closing(text, match.start())
+        if end is not None and b'"ph"' in text[match.start() : end]:
+            return match.start()
+    return None
