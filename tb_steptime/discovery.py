@@ -229,9 +229,10 @@ def rank_in_name(worker: str) -> int | None:
 
 
 def spans_of_files(files: Sequence[Path]) -> list[FoundSpan]:
-    """Files that the user named are spans whatever their names, of the run that their folder is named for; they need
-    not exist. A summary file stands for its trace."""
-    return list(_number([_file(path) for path in files]))
+    """Files that the user named are spans whatever their names, in their order, of the run that their folder is named
+    for; they need not exist. A summary file stands for its trace."""
+    numbered = {span.file: span for span in _number([_file(path) for path in files])}
+    return [numbered[str(path)] for path in files]
 
 
 def _file(path: Path) -> _File:

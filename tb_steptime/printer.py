@@ -56,7 +56,8 @@ def quantity(value: Quantity) -> str:
 
 
 def duration(ns: float) -> str:
-    return _in_steps(ns, _TIME_STEPS)
+    """In the unit that fits; nothing at all is told in the unit of most times."""
+    return f"0{GAP}ms" if ns == 0 else _in_steps(ns, _TIME_STEPS)
 
 
 def nbytes(count: float) -> str:

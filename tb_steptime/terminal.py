@@ -15,8 +15,9 @@ from tb_steptime.printer import GAP, UNKNOWN, count, duration, nbytes, percent_e
 from tb_steptime.report import Judged, Named
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
-MAX_WIDTH, MIN_WIDTH = 100, 72
+MAX_WIDTH, MIN_WIDTH = 100, 80
 _BAR_CELLS = 30
+_SLOW_NAMES = 6
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -42,12 +43,11 @@ def span_table(span: Judged, width: int, ink: Ink = PLAIN) -> str:
 
 def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     named, facts, headline = span.named, span.measured.facts, span.judgement.headlines["overview"]
-    name = printable(f"{_run(named)} · {named.worker} · span {named.number}")
+    rank = "" if facts.rank is None or str(facts.rank) in named.worker else f" · rank {facts.rank}"
+    name = printable(f"{_run(named)} · {named.worker}{rank} · span {named.number}")
     size = f"{_steps_count(facts.step_count)}, {count(facts.events)} events, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
-    if facts.simulated is not None:
-        yield from _wrap(f"Simulated, not recorded: {printable(facts.simulated)}", width)
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(_stressed(headline.action, ink), width)
@@ -71,6 +71,7 @@ def _parts(span: Judged) -> Iterator[str]:
     """The mean step, then its parts in the order of every picture; a part with no length is left out."""
     result = span.overview
     yield _row("Mean step", result.mean_duration_ns, _spread(span))
+    yield from _slow(span)
     for part in PART_MEANINGS:
         length = getattr(result.mean_parts_ns, part.id)
         if length:
@@ -88,15 +89,14 @@ def _spread(span: Judged) -> str:
     if len(lengths) < 2:
         return ""
     low, middle, high = (duration(value) for value in (min(lengths), statistics.median(lengths), max(lengths)))
-    return f"from {low} to {high}, median {middle}{_slow(span)}"
+    return f"from {low} to {high}, median {middle}"
 
 
-def _slow(span: Judged) -> str:
+def _slow(span: Judged) -> Iterator[str]:
     names = [row.name for row in span.overview.steps if row.slow]
-    if not names:
-        return ""
-    some = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
-    return f"; slow: {some}"
+    if names:
+        more = f" and {len(names) - _SLOW_NAMES} more" if len(names) > _SLOW_NAMES else ""
+        yield f"{'':31}slow: {', '.join(names[:_SLOW_NAMES])}{more}"
 
 
 def _bar(share: float) -> str:
@@ -108,7 +108,7 @@ def _bar(share: float) -> str:
 def _loading(span: Judged) -> Iterator[str]:
     mean = span.data_loading.mean
     if mean is None:
-        yield f"{'Data loading':<18}{UNKNOWN:>11}  {_reason(span.data_loading.unknown)}".rstrip()
+        yield f"{'Waits for batches':<18}{UNKNOWN:>11}  {_reason(span.data_loading.unknown)}".rstrip()
         return
     split = f"{duration(mean.exposed_ns)} exposed, {duration(mean.hidden_ns)} hidden behind the GPU's work"
     if not span.overview.has_device:
@@ -165,7 +165,7 @@ def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
         label = ink.bold(insight.severity.value.capitalize())
         title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
         yield from _wrap(title, width, "  ")
-    for note in span.measured.facts.notes:
+    for note in span.measured.facts.notes:  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
 
 

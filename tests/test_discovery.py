@@ -233,7 +233,7 @@ def test_places_are_parsed_as_tensorboard_does(logdir, spec, places):
 def test_named_files_are_spans_whatever_their_name(tmp_path):
     files = [tmp_path / "r" / name for name in ("a.20.pt.trace.json", "a.9.pt.trace.json.steptime", "notes.txt")]
     assert [(span.run, span.worker, span.number, span.trace is None) for span in spans_of_files(files)] == [
-        ("r", "a", 1, True),
         ("r", "a", 2, False),
+        ("r", "a", 1, True),
         ("r", "notes.txt", 1, False),
     ]
