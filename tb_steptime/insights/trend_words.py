@@ -41,9 +41,10 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
     titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
+    chosen = next((group for group in groups if group.name == focus), groups[-1])
     titles |= {
-        "steps": _steps_title(groups[-1]),
-        "slow": _slow_title(groups[-1]),
+        "steps": _steps_title(chosen),
+        "slow": _slow_title(chosen),
         "strips": phrase("When is the GPU full?"),
     }
     return Headline(_verdict(groups, spans), _action(chosen)), titles
