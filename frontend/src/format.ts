@@ -101,7 +101,8 @@ export function clockSeconds(time_ms: number): string {
 
 /** "8 June 2021" */
 export function date(epoch_ns: number): string {
-  return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" }).format(new Date(epoch_ns / 1e6));
+  const written = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" }).format(new Date(epoch_ns / 1e6));
+  return written.replaceAll(" ", NBSP);
 }
 
 /** "5–10", or "5" where both are the same. */
@@ -180,10 +181,11 @@ export interface Piece {
 export function pieces(phrase: Phrase, style: Style = "prose"): Piece[] {
   const found: Piece[] = [];
   let strong = false;
-  for (const part of phrase.template.split(/(\{\w+\}|\[|\])/)) {
+  const parts = phrase.template.split(/(\{\w+\}|\[|\])/);
+  parts.forEach((part, at) => {
     if (part === "[" || part === "]") strong = part === "[";
-    else if (part !== "") found.push({ ...filled(part, phrase, style, last(found)), strong });
-  }
+    else if (part !== "") found.push({ ...(paired(parts, at, phrase, style) ?? filled(part, phrase, style, last(found))), strong });
+  });
   return found;
 }
 
@@ -199,6 +201,25 @@ function filled(part: string, phrase: Phrase, style: Style, before: string): { t
   const quantity = key === undefined ? undefined : phrase.values[key];
   if (quantity === undefined) return { text: part, code: false };
   return { text: quantityText(quantity, style, before), code: quantity.unit === "code" };
+}
+
+/** "from 47.4 to 0.7 ms": two figures that are compared have one unit, which stands once. */
+function paired(parts: readonly string[], at: number, phrase: Phrase, style: Style): { text: string; code: false } | null {
+  const next = PAIR.test(parts[at + 1] ?? "") ? measured(parts[at + 2], phrase) : null;
+  const before = PAIR.test(parts[at - 1] ?? "") ? measured(parts[at - 2], phrase) : null;
+  const own = measured(parts[at], phrase);
+  const other = next ?? before;
+  if (!own || !other || own.unit !== other.unit || (own.unit !== "ns" && own.unit !== "fraction")) return null;
+  if (own.unit === "fraction") return { text: next ? figure(own.value, own.unit, style).number : text(own.value, own.unit, style), code: false };
+  const scale = scaleFor(Math.max(Math.abs(own.value), Math.abs(other.value)), own.unit);
+  return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
+}
+
+const PAIR = /^ (?:to|and|less|\/) $/;
+
+function measured(part: string | undefined, phrase: Phrase): { value: number; unit: Unit } | null {
+  const quantity = phrase.values[/^\{(\w+)\}$/.exec(part ?? "")?.[1] ?? ""];
+  return quantity && typeof quantity.value === "number" ? { value: quantity.value, unit: quantity.unit } : null;
 }
 
 function quantityText({ value, unit }: Quantity, style: Style, before: string): string {

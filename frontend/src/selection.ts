@@ -42,3 +42,19 @@ export function inWorker(run: RunEntry, worker: WorkerEntry, like: Selection): S
 export function keysOf({ run, worker, span }: Selection): Changes {
   return { run: run.name, worker: worker.name, span: String(span.number), ...WITHIN_SPAN };
 }
+
+/** How the address names the span that is compared with. */
+export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
+
+/** The span that the address compares with; null where it names none, or the chosen span itself. */
+export function comparedWith(index: Index, state: UrlState, chosen: Selection): Selection | null {
+  if (state["with"] === undefined) return null;
+  const found = selections(index).find((other) => compareKey(other) === state["with"]) ?? null;
+  return found?.span.id === chosen.span.id ? null : found;
+}
+
+/** What tells two spans apart, in one word: the run, else the worker, else the span. */
+export function apart(other: Selection, chosen: Selection): string {
+  if (other.run.name !== chosen.run.name) return other.run.name;
+  return other.worker.name !== chosen.worker.name ? other.worker.name : `span ${other.span.number}`;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inRun, keysOf, selected } from "../src/selection";
+import { apart, comparedWith, inRun, keysOf, selected } from "../src/selection";
 import { index, run, span } from "./fixtures/pages";
 
 const INDEX = index([run("a", [span(1, "reading"), span(2), span(3)]), run("b", [span(1, "failed"), span(2)], "worker9"), run("broken", [span(1, "failed")])]);
@@ -33,4 +33,16 @@ test("another run opens with the same span where it has it", () => {
 test("what is written into the address opens it again, and drops the step of another span", () => {
   const like = selected(INDEX, { run: "b", span: "2" })!;
   expect(keysOf(like)).toEqual({ run: "b", worker: "worker9", span: "2", step: null });
+});
+
+test("a span is compared with another one, never with itself or one that is gone", () => {
+  const chosen = selected(INDEX, { run: "b", span: "2" })!;
+  const name = (key: string) => comparedWith(INDEX, { with: key }, chosen)?.run.name ?? null;
+  expect([name("a/worker0/3"), name("b/worker9/2"), name("x/y/1")]).toEqual(["a", null, null]);
+  expect(comparedWith(INDEX, {}, chosen)).toBeNull();
+});
+
+test("two spans are told apart by what differs", () => {
+  const [first, second] = [selected(INDEX, { run: "a", span: "1" })!, selected(INDEX, { run: "a", span: "2" })!];
+  expect([apart(first, second), apart(selected(INDEX, { run: "b" })!, second)]).toEqual(["span 1", "b"]);
 });

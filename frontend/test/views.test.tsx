@@ -18,7 +18,7 @@ const words = (drawn: VNode): string =>
   renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<");
 
 describe("the Overview", () => {
-  const page = words(<Overview page={PAGE} tab={TAB} />);
+  const page = words(<Overview page={PAGE} tab={TAB} compared={null} />);
 
   test("says what the step is spent on, in the order of the catalogue", () => {
     expect(page).toContain("|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Mean step|160.0 ms|Could be |118 ms|");
@@ -35,17 +35,25 @@ describe("the Overview", () => {
   });
 
   test("every picture has a sentence", () => {
-    const html = renderToString(<Overview page={PAGE} tab={TAB} />).replaceAll("\u00a0", " ");
+    const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
     expect(html).toContain('role="img" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It could be about 118 ms."');
   });
 
   test("a trace without a GPU has one brace", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
-    expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} />)).toContain("|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|");
+    expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain("|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|");
+  });
+
+  test("beside another span tiles show both figures and the anatomy both steps on one scale", () => {
+    const tiles = [series("step_time", 200e6, []), series("gpu_utilization", 0.5, [])];
+    const other = { ...PAGE, result: { ...OVERVIEW, mean_duration_ns: 200e6, tiles } };
+    const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", page: other }} />);
+    expect(page).toContain("|Mean step|160.0 ms|b|200.0 ms|0|20|");
+    expect(page).toContain("|Step time|160.0|ms|200.0|ms|40.0 ms less|GPU utilization|–|50.0|%|not known in this span|Exposed data loading|60.0|ms|all of it|");
   });
 
   test("with nothing to do it says so", () => {
-    expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} />)).toContain("|What to do, most gain first|Nothing stands out in this span.|");
+    expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain("|What to do, most gain first|Nothing stands out in this span.|");
   });
 });
 

@@ -1,6 +1,6 @@
 /** A metric of the span as a tile, with its line over the steps and the change from the span before. */
 
-import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
+import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
 import type { SparkRun } from "../charts/spark";
 import { Spark } from "../charts/spark";
 import { change, figure, scaleFor, sentence, text } from "../format";
@@ -15,8 +15,8 @@ interface SeriesTileProps {
   head: SpanHead;
   neighbours: readonly Neighbour[];
   meanings: Meanings;
-  /** The value in the span that is compared with; undefined where none is. */
-  compared?: number | null | undefined;
+  /** The span that is compared with, and its figure. */
+  compared?: { name: string; value: number | null } | undefined;
 }
 
 export function SeriesTile({ series, remark, head, neighbours, meanings, compared }: SeriesTileProps) {
@@ -27,9 +27,9 @@ export function SeriesTile({ series, remark, head, neighbours, meanings, compare
       label={metric.label}
       meaning={metric.meaning + why}
       figure={figure(series.value, metric.unit)}
-      other={compared === undefined ? undefined : figure(compared, metric.unit)}
-      spark={compared === undefined && <Spark runs={sparkRuns(series, head.number, neighbours)} colour={metric.colour} />}
-      remark={changeLine(series, remark, head.number, neighbours, meanings)}
+      other={compared && figure(compared.value, metric.unit)}
+      spark={!compared && <Spark runs={sparkRuns(series, head.number, neighbours)} colour={metric.colour} />}
+      remark={compared ? against(series.value, compared, metric.unit) : changeLine(series, remark, head.number, neighbours, meanings)}
     />
   );
 }
@@ -60,12 +60,20 @@ function changeLine(series: Series, remark: Phrase | undefined, number: number, 
   return stepRange(series, unit);
 }
 
+/** "36.5 ms more", than in the span that the bar names. */
+function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {
+  if (value === null || other === null) return `not known in ${value === null ? "this span" : name}`;
+  const moved = change(other, value, unit);
+  const said = moved.replace(/^[+-]/, "") + (moved.startsWith("+") ? " more" : moved.startsWith("-") ? " less" : "");
+  return <span title={`${said} than in ${name}`}>{said}</span>;
+}
+
 function nearest(neighbours: readonly Neighbour[], wanted: (other: Neighbour) => boolean, number: number): Neighbour | undefined {
   return neighbours.filter(wanted).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
 }
 
 /** A span without a neighbour still moves from step to step. */
-function stepRange({ steps }: Series, unit: Parameters<typeof scaleFor>[1]): string | undefined {
+function stepRange({ steps }: Series, unit: Unit): string | undefined {
   const known = steps.filter((value) => value !== null);
   const low = Math.min(...known);
   const high = Math.max(...known);

@@ -10,11 +10,12 @@ import type { UrlState, UrlStore } from "../state";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { type Kept, useAnswer } from "../use_answer";
-import { isViewId } from "../views";
+import { compares, isViewId } from "../views";
 import type { Tab } from "../views/props";
 import { type Watch, type Watched, watchIndex } from "../watch";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
+import { Finished } from "./finished";
 
 interface AppProps {
   client: Client;
@@ -47,11 +48,14 @@ function Inside({ tab, source }: { tab: Tab; source: Source }) {
   const selection = useSelection(tab.index, tab.state);
   const spansAtFirst = useRef(tab.index.spans_total).current;
   const view = isViewId(tab.state["view"]) ? tab.state["view"] : "overview";
-  const bar = <Bar index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false} tab={tab} />;
   return (
     <div class="app">
       <Hatches />
-      {bar}
+      <Bar
+        index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false}
+        compares={compares(view)} tab={tab}
+      />
+      <Finished index={tab.index} />
       {selection ? <Content view={view} selection={selection} tab={tab} source={source} /> : <main class="wide" data-state="empty"><Empty index={tab.index} /></main>}
     </div>
   );

@@ -3,7 +3,7 @@
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { bytes, bytesOf, count, counted, ns, range } from "../format";
-import { inRun, inWorker, keysOf, type Selection } from "../selection";
+import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../selection";
 import type { Tab } from "../views/props";
 import { Picker, type PickerEntry } from "./picker";
 
@@ -13,14 +13,17 @@ interface BarProps {
   /** Spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
-  tab: Pick<Tab, "update" | "address">;
+  /** Whether the view can show another span beside the chosen one. */
+  compares: boolean;
+  tab: Pick<Tab, "state" | "update" | "address">;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, tab }: BarProps) {
+export function Bar({ index, selection, spansAtFirst, simulated, compares, tab }: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
       {selection && <Pickers index={index} selection={selection} tab={tab} />}
+      {selection && compares && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
       {simulated && <b class="stamp" title="These figures come from a simulator, not from a recording.">Simulated</b>}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
@@ -47,6 +50,29 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
       />
     </>
   );
+}
+
+/** No span: compare with nothing. */
+const NONE: PickerEntry = { id: "", label: "none", aside: "" };
+
+function ComparePicker({ index, selection, tab }: { index: Index; selection: Selection; tab: Pick<Tab, "state" | "update"> }) {
+  const others = selections(index).filter(({ span }) => span.id !== selection.span.id);
+  const compared = comparedWith(index, tab.state, selection);
+  return (
+    <>
+      <span class="sep" />
+      <Picker
+        label="Compare with" many="spans" entries={[NONE, ...others.map(compareEntry)]} chosen={compared ? compareKey(compared) : NONE.id}
+        choose={(key) => tab.update({ with: key === NONE.id ? null : key })}
+      />
+    </>
+  );
+}
+
+function compareEntry(other: Selection): PickerEntry {
+  const worker = other.run.workers.length > 1 ? [other.worker.name] : [];
+  const span = other.worker.spans.length > 1 ? [`span ${other.span.number}`] : [];
+  return { id: compareKey(other), label: [other.run.name, ...worker, ...span].join(", "), ...asideOf(other.span) };
 }
 
 function runEntry(run: RunEntry, like: Selection): PickerEntry {

@@ -4,14 +4,14 @@ import type { ComponentType } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../client";
-import type { Selection } from "../selection";
+import { apart, comparedWith, type Selection } from "../selection";
 import { Boundary } from "../states/boundary";
 import { Failed } from "../states/failed";
 import { Gone } from "../states/gone";
 import { Reading } from "../states/reading";
 import { type Kept, useAnswer } from "../use_answer";
-import { VIEWS } from "../views";
-import type { SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { compares, VIEWS } from "../views";
+import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import type { Watch, Watched } from "../watch";
 import { Top } from "./top";
 import { ViewList } from "./views";
@@ -37,6 +37,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
   const id = selection.span.id;
   const page = useAnswer(source.kept, `${ofSpan} ${id}`, `${spanVersion(selection)} ${tries}`, () => source.client.view(id, ofSpan));
   const trends = useAnswer(source.kept, view === ofSpan ? null : "trends", trendsVersion(tab.index), source.client.trends);
+  const compared = useCompared(view, selection, tab, source);
   const head = useHead(id, page);
   const again = async () => {
     await source.client.retry(id);
@@ -50,7 +51,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
         {source.watched.retry_ms !== null && <Gone heard_ms={source.watched.heard_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
-            <SpanContent view={view} answer={page} selection={selection} tab={tab} again={again} />
+            <SpanContent view={view} answer={page} compared={compared} selection={selection} tab={tab} again={again} />
           ) : (
             <TrendsContent view={view} answer={trends} selection={selection} tab={tab} again={again} />
           )}
@@ -68,16 +69,23 @@ interface AnsweredProps<T> {
   again(): void;
 }
 
-function SpanContent({ view, answer, selection, tab, again }: AnsweredProps<PageOf<ViewId>>) {
+function SpanContent({ view, answer, compared, selection, tab, again }: AnsweredProps<PageOf<ViewId>> & { compared: Compared<ViewId> | null }) {
   if (answer?.kind !== "ready") return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
   const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
   return (
     <>
       <Top headline={page.headline} simulated={page.head.simulated} notes={page.head.notes} tab={tab} />
-      <View page={page} tab={tab} />
+      <View page={page} tab={tab} compared={compared} />
     </>
   );
+}
+
+/** The page beside the chosen one, once it is there. */
+function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, kept }: Source): Compared<ViewId> | null {
+  const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
+  const answer = useAnswer(kept, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () => client.view(other!.span.id, view));
+  return other && answer?.kind === "ready" ? { name: apart(other, chosen), page: answer.value } : null;
 }
 
 function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<TrendsPage>) {

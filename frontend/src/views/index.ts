@@ -8,10 +8,16 @@ import { TensorCores } from "./tensor_cores";
 import { Trends } from "./trends";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
-  overview: { of: "span", Content: Overview },
+  overview: { of: "span", compares: true, Content: Overview },
   trends: { of: "spans", Content: Trends },
   data_loading: { of: "span", Content: DataLoading },
   tensor_cores: { of: "span", Content: TensorCores },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);
+
+/** Whether "Compare with" changes anything in a view. */
+export function compares(id: ViewId): boolean {
+  const view: View<ViewId> = VIEWS[id] as View<ViewId>;
+  return view.of === "span" && view.compares === true;
+}

@@ -1,7 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PageOf, PartMeaning, Parts } from "../api.gen";
+import type { CouldBe, OverviewResult, PageOf, PartMeaning, Parts, Series } from "../api.gen";
 import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/anatomy";
 import { StackedBars } from "../charts/stacked_bars";
 import { Card } from "../components/card";
@@ -14,15 +14,15 @@ import type { TableData } from "../components/table_data";
 import { Tiles } from "../components/tile";
 import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
 import { hiddenParts, keptStep, keysOfHidden } from "./choices";
-import type { SpanViewProps, Tab } from "./props";
+import type { Compared, SpanViewProps, Tab } from "./props";
 
-export function Overview({ page, tab }: SpanViewProps<"overview">) {
+export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const { result } = page;
   const off = hiddenParts(tab.state);
   const scale = scaleFor(result.mean_duration_ns, "ns");
   return (
     <div class="view" data-view="overview">
-      <StepAnatomy result={result} couldBe={page.could_be} scale={scale} off={off} parts={tab.meanings.parts} />
+      <StepAnatomy result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
         parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result))}
@@ -32,7 +32,7 @@ export function Overview({ page, tab }: SpanViewProps<"overview">) {
         {result.tiles.map((series) => (
           <SeriesTile
             key={series.metric} series={series} remark={result.tile_remarks[series.metric]}
-            head={page.head} neighbours={page.neighbours} meanings={tab.meanings}
+            head={page.head} neighbours={page.neighbours} meanings={tab.meanings} compared={comparedFigure(series, compared)}
           />
         ))}
       </Tiles>
@@ -51,29 +51,46 @@ function legendPart(meaning: PartMeaning, { mean_parts_ns: mean, mean_duration_n
   return { meaning, ns: length, share: whole ? length / whole : 0, absent: absent[meaning.id] };
 }
 
+function comparedFigure({ metric }: Series, compared: Compared<"overview"> | null) {
+  const other = compared?.page.result.tiles.find((series) => series.metric === metric);
+  return compared && other ? { name: compared.name, value: other.value } : undefined;
+}
+
 interface StepAnatomyProps {
   result: OverviewResult;
   couldBe: CouldBe | null;
-  scale: Scale;
+  compared: Compared<"overview"> | null;
   off: ReadonlySet<string>;
   parts: readonly PartMeaning[];
 }
 
-function StepAnatomy({ result, couldBe, scale, off, parts }: StepAnatomyProps) {
-  const whole = result.mean_duration_ns;
-  const mean: AnatomyBar = { label: <>Mean step<br /><b>{ns(whole)}</b></>, parts: barParts(result.mean_parts_ns, parts, scale), thin: false };
-  const could: AnatomyBar | null = couldBe && {
+/** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
+function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps) {
+  const other = compared?.page.result;
+  const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
+  const scale = scaleFor(longest, "ns");
+  const mean: AnatomyBar = { label: <>Mean step<br /><b>{ns(result.mean_duration_ns)}</b></>, parts: barParts(result.mean_parts_ns, parts, scale), thin: false };
+  const second = other ? otherBar(compared!.name, other, parts, scale) : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
+  return (
+    <Anatomy
+      label={spokenAnatomy(result, other ? null : couldBe) + (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")}
+      end={scale.of(longest)} endText={ns(longest)} braces={braces(result, scale)} bars={second ? [mean, second] : [mean]} off={off}
+    />
+  );
+}
+
+function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
+  return {
     label: <>Could be <b>{rough(couldBe.duration_ns)}</b></>,
     parts: barParts(couldBe.parts_ns, parts, scale),
     thin: true,
-    saved: scale.of(whole - couldBe.duration_ns),
+    saved: scale.of(mean_ns - couldBe.duration_ns),
   };
-  return (
-    <Anatomy
-      label={spokenAnatomy(result, couldBe)} end={scale.of(whole)} endText={ns(whole)} braces={braces(result, scale)}
-      bars={could ? [mean, could] : [mean]} off={off}
-    />
-  );
+}
+
+function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
+  const label = <><span class="clip" title={name}>{name}</span><br /><b>{ns(other.mean_duration_ns)}</b></>;
+  return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
 }
 
 function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): AnatomyPart[] {

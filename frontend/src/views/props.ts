@@ -21,9 +21,18 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
+/** The same view of another span, beside the chosen one. */
+export interface Compared<V extends ViewId> {
+  /** What tells it apart: its run, worker or span. */
+  name: string;
+  page: PageOf<V>;
+}
+
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
   tab: Tab;
+  /** Null where nothing is compared; a view may leave it unused. */
+  compared: Compared<V> | null;
 }
 
 export interface TrendsViewProps {
@@ -31,7 +40,7 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), or of many (route `trends`). */
+/** A view of one span (route `view`), which may show another beside it, or of many spans (route `trends`). */
 export type View<V extends ViewId> =
-  | { of: "span"; Content: ComponentType<SpanViewProps<V>> }
+  | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
