@@ -97,10 +97,11 @@ def neighbour(span: ReadSpan) -> Neighbour:
     return Neighbour(span.found.id, span.found.number, values, {each.metric: each.steps for each in series})
 
 
-def trends_page(spans: Sequence[KnownSpan]) -> TrendsPage:
+def trends_page(spans: Sequence[KnownSpan], focus: str | None = None) -> TrendsPage:
+    """focus: the run, or with one run the "span N", that the titles speak of; None: the last."""
     rows = [_trend_span(span) for span in spans]
     read = [(row.run, row.worker, row.number, row.result) for row in rows if row.result]
-    headline, titles = judge_trends(read)
+    headline, titles = judge_trends(read, focus)
     return TrendsPage(headline, rows, titles)
 
 

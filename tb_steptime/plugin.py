@@ -104,8 +104,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _trends(self, request: Request) -> Answer:
-        named = [request.args.getlist(key) for key in ("run", "worker", "span")]
-        return Answer(self.store.trends(*named, work=_may_work(request)))
+        from tb_steptime.store import SpanNames
+
+        named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
+        return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
 
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):

@@ -53,6 +53,19 @@ class SpanFailed(Exception):
         self.problem = problem
 
 
+@dataclass(frozen=True)
+class SpanNames:
+    """Which spans are meant: those of these runs, of these workers, with these ids; an empty collection means all."""
+
+    runs: Collection[str] = ()
+    workers: Collection[str] = ()
+    ids: Collection[str] = ()
+
+    def hold(self, span: FoundSpan) -> bool:
+        named = ((self.runs, span.run), (self.workers, span.worker), (self.ids, span.id))
+        return all(not names or name in names for names, name in named)
+
+
 @dataclass(eq=False)
 class _Record:
     """A span and what is known of it; lives as long as its file does not change."""
@@ -160,18 +173,16 @@ class Store:
             logger.warning("tb_steptime reads %s again: %s", record.found.file, error)
             return self._again(record, work=work)
 
-    def trends(
-        self, runs: Collection[str], workers: Collection[str], ids: Collection[str], *, work: bool
-    ) -> TrendsPage:
-        """The trends of the spans that these name; an empty collection names all."""
+    def trends(self, named: SpanNames, focus: str | None = None, *, work: bool) -> TrendsPage:
+        """The trends of some spans; focus is the run (or with one run the "span N") that the titles speak of."""
         self._fresh()
         with self.lock:
-            records = [self.records[span.id] for span in self.found.spans if _is_named(span, runs, workers, ids)]
+            records = [self.records[span.id] for span in self.found.spans if named.hold(span)]
         if work:
             for record in records:
                 self._want(record, urgent=False)
         places = self.queue.places()
-        return trends_page([_known(record, places) for record in records])
+        return trends_page([_known(record, places) for record in records], focus)
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""
@@ -287,10 +298,6 @@ def _unsettled(span: FoundSpan) -> bool:
 
 def _same_worker(one: FoundSpan, other: FoundSpan) -> bool:
     return (one.run, one.worker) == (other.run, other.worker)
-
-
-def _is_named(span: FoundSpan, runs: Collection[str], workers: Collection[str], ids: Collection[str]) -> bool:
-    return (not runs or span.run in runs) and (not workers or span.worker in workers) and (not ids or span.id in ids)
 
 
 def _neighbours(record: _Record, family: Iterable[_Record]) -> list[Neighbour]:

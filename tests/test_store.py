@@ -11,7 +11,7 @@ import pytest
 
 from tb_steptime import reading, store
 from tb_steptime.discovery import Place
-from tb_steptime.store import SpanFailed, Store, UnknownSpan
+from tb_steptime.store import SpanFailed, SpanNames, Store, UnknownSpan
 from tb_steptime.summary import SUFFIX
 from tb_steptime.wire import RESULTS, SpanPage, SpanState, Waiting
 from tests.conftest import SHARED
@@ -100,7 +100,7 @@ def test_nothing_is_read_without_being_asked(logs, opened):
     assert opened.page(entry.id, "overview", work=False) == Waiting(
         SpanState.UNREAD, "host.1.pt.trace.json", 1, 1, None
     )
-    assert opened.trends((), (), (), work=False).spans[0].state is SpanState.UNREAD
+    assert opened.trends(SpanNames(), work=False).spans[0].state is SpanState.UNREAD
     time.sleep(0.2)
     assert opened.queue.threads == 0
     assert list(logs.iterdir()) == [logs / "host.1.pt.trace.json"]
@@ -326,7 +326,7 @@ def test_a_hundred_spans_with_summaries_open_within_a_second(logs):
     index = made.index(work=True)
     assert (index.spans_ready, index.spans_total) == (100, 100)
     assert time.perf_counter() - began < 1.0
-    trends = made.trends((), (), (), work=True)
+    trends = made.trends(SpanNames(), work=True)
     assert sum(span.result is not None for span in trends.spans) == 100
     assert time.perf_counter() - began < 2.0
 
@@ -338,7 +338,7 @@ def test_trends_are_of_the_spans_that_are_named(logs, opened):
     found = all_read(opened)
 
     def named(runs=(), workers=(), ids=()):
-        return [(span.run, span.worker) for span in opened.trends(runs, workers, ids, work=True).spans]
+        return [(span.run, span.worker) for span in opened.trends(SpanNames(runs, workers, ids), work=True).spans]
 
     assert named() == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
     assert named(["b"]) == [("b", "x"), ("b", "y")]
