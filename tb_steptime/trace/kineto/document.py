@@ -77,12 +77,14 @@ class _Feed:
         return piece is not None
 
     def double(self) -> bool:
-        """Read as much again as there is, so that scanning anew each time costs no more than twice the length."""
-        goal = 2 * len(self.text)
-        while len(self.text) < goal:
-            if not self.more():
-                return False
-        return True
+        """Read as much again as there is, so that scanning anew each time costs no more than twice the length.
+
+        False at the end of the file.
+        """
+        size = len(self.text)
+        while len(self.text) < 2 * size and self.more():
+            pass
+        return len(self.text) > size
 
     def take(self, size: int) -> bytes:
         taken, self.text = self.text[:size], self.text[size:]
@@ -99,7 +101,8 @@ class _Feed:
 def walk(pieces: Iterator[bytes], sink: Sink, outline: Outline) -> None:
     """Read a whole file into a sink, and its shape into the outline."""
     feed = _Feed(pieces)
-    feed.more()
+    while len(feed.text) < len(_BYTE_ORDER_MARK) and feed.more():
+        pass
     if feed.text.startswith(_BYTE_ORDER_MARK):
         feed.take(len(_BYTE_ORDER_MARK))
     opening = feed.next_sign()
@@ -198,12 +201,11 @@ def _scan_events(feed: _Feed, sink: Sink, final: bool) -> bool:
             return True
         if not feed.text or not (final or len(feed.text) > _LONG_EVENT_BYTES):
             return False
+        sink.lost()
         start = next_start(feed.text, 1)
         if start is None:
-            if final:
-                _end_within_event(feed, sink)
+            _pass_over(feed, sink)
             return False
-        sink.lost()
         feed.take(start)
 
 
@@ -225,9 +227,9 @@ def _give_one(event: bytes, sink: Sink) -> None:
         _give(held, whole_events(held).spans, sink)
 
 
-def _end_within_event(feed: _Feed, sink: Sink) -> None:
-    """The last event is broken off, or so damaged that all after it seems to be part of it."""
-    sink.lost()
+def _pass_over(feed: _Feed, sink: Sink) -> None:
+    """An event that is broken off, or so damaged that all behind it seems to be part of it. Look for the base time."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:
         sink.value(match[1][1:-1].decode(), feed.text[match.end() : scalar_end(feed.text, match.end())])
+    feed.take(max(0, len(feed.text) - _OVERLAP_BYTES))

@@ -82,22 +82,19 @@ def whole_events(text: bytes) -> Found:
         sign = text[position : position + 1]
         if sign == b"]":
             return Found(spans, position + 1, True, junk_count)
-        if sign == b"{":
-            end = closing(text, position)
-            if end is None:
-                return Found(spans, position, False, junk_count)
-            spans.append((position, end))
-        elif sign:
-            end = _junk_end(text, position)
-            junk_count += 1
-        else:
+        end = closing(text, position) if sign == b"{" else _junk_end(text, position)
+        if end is None:
             return Found(spans, position, False, junk_count)
+        if sign == b"{":
+            spans.append((position, end))
+        else:
+            junk_count += 1
         position = end
 
 
-def _junk_end(text: bytes, start: int) -> int:
+def _junk_end(text: bytes, start: int) -> int | None:
     match = _EVENT_OR_END.search(text, start)
-    return match.start() if match else len(text)
+    return match.start() if match else None
 
 
 def next_start(text: bytes, start: int = 0) -> int | None:

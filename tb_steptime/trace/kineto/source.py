@@ -74,14 +74,14 @@ class Source:
     def _salvaged(self) -> Iterator[bytes]:
         """What stands between the last whole piece and the damage: byte by byte, since a failed call gives nothing."""
         self._file.seek(0)
-        known, text = self.text_bytes, 0
+        known, text, salvaged = self.text_bytes, 0, []
         try:
             for piece in self._members(self._file.read(_PACKED_BYTES), zlib.decompressobj, 1, known):
                 text += len(piece)
                 if text > known:
-                    yield piece
+                    salvaged.append(piece)
         except zlib.error:
-            return
+            yield b"".join(salvaged)
 
     def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
         """Pieces of `size` bytes at most, but larger ones up to `hurry_bytes`, where one ends exactly."""
