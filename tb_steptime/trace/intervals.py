@@ -41,8 +41,10 @@ class Intervals:
         start, end = start[keep], end[keep]
         if not len(start):
             return Intervals.empty()
-        order = np.argsort(start, kind="stable")
-        start, reach = start[order], np.maximum.accumulate(end[order])
+        if (start[1:] < start[:-1]).any():  # rows of the event table come sorted, and a test is cheaper than a sort
+            order = np.argsort(start, kind="stable")
+            start, end = start[order], end[order]
+        reach = np.maximum.accumulate(end)
         opens = np.concatenate(([True], start[1:] > reach[:-1]))
         closes = np.concatenate((opens[1:], [True]))
         return Intervals(start[opens], reach[closes])

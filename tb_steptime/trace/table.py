@@ -92,7 +92,9 @@ class EventTable:
 
     def rows(self, *kinds: Kind) -> Int64:
         """Row numbers of the events of these kinds, in time order."""
-        return np.flatnonzero(np.isin(self.kind, kinds))
+        wanted = np.zeros(256, bool)  # a look-up by value: many times faster than np.isin
+        wanted[list(kinds)] = True
+        return np.flatnonzero(wanted[self.kind])
 
 
 @dataclass(frozen=True, eq=False)
