@@ -6,7 +6,7 @@
 import { useRef, useState } from "preact/hooks";
 import { colourOf } from "../colour";
 import { useRowWindow } from "../components/rows";
-import type { Scale } from "../format";
+import { type Scale, shortened } from "../format";
 import { moved } from "./pointing";
 import { type Bins, byLevel, cells, known } from "./rebin";
 import { Sized } from "./sized";
@@ -119,7 +119,7 @@ function Strips(props: StripsProps) {
       </div>
       <TimeAxis from={low} to={high} left={GUTTER} width={width} scale={props.scale} />
       {content && pointed && (
-        <Tip content={content} x={Math.max(GUTTER, Math.min(width, x(rows[pointed.row]!.steps[pointed.step]!.from)))} y={(pointed.row + 1) * ROW - (box.current?.scrollTop ?? 0) + 2} width={width} />
+        <Tip content={content} x={Math.max(GUTTER, Math.min(width, x(rows[pointed.row]!.steps[pointed.step]!.from)))} y={(pointed.row + 1) * ROW - (box.current?.scrollTop ?? 0) + 2} above={pointed.row * ROW - (box.current?.scrollTop ?? 0)} width={width} />
       )}
       <span class="heard" role="status">{content && spoken(content)}</span>
     </>
@@ -198,11 +198,4 @@ function rects(stretches: readonly (readonly [number, number])[], x: (ns: number
     const left = Math.round(x(from));
     return `M${left} 6h${Math.max(1, Math.round(x(to)) - left)}v15h${-Math.max(1, Math.round(x(to)) - left)}z`;
   }).join("");
-}
-
-/** The middle of a long name says least. */
-export function shortened(name: string, most: number): string {
-  if (name.length <= most) return name;
-  const half = (most - 1) / 2;
-  return `${name.slice(0, Math.ceil(half))}…${name.slice(name.length - Math.floor(half))}`;
 }

@@ -59,8 +59,12 @@ export interface LineChartProps {
   scale: Scale;
   /** Meaning of the line in focus. */
   colour: string;
+  /** Meaning of its range, where that is another. */
+  bandColour?: string;
   /** One of several small pictures: few ticks, no names beside lines. */
   small?: boolean;
+  /** False where a legend names the lines. */
+  named?: boolean;
   /** A level to compare with, such as a median. */
   reference?: { value: number; name: string } | undefined;
   lit: string | null;
@@ -88,8 +92,15 @@ export interface Drawn extends LineChartProps {
   ticks: readonly number[];
 }
 
+/** From this width on a picture is taller: lines keep their slope. */
+const WIDE = 800;
+const SMALL_WIDE = 400;
+const TALLER = 1.35;
+
 export function LineChart(props: LineChartProps) {
-  return <Sized height={props.height}>{(width) => <Plot {...props} width={width} />}</Sized>;
+  const wide = props.small ? SMALL_WIDE : WIDE;
+  const height = (width: number) => Math.round(width > wide ? TALLER * props.height : props.height);
+  return <Sized height={props.height}>{(width) => <Plot {...props} width={width} height={height(width)} />}</Sized>;
 }
 
 /** The picture at a width; pure, so that it can be drawn without a browser. */
@@ -121,7 +132,7 @@ export function Plot(props: LineChartProps & { width: number }) {
         {[...drawn.lines].sort((a, b) => Number(a.focus) - Number(b.focus)).map((line) => <Line key={line.key} line={line} drawn={drawn} />)}
         <Reference {...drawn} />
         {!props.small && <Rings {...drawn} />}
-        {!props.small && <DirectLabels {...drawn} />}
+        {!props.small && props.named !== false && <DirectLabels {...drawn} />}
       </svg>
       {content && <Tip content={content} x={xs[pointed!]!} y={frame.top} width={width} />}
       <span class="heard" role="status">{content && spoken(content)}</span>

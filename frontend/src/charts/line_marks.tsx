@@ -1,6 +1,6 @@
 /** The marks of a line chart: lines with their points and ranges, rings on slow steps, names beside lines. */
 
-import { colourOf } from "../colour";
+import { colourOf, svgFill } from "../colour";
 import { type ChartLine, dotOf, type Drawn, type LinePoint } from "./line";
 import { placeLabel } from "./place_label";
 import { bandOf, chains, type Dot, pathOf } from "./polyline";
@@ -41,7 +41,7 @@ function Chosen({ line, drawn, radius }: { line: ChartLine; drawn: Drawn; radius
 function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   const pick = (bound: "low" | "high") => dotsOf(line, drawn, (point) => point[bound] ?? null);
   if (!line.points.some((point) => point?.high != null)) return null;
-  return <path d={bandOf(pick("high"), pick("low"))} fill={line.focus ? "var(--fill)" : "var(--ink-3)"} fill-opacity=".18" stroke="none" />;
+  return <path d={bandOf(pick("high"), pick("low"))} fill={!line.focus ? "var(--ink-3)" : drawn.bandColour ? svgFill(drawn.bandColour) : "var(--fill)"} fill-opacity={drawn.bandColour ? 0.35 : 0.18} stroke="none" />;
 }
 
 /** Pixels of a line's points, with a break wherever a value is missing or a segment ends. */
@@ -66,16 +66,22 @@ export function Rings(drawn: Drawn) {
 /** Room at each side of the reference's stretch, px. */
 const BESIDE = 14;
 
-export function Reference({ reference, segments, axis, y, frame }: Drawn) {
+export function Reference(drawn: Drawn) {
+  const { reference, frame } = drawn;
   if (!reference) return null;
-  const level = y(reference.value);
   return (
     <>
-      {segments.map(({ from, to }, at) => (
-        <line key={at} class="ref" x1={Math.max(frame.left, axis.x(at, from) - BESIDE)} x2={Math.min(frame.right, axis.x(at, to) + BESIDE)} y1={level} y2={level} />
+      {referenceChains(drawn, reference.value).map(([from, to], at) => (
+        <line key={at} class="ref" x1={Math.max(frame.left, from.x - BESIDE)} x2={Math.min(frame.right, to.x + BESIDE)} y1={from.y} y2={to.y} />
       ))}
     </>
   );
+}
+
+/** Where the line in focus has points, from end to end of each segment. */
+function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: number): [Dot, Dot][] {
+  const held = new Set(lines.filter((line) => line.focus).flatMap((line) => line.points.map((point) => point && stops[point.stop]!.segment)));
+  return segments.flatMap(({ from, to }, at): [Dot, Dot][] => (held.has(at) ? [[{ x: axis.x(at, from), y: y(value) }, { x: axis.x(at, to), y: y(value) }]] : []));
 }
 
 /** More names than lines one can tell apart help nobody: then the legend alone names them. */
@@ -88,14 +94,14 @@ export function DirectLabels(drawn: Drawn) {
   const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)));
   const level = reference && referenceChains(drawn, reference.value);
   if (level) taken.push(...level);
-  const area = { ...frame, left: frame.left + 4, top: frame.top - 6 };
+  const areas = drawn.axis.edges.map(([left, right]) => ({ left: left + 4, right, top: frame.top - 6, bottom: frame.bottom }));
   return (
     <>
       {lines.map((line) => {
         const atReference = line.focus && level;
         const text = atReference ? reference!.name : line.name;
         const own = atReference ? level : chains(dotsOf(line, drawn));
-        const spot = placeLabel(text, own, taken.filter((chain) => !own.includes(chain)), area);
+        const spot = placeLabel(text, own, taken.filter((chain) => !own.includes(chain)), areas);
         if (!spot) return null;
         taken.push([{ x: spot.x - 3 * text.length, y: spot.y - 4 }, { x: spot.x + 3 * text.length, y: spot.y - 4 }]);
         return <text key={line.key} class="second halo mid" x={spot.x} y={spot.y}>{text}</text>;
@@ -103,6 +109,3 @@ export function DirectLabels(drawn: Drawn) {
     </>
   );
 }
-
-const referenceChains = ({ segments, axis, y }: Drawn, value: number): Dot[][] =>
-  segments.map(({ from, to }, at) => [{ x: axis.x(at, from), y: y(value) }, { x: axis.x(at, to), y: y(value) }]);

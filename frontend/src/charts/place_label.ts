@@ -14,13 +14,14 @@ interface Area {
   bottom: number;
 }
 
-/** The middle of the text's foot, or null where there is no room. `taken` holds the chains of all lines and earlier labels. */
-export function placeLabel(text: string, own: readonly (readonly Dot[])[], taken: readonly (readonly Dot[])[], area: Area): Dot | null {
+/** The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not touch. */
+export function placeLabel(text: string, own: readonly (readonly Dot[])[], taken: readonly (readonly Dot[])[], areas: readonly Area[]): Dot | null {
   const half = (CHARACTER * text.length) / 2;
   let best: Dot | null = null;
   let room = 4;
   for (const { x, y } of own.flatMap(middles)) {
-    if (x - half < area.left || x + half > area.right) continue;
+    const area = areas.find(({ left, right }) => x - half >= left && x + half <= right);
+    if (!area) continue;
     for (const foot of [y - ABOVE, y + BELOW]) {
       if (foot - 10 < area.top || foot > area.bottom) continue;
       const clear = clearance(x - half, x + half, foot - 4, taken);
@@ -38,16 +39,19 @@ function middles(chain: readonly Dot[]): Dot[] {
   });
 }
 
-/** Samples along a name's width. */
-const SAMPLES = 7;
+/** Pixels between samples along a name's width. */
+const SAMPLE = 6;
 
-/** The least vertical distance of any line from the name's middle, over the name's width. */
+/** The least vertical distance of any line from the name's middle, over the name's width; 0 where one crosses it. */
 function clearance(from: number, to: number, y: number, taken: readonly (readonly Dot[])[]): number {
   let least = 40;
   for (const chain of taken) {
-    for (let sample = 0; sample < SAMPLES; sample++) {
-      const there = heightAt(chain, from + ((to - from) * sample) / (SAMPLES - 1));
-      if (there !== null) least = Math.min(least, Math.abs(there - y));
+    let before: number | null = null;
+    for (let x = from; x <= to; x += SAMPLE) {
+      const there = heightAt(chain, x);
+      const over = there === null ? null : there - y;
+      if (over !== null) least = Math.min(least, before !== null && before * over < 0 ? 0 : Math.abs(over));
+      before = over;
     }
   }
   return least;

@@ -12,7 +12,7 @@ interface TimeAxisProps {
 }
 
 /** Pixels that a tick wants for itself. */
-const TICK_PX = 80;
+const TICK_PX = 64;
 
 /** Time below a picture; the unit stands on the first tick. */
 export function TimeAxis({ from, to, left, width, scale }: TimeAxisProps) {

@@ -1,6 +1,7 @@
 /** A small table beside the pointer. It repeats what the picture says in figures; no fact stands only here. */
 
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface TipRow {
   /** A swatch or a short line of the legend. */
@@ -23,13 +24,22 @@ interface TipProps {
   x: number;
   y: number;
   width: number;
+  /** Where its foot stands instead, where there is no room below `y`. */
+  above?: number;
 }
 
-/** Flips to the other side of the pointer in the right half, so that it stays in the frame. */
-export function Tip({ content, x, y, width }: TipProps) {
-  const side = x > width / 2 ? { right: `${width - x + APART}px` } : { left: `${x + APART}px` };
+/** Stands at the right of the pointer, at its left where there is no room, and never outside the frame. */
+export function Tip({ content, x, y, width, above }: TipProps) {
+  const tip = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const { offsetWidth: wide, offsetHeight: tall, style, offsetParent } = tip.current!;
+    const right = x + APART + wide <= width;
+    style.left = `${right ? x + APART : Math.max(0, x - APART - wide)}px`;
+    const room = window.innerHeight - (offsetParent?.getBoundingClientRect().top ?? 0) - APART;
+    style.top = `${y + tall <= room ? y : Math.min(room, above ?? room) - tall}px`;
+  });
   return (
-    <div class="tip" style={{ ...side, top: `${y}px` }} aria-hidden="true">
+    <div class="tip" ref={tip} aria-hidden="true">
       <b>{content.title}</b>
       {content.rows.length > 0 && (
         <table>

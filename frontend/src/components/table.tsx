@@ -44,7 +44,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
-  const height = (Math.min(most, Math.max(1, rows.length)) + 1) * ROW_PX;
+  const height = (Math.min(most, Math.max(1, rows.length)) + (props.foot ? 2 : 1)) * ROW_PX + 1;
   return (
     <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > most ? 0 : undefined}>
       <table aria-label={label} aria-rowcount={ordered.length + 1}>

@@ -6,7 +6,7 @@ import { Tiles } from "../components/tile";
 import { useChosen } from "./chosen";
 import { Activities } from "./data_loading/activities";
 import { LoaderLanes } from "./data_loading/lanes";
-import { StepBars } from "./data_loading/step_bars";
+import { StepLines } from "./data_loading/step_lines";
 import { StepTable } from "./data_loading/step_table";
 import type { SpanViewProps } from "./props";
 
@@ -36,7 +36,7 @@ export function DataLoading({ page, tab }: SpanViewProps<"data_loading">) {
           </div>
           <div class="column">
             {result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
-            <StepBars {...shared} />
+            <StepLines {...shared} />
           </div>
         </div>
       )}

@@ -58,7 +58,7 @@ export function filtered(rows: readonly KernelRow[], typed: string, off: Readonl
 }
 
 /** Widths of the columns beside the name, px; the name has the rest. */
-const CORES = 232;
+const CORES = 264;
 const COUNT = 72;
 const TOTAL = 178;
 const SHARE = 64;

@@ -1,14 +1,5 @@
+import { LineSample } from "../line_sample";
 import type { Run } from "./runs";
-
-/** A short piece of a line, as the legend shows it. */
-export function LineSample({ focus }: { focus: boolean }) {
-  return (
-    <svg class={`plot sample ${focus ? "of-ink" : ""}`} width="24" height="10" aria-hidden="true">
-      <path class={focus ? "line" : "line others"} d="M0 5h24" />
-      <circle class={focus ? "mark" : "hollow"} cx="12" cy="5" r="3.2" />
-    </svg>
-  );
-}
 
 /** More names would push the figures out of sight. */
 const MOST = 5;

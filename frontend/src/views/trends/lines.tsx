@@ -8,9 +8,9 @@ import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/table_data";
 import { type Scale, scaleFor, sentence } from "../../format";
 import type { Chosen } from "../chosen";
+import { LineSample } from "../line_sample";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
-import { LineSample } from "./legend";
 import { isSlow, medianOf, type Run, valueOf } from "./runs";
 
 interface TrendPictureProps {

@@ -63,15 +63,15 @@ function columns(meanings: Meanings, run: Run): Column<Row>[] {
   const wide = run.workers > 1;
   return [
     { id: "step", label: "Step", width: wide ? "76px" : "34px", cell: (row) => <>{row.name}{wide && <span class="quiet"> {row.place}</span>}</>, order: (row) => row.number * 1e9 + (Number(row.name) || 0) },
-    { id: "time", label: "Time", numeric: true, width: "62px", cell: (row) => ns(row.duration_ns), order: (row) => row.duration_ns },
+    { id: "time", label: "Time", numeric: true, width: "72px", cell: (row) => ns(row.duration_ns), order: (row) => row.duration_ns },
     {
-      id: "grew", label: "What grew", width: "140px", order: (row) => row.grew_ns,
+      id: "grew", label: "What grew", width: "128px", order: (row) => row.grew_ns,
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return <span class="grew" title={`${ns(row.over_median_ns)} over the median`}><Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />{part?.label ?? row.grew} +{ns(row.grew_ns)}</span>;
       },
     },
-    { id: "seen", label: "Seen there", cell: (row) => row.seen && <span class="quiet" title={sentence(row.seen, "table")}><Sentence phrase={row.seen} style="table" /></span> },
+    { id: "seen", label: "Seen there", order: (row) => row.seen && sentence(row.seen), cell: (row) => row.seen && <span class="quiet" title={sentence(row.seen, "table")}><Sentence phrase={row.seen} style="table" /></span> },
   ];
 }
 

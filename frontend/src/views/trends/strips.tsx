@@ -7,7 +7,7 @@ import { Ramp } from "../../charts/ramp";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/table_data";
-import { figure, percent, scaleFor, sentence } from "../../format";
+import { figure, percent, scaleFor, sentence, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import type { Chosen } from "../chosen";
 import type { Tab } from "../props";
@@ -33,12 +33,12 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
   return (
     <Picture
-      title={shown} sub={`${metric.label}; a line above marks a slow step`} name={`${metric.id} strips`} table={() => tableOf(strips, metric)}
+      title={shown} sub="a line above marks a slow step" name={`${metric.id} strips`} table={() => tableOf(strips, metric)}
       link={() => tab.address({ strip: metric.id })}
       tools={
         <>
           <Chips label="Figure of the strips" chosen={metric.id} options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))} choose={(strip) => tab.update({ strip })} />
-          <Ramp colour={metric.colour} low={percent(0)} high={percent(1)} label={`Scale of ${metric.label}, from ${percent(0)} to ${percent(1)}`} />
+          <Ramp colour={metric.colour} low={share(0)} high={share(1)} label={`Scale of ${metric.label}, from ${share(0)} to ${share(1)}`} />
         </>
       }
     >

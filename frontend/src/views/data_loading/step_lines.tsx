@@ -1,0 +1,55 @@
+import type { LoaderStep } from "../../api.gen";
+import { type ChartLine, LineChart } from "../../charts/line";
+import { Picture } from "../../components/picture";
+import { Swatch } from "../../components/swatch";
+import { range, type Scale, scaleFor } from "../../format";
+import { LineSample } from "../line_sample";
+import { type LoaderPictureProps, waitsTable } from "./step_table";
+
+const TITLE = "How long is a step without the wait?";
+
+const HEIGHT = 206;
+
+/** Room at the ends of the axis, in steps. */
+const PAD = 0.6;
+
+/** Each step as it is and as it would be without its exposed wait, which is what lies between the two lines. */
+export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictureProps) {
+  const names = steps.map((step) => step.name);
+  const scale = scaleFor(Math.max(...steps.map((step) => step.duration_ns)), "ns");
+  const segment = { from: 0, to: names.length - 1, caption: "step", marks: names.map((text, at) => ({ at, text })) };
+  return (
+    <Picture title={TITLE} sub={<><LineSample focus />step time <LineSample focus={false} />without the wait <Swatch colour="data" />exposed wait</>} name={`steps without waits ${name}`} table={() => waitsTable(steps)} link={() => tab.address()}>
+      <LineChart
+        label={`${TITLE} Steps ${range(names[0]!, names[names.length - 1]!)}: ${spoken(steps.map(without), scale)} without the exposed wait, ${spoken(steps.map((step) => step.duration_ns), scale)} with it.`}
+        height={HEIGHT} colour="ink" bandColour="data" named={false} segments={[segment]} stops={names.map((key, at) => ({ key, segment: 0, at }))} pad={PAD}
+        lines={linesOf(steps)} scale={scale} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
+        tip={(at) => tipOf(steps[at]!, scale)}
+      />
+    </Picture>
+  );
+}
+
+const without = (step: LoaderStep): number => step.duration_ns - step.exposed_ns;
+
+function linesOf(steps: readonly LoaderStep[]): ChartLine[] {
+  return [
+    { key: "rest", name: "without the wait", focus: false, points: steps.map((step, stop) => ({ stop, value: without(step) })) },
+    { key: "step", name: "step time", focus: true, points: steps.map((step, stop) => ({ stop, value: step.duration_ns, low: without(step), high: step.duration_ns })) },
+  ];
+}
+
+function tipOf(step: LoaderStep, scale: Scale) {
+  return {
+    title: `Step ${step.name}, ${scale.text(step.duration_ns)}`,
+    rows: [
+      { mark: <Swatch colour="data" />, name: "Exposed wait", value: scale.text(step.exposed_ns) },
+      { mark: <Swatch colour="data" hatched />, name: "Hidden wait", value: scale.text(step.hidden_ns) },
+      { name: "Without the exposed wait", value: scale.text(without(step)) },
+    ],
+  };
+}
+
+function spoken(values: readonly number[], scale: Scale): string {
+  return `${scale.number(Math.min(...values))} to ${scale.text(Math.max(...values))}`;
+}
