@@ -41,7 +41,8 @@ _Wsgi = Callable[[Any, Any], Iterable[bytes]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a route says: a wire type (or the bundle's bytes), its status, and an ETag where it may be kept."""
+    """What a route says: a wire type (or the bundle's bytes), its status, and its ETag where the content has a better
+    one than its hash."""
 
     content: Any
     status: int = 200
@@ -116,7 +117,11 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _bundle(self, request: Request) -> Answer:
         content = BUNDLE.read_bytes() if BUNDLE.exists() else _NO_BUNDLE
-        return Answer(content, etag=hashlib.blake2b(content, digest_size=8).hexdigest())
+        return Answer(content)
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _may_work(request: Request) -> bool:
@@ -168,13 +173,14 @@ def _respond(request: Request, answer: Answer) -> Response:
     content = answer.content if is_script else encode(answer.content)
     response = Response(content, answer.status, {"X-Content-Type-Options": "nosniff", **answer.headers})
     response.headers["Content-Type"] = _JAVASCRIPT if is_script else _JSON
-    response.headers["Cache-Control"] = "no-cache" if answer.etag else "no-store"
+    etag = answer.etag or (_hash(content) if answer.status == 200 else None)
+    response.headers["Cache-Control"] = "no-cache" if etag else "no-store"
     response.headers["Vary"] = "Accept-Encoding"
     if len(content) >= _GZIP_FROM_BYTES and request.accept_encodings["gzip"]:
         response.set_data(gzip.compress(content, compresslevel=5, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
-    if answer.etag:
-        response.set_etag(answer.etag, weak=True)
+    if etag:
+        response.set_etag(etag, weak=True)
         response.make_conditional(request)
     return response
 

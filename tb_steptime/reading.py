@@ -171,12 +171,19 @@ def cores() -> int:
 
 def _start(trace: Path, fallback: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
-    the user's shadows the standard library. One BLAS thread, because more only reserve memory."""
+    the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
+    because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
     command = [sys.executable, "-m", "tb_steptime.read_one", os.path.abspath(trace), str(fallback)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words, cwd=home, env=environment
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=words,
+        cwd=home,
+        env=environment,
+        start_new_session=True,
     )
 
 

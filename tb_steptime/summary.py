@@ -16,7 +16,7 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -31,8 +31,10 @@ FORMAT = 1
 #: Enough of either end of a trace to tell a copy from another recording of the same size: gzip ends in a checksum of
 #: the whole, and a plain file's first and last events hold its times.
 _END_BYTES = 64 * 1024
-#: A head is a few kB; one read nearly always holds it.
-_HEAD_CHUNK_BYTES = 16 * 1024
+#: A head is a few kB: notes and names.
+_MAX_HEAD_BYTES = 64 * 1024
+#: A directory may come from anywhere: what unpacks to more than any trace's results is not unpacked.
+_MAX_MEMBER_BYTES = 256 * 1024 * 1024
 #: The parts of the package whose code decides what a result says.
 _MEASURING = ("trace", "metrics", "analyses", "span.py", "phrases.py")
 
@@ -75,9 +77,9 @@ class Summary(msgspec.Struct, frozen=True):
             file.seek(start)
             member = file.read(length)
         try:
-            return gzip.decompress(member)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{self.path} is damaged") from error
+            return _first_member(member, _MAX_MEMBER_BYTES)[0]
+        except zlib.error as error:
+            raise ValueError("the view is damaged") from error
 
 
 @functools.cache
@@ -174,24 +176,20 @@ def read_summary(path: Path) -> Summary | None:
     """The summary at this path, or None where there is none that this release can read."""
     try:
         with open(path, "rb") as file:
-            line, head_bytes = _first_member(file.read(_HEAD_CHUNK_BYTES), file.read)
+            line, head_bytes = _first_member(file.read(_MAX_HEAD_BYTES), _MAX_MEMBER_BYTES)
         head = msgspec.json.decode(line, type=SummaryHead)
     except (OSError, ValueError, zlib.error):
         return None
     return Summary(str(path), head, head_bytes) if head.format == FORMAT else None
 
 
-def _first_member(start: bytes, more: Callable[[int], bytes]) -> tuple[bytes, int]:
-    """The text of the first gzip member, and its compressed length."""
+def _first_member(content: bytes, limit: int) -> tuple[bytes, int]:
+    """The text of the first gzip member, and its compressed length. Raises ValueError, zlib.error."""
     inflate = zlib.decompressobj(wbits=31)
-    text, taken = inflate.decompress(start), len(start)
-    while not inflate.eof:
-        chunk = more(_HEAD_CHUNK_BYTES)
-        if not chunk:
-            raise ValueError("the head is cut off")
-        text += inflate.decompress(chunk)
-        taken += len(chunk)
-    return text, taken - len(inflate.unused_data)
+    text = inflate.decompress(content, limit)
+    if not inflate.eof:
+        raise ValueError("the member is cut off or too long")
+    return text, len(content) - len(inflate.unused_data)
 
 
 def fresh_summary(trace: Path) -> Summary | None:

@@ -160,11 +160,15 @@ def test_an_error_of_ours_shows_no_traceback(client, monkeypatch, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_an_unchanged_index_is_not_sent_again(client):
+def test_an_unchanged_answer_is_not_sent_again(client):
     read(client)
     first = client.get(PREFIX + "index", headers=WORK)
     again = client.get(PREFIX + "index", headers={**WORK, "If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.get_data()) == (304, b"")
+    for route in ("catalogue", "trends"):
+        first = client.get(PREFIX + route, headers=WORK)
+        again = client.get(PREFIX + route, headers={**WORK, "If-None-Match": first.headers["ETag"]})
+        assert (first.status_code, again.status_code) == (200, 304)
 
 
 def test_a_large_answer_is_compressed_for_whom_it_may_be(client):

@@ -143,6 +143,17 @@ def test_what_is_no_summary_is_none(tmp_path, content):
     assert read_summary(tmp_path) is None
 
 
+def test_what_unpacks_without_end_is_not_unpacked(trace, monkeypatch):
+    _, path = write(trace)
+    monkeypatch.setattr(summary, "_MAX_MEMBER_BYTES", 100)
+    assert read_summary(path) is None
+    monkeypatch.undo()
+    found = read_summary(path)
+    monkeypatch.setattr(summary, "_MAX_MEMBER_BYTES", 100)
+    with pytest.raises(ValueError, match="too long"):
+        found.view("overview")
+
+
 def test_a_newer_format_is_left_alone(trace):
     _, path = write(trace)
     known = read_summary(path)
