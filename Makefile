@@ -5,7 +5,7 @@ PYTHON ?= python3
 ARGS ?=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
 API := frontend/src/api.gen.ts
 
@@ -17,7 +17,7 @@ help:  ## say what the other words do
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-15s%s\n", $$1, $$2}'
 
 demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--port 6006 --bind_all" goes to it)
-	@$(BIN)/python tools/demo.py demo_logs $(ARGS)
+	@$(BIN)/python tools/serve.py demo_logs $(ARGS)
 
 test: .venv/.dev bundle chromium  ## run every test, those in a real browser included (ARGS="-k idle" goes to pytest)
 	@$(BIN)/python -m pytest $(ARGS)

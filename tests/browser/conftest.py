@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser import logs
-from tests.browser.server import TensorBoard
 from tests.browser.tab import Tab
+from tools.serve import TensorBoard
 
 PROJECT = Path(__file__).resolve().parents[2]
 ARTIFACTS = PROJECT / "test-artifacts"
@@ -66,7 +66,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tensorboard(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartTensorBoard]:
+def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
     """Start TensorBoard on a log directory, or hand out the one that runs there with the same arguments.
 
     Asks for the browser, so that nothing is started in vain where there is none.
@@ -76,7 +76,7 @@ def tensorboard(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
     def start(logdir: Path, *arguments: str) -> TensorBoard:
         key = (logdir, *map(Path, arguments))
         if key not in running:
-            running[key] = TensorBoard(logdir, arguments, tmp_path_factory.mktemp("tensorboard") / "log")
+            running[key] = TensorBoard(logdir, arguments)
         return running[key]
 
     yield start

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Request, expect
 
-from tests.browser.server import TensorBoard
+from tools.serve import TensorBoard
 
 #: A view must draw in well under this; a first one waits for the analysis of its trace on a busy machine.
 DRAWN_MS = 30_000

@@ -1,0 +1,132 @@
+"""Start a TensorBoard as a user starts it, on a free port, with every plugin that is installed.
+
+python tools/serve.py LOGDIR [arguments for tensorboard]     start it and print the address of the Step Insights tab
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+#: A first start imports every plugin from a cold disk, on a machine that may be busy.
+START_SECONDS = 120.0
+
+#: TensorBoard ends at once when told to; plugins beside ours may leave worker processes that hold it.
+END_SECONDS = 5.0
+
+
+class NoTensorBoard(Exception):
+    """TensorBoard did not start; the text holds what it said last."""
+
+
+class TensorBoard:
+    """A running TensorBoard. url ends in a slash and holds the path prefix."""
+
+    def __init__(self, logdir: Path, arguments: Sequence[str] = (), port: int | None = None) -> None:
+        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any that is free."""
+        port = port or free_port()
+        command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", str(port), *arguments]
+        self.url = f"http://localhost:{port}{path_prefix(arguments)}/"
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+        # A session of its own, so that its worker processes can be ended with it.
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, start_new_session=True
+        )
+        try:
+            self.wait_until_it_answers()
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait_until_it_answers(self) -> None:
+        until = time.monotonic() + START_SECONDS
+        while not self.answers():
+            if self.process.poll() is not None:
+                raise NoTensorBoard(f"TensorBoard ended at its start. It said:\n\n{self.said()}")
+            if time.monotonic() > until:
+                raise NoTensorBoard(f"TensorBoard did not answer in {START_SECONDS:.0f} s. It said:\n\n{self.said()}")
+            time.sleep(0.1)
+
+    def answers(self) -> bool:
+        try:
+            self.json_of("data/environment")
+        except OSError:
+            return False
+        return True
+
+    def json_of(self, path: str) -> Any:
+        """The JSON that a GET answers, path relative to this TensorBoard."""
+        with urllib.request.urlopen(self.url + path, timeout=30) as response:
+            return json.load(response)
+
+    def said(self) -> str:
+        """What it printed."""
+        length = os.fstat(self.output.fileno()).st_size
+        return os.pread(self.output.fileno(), length, 0).decode(errors="replace")  # a seek would move its pen too
+
+    def stop(self) -> None:
+        """End it and every process that it started."""
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(END_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def path_prefix(arguments: Sequence[str]) -> str:
+    return next((word.partition("=")[2] for word in arguments if word.startswith("--path_prefix=")), "")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("logdir", type=Path)
+    parser.add_argument("--port", type=int)
+    known, arguments = parser.parse_known_args()
+    if not known.logdir.is_dir():
+        print(f"{known.logdir} is not here.", file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # ended from outside, TensorBoard ends too
+    try:
+        print(f"Starting TensorBoard on {known.logdir} ...", flush=True)
+        return serve(TensorBoard(known.logdir, arguments, known.port))
+    except NoTensorBoard as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+def serve(server: TensorBoard) -> int:
+    """Print the address and wait for TensorBoard's end, or ours."""
+    try:
+        print(
+            f"\n    {server.url}#tb_steptime\n\nOpen this address to see the Step Insights tab. Ctrl-C ends it.",
+            flush=True,
+        )
+        return server.process.wait()
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
