@@ -115,6 +115,13 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return count(value) + NBSP + (value === 1 ? one : many);
 }
 
+/** A long name without its middle, which says least: what it is stands first, what tells it apart last. */
+export function shortened(name: string, most: number): string {
+  if (name.length <= most) return name;
+  const half = (most - 1) / 2;
+  return `${name.slice(0, Math.ceil(half))}…${name.slice(name.length - Math.floor(half))}`;
+}
+
 // One unit for many numbers -------------------------------------------------------------------------------------------
 
 /** One unit for all numbers of an axis or a table column, chosen by the largest. */

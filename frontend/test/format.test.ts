@@ -115,3 +115,8 @@ describe("a phrase", () => {
     expect(format.sentence({ template: "{a}", values: { a: { value: null, unit: "ns" } } })).toBe("–");
   });
 });
+
+test("a long name keeps both ends", () => {
+  expect(format.shortened("experiments/resnet50/attempt_7", 13)).toBe("experi…empt_7");
+  expect(format.shortened("short", 13)).toBe("short");
+});

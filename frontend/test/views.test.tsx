@@ -52,6 +52,14 @@ describe("the Overview", () => {
     expect(page).toContain("|Step time|160.0|ms|200.0|ms|40.0 ms less|GPU utilization|–|50.0|%|not known in this span|Exposed data loading|60.0|ms|all of it|");
   });
 
+  test("several GPUs of one process stand side by side", () => {
+    const device = (id: number, utilization: number) => ({ device: id, name: `GPU ${id}`, utilization, est_sm_efficiency: null, est_achieved_occupancy: 0.5, kineto_achieved_occupancy: 0 });
+    const result = { ...OVERVIEW, devices: [device(3, 0.9), device(0, 0.125)] };
+    const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
+    expect(page).toContain("|3|GPU 3|90.0 %|–|50.0 %|0 %|0|GPU 0|12.5 %|–|50.0 %|0 %|");
+    expect(words(<Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />)).not.toContain("GPU 0");
+  });
+
   test("with nothing to do it says so", () => {
     expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain("|What to do, most gain first|Nothing stands out in this span.|");
   });

@@ -45,7 +45,7 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
         choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
       />
       <Picker
-        label="Span" many="spans" entries={worker.spans.map(spanEntry)} chosen={String(span.number)} value={spanValue(span, worker)}
+        label="Span" many="spans" firm entries={worker.spans.map(spanEntry)} chosen={String(span.number)} value={spanValue(span, worker)}
         choose={(number) => open(inWorker(run, worker, { run, worker, span: worker.spans.find((other) => String(other.number) === number)! }))}
       />
     </>
@@ -62,7 +62,7 @@ function ComparePicker({ index, selection, tab }: { index: Index; selection: Sel
     <>
       <span class="sep" />
       <Picker
-        label="Compare with" many="spans" entries={[NONE, ...others.map(compareEntry)]} chosen={compared ? compareKey(compared) : NONE.id}
+        label="Compare with" many="spans" firm entries={[NONE, ...others.map(compareEntry)]} chosen={compared ? compareKey(compared) : NONE.id}
         choose={(key) => tab.update({ with: key === NONE.id ? null : key })}
       />
     </>

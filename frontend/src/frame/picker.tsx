@@ -3,7 +3,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useDismiss } from "../components/dismiss";
 import { useRowWindow } from "../components/rows";
-import { count } from "../format";
+import { count, shortened } from "../format";
 
 export interface PickerEntry {
   id: string;
@@ -20,31 +20,37 @@ interface PickerProps {
   many: string;
   entries: readonly PickerEntry[];
   chosen: string | null;
-  /** What the closed control says where the entry's label is too short or none is chosen. */
+  /** What the closed control says in place of the entry's label. */
   value?: string;
+  /** Keeps its width where the bar is full: its value is short. */
+  firm?: boolean;
   choose(id: string): void;
 }
+
+/** Characters of a long name in the closed control, and in the list. */
+const VALUE_LENGTH = 26;
+const LABEL_LENGTH = 72;
 
 const ROW_PX = 24;
 const ROWS_SHOWN = 12;
 
 export function Picker(props: PickerProps) {
-  const { label, entries, chosen, value, choose } = props;
+  const { label, entries, chosen, value, firm = false, choose } = props;
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
   const shown = value ?? entries.find((entry) => entry.id === chosen)?.label ?? "none";
-  if (entries.length < 2) return <span class="pick only" title={shown}><span class="k">{label}</span><span class="clip">{shown}</span></span>;
+  if (entries.length < 2) return <span class={firm ? "pick only firm" : "pick only"} title={shown}><span class="k">{label}</span><span class="clip">{shortened(shown, VALUE_LENGTH)}</span></span>;
   const pick = (id: string) => {
     setOpen(false);
     root.current?.querySelector("button")?.focus();
     choose(id);
   };
   return (
-    <div class="picker" ref={root}>
+    <div class={firm ? "picker firm" : "picker"} ref={root}>
       <button class="pick" aria-haspopup="listbox" aria-expanded={open} title={shown} onClick={() => setOpen(!open)}>
         <span class="k">{label}</span>
-        <span class="clip">{shown}</span>
+        <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
         <svg viewBox="0 0 8 8" aria-hidden="true"><path d="M1 2.5l3 3 3-3" /></svg>
       </button>
       {open && <PickerList {...props} choose={pick} />}
@@ -84,7 +90,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
             aria-selected={view.first + row === at} aria-setsize={found.length} aria-posinset={view.first + row + 1}
             onPointerMove={() => setAt(view.first + row)} onClick={() => choose(entry.id)}
           >
-            <span class={entry.id === chosen ? "clip chosen" : "clip"}>{entry.label}</span>
+            <span class={entry.id === chosen ? "clip chosen" : "clip"}>{shortened(entry.label, LABEL_LENGTH)}</span>
             <span class="aside">{entry.aside}</span>
           </li>
         ))}

@@ -14,6 +14,7 @@ import type { TableData } from "../components/table_data";
 import { Tiles } from "../components/tile";
 import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
 import { hiddenParts, keptStep, keysOfHidden } from "./choices";
+import { Devices } from "./devices";
 import type { Compared, SpanViewProps, Tab } from "./props";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
@@ -40,6 +41,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         <Steps result={result} off={off} tab={tab} name={`${page.head.run} ${page.head.worker} span ${page.head.number}`} />
         <ToDo page={page} tab={tab} />
       </div>
+      {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
     </div>
   );
 }
@@ -166,7 +168,7 @@ function ToDo({ page: { insights, insights_remark: remark }, tab }: { page: Page
         {insights.map((insight) => (
           <Card
             key={insight.id} insight={insight} evidence={insight.view === "overview" ? undefined : tab.meanings.viewTitle(insight.view)}
-            open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null, insight: insight.id })}
+            open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null })}
           />
         ))}
       </ol>
