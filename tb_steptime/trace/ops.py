@@ -1,0 +1,213 @@
+"""Where each device activity comes from: its launching call, the ops around that, range, module and source line.
+
+    thread   |---- nn.Module: Linear_0 ----|
+              |---- aten::linear ----|           outermost op
+                |-- aten::addmm --|              innermost op
+                      |call|
+    device                    kkkkkkkkk
+
+An activity without an op is told apart by its reason and never dropped.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.nesting import parents
+from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8
+
+#: How a Python frame that calls a module is named: "nn.Module: Linear_3".
+MODULE_FRAME = "nn.Module: "
+#: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
+GRAPH_CALL = re.compile(r"GraphLaunch")
+_FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
+_INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
+
+
+class NoOp(enum.IntEnum):
+    """Why an activity has no op."""
+
+    LINKED = 0  # it has one
+    NO_LAUNCH = 1  # launched before the recording, or by a call that the trace has lost
+    GRAPH = 2  # launched with a captured graph, outside any op
+    OUTSIDE = 3  # launched by a call outside any recorded op
+
+
+@dataclass(frozen=True, eq=False)
+class Origins:
+    """One row per device activity, in time order, as in `Launches`. All but reason are rows of the event table.
+
+    op, outer_op       the innermost and the outermost CPU op around the launch; -1 where reason says why
+    user_range         the innermost named range around it that is no step mark; -1 for none
+    module             the innermost frame of an nn.Module around it; -1 for none, or no stacks
+    source             the innermost Python frame outside torch and Python's library around it; -1 as above
+    reason             a `NoOp`
+    """
+
+    activity: Int64
+    call: Int64
+    op: Int64
+    outer_op: Int64
+    user_range: Int64
+    module: Int64
+    source: Int64
+    reason: UInt8
+
+
+@per_trace
+def find_origins(trace: Trace) -> Origins:
+    """Of every kernel, copy and set of the trace."""
+    launches = find_launches(trace)
+    ops = trace.events.rows(Kind.CPU_OP)
+    op = _op_by_id(trace, ops)
+    op = np.where(op >= 0, op, innermost(trace, ops, launches.call))
+    anchor = np.where(launches.call >= 0, launches.call, op)
+    return Origins(
+        launches.activity,
+        launches.call,
+        op,
+        outermost(trace, ops, op),
+        innermost(trace, _ranges(trace), anchor),
+        innermost(trace, module_frames(trace), anchor),
+        innermost(trace, source_frames(trace), anchor),
+        _reasons(trace, launches.call, op),
+    )
+
+
+@per_trace
+def kernel_origins(trace: Trace) -> Origins:
+    """The rows of `find_origins` for the kernel table, one for each of its rows."""
+    whole = find_origins(trace)
+    place = np.searchsorted(whole.activity, trace.kernels.event)
+    return Origins(**{name: getattr(whole, name)[place] for name in Origins.__dataclass_fields__})
+
+
+def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
+    """For each row of `inside` the innermost row of `around` that is open on its thread when it starts; -1 for none.
+
+    Both are rows of the event table, `around` ascending; -1 in `inside` stays -1.
+    """
+    events = trace.events
+    result = np.full(len(inside), -1, np.int64)
+    known = np.flatnonzero(inside >= 0)
+    shared = np.intersect1d(events.thread[inside[known]], events.thread[around])
+    for thread in shared.tolist():
+        mine = around[events.thread[around] == thread]
+        here = known[events.thread[inside[known]] == thread]
+        start = events.start_ns[mine]
+        place = _open(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
+        result[here] = np.where(place >= 0, mine[place], -1)
+    return result
+
+
+def _open(start: Int64, end: Int64, instants: Int64) -> Int64:
+    """The innermost of some intervals, sorted by (start, longer first), that is open at each instant; -1 for none."""
+    parent = parents(start, end)
+    place = np.searchsorted(start, instants, side="right") - 1
+    while len(over := np.flatnonzero((place >= 0) & (end[place] <= instants))):
+        place[over] = parent[place[over]]
+    return place
+
+
+def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
+    """For each of `rows`, which are among `around`, the row of `around` that encloses it and is in no other."""
+    events = trace.events
+    result = np.full(len(rows), -1, np.int64)
+    known = np.flatnonzero(rows >= 0)
+    for thread in np.unique(events.thread[rows[known]]).tolist():
+        mine = around[events.thread[around] == thread]
+        here = known[events.thread[rows[known]] == thread]
+        root = _roots(parents(events.start_ns[mine], events.start_ns[mine] + events.dur_ns[mine]))
+        result[here] = mine[root[np.searchsorted(mine, rows[here])]]
+    return result
+
+
+def _roots(parent: Int64) -> Int64:
+    """Follow parents to the top, twice as far in each round."""
+    root = np.where(parent < 0, np.arange(len(parent)), parent)
+    while not np.array_equal(further := root[root], root):
+        root = further
+    return root
+
+
+def _op_by_id(trace: Trace, ops: Int64) -> Int64:
+    """For each activity the op that its external id names, where that can be believed; else -1.
+
+    Producers of 2022 and 2023 wrote the correlation id in its place, which may happen to be some op's number. So the op
+    must hold the launch; and where no launch is known, the id must not be the correlation id.
+    """
+    events, launches = trace.events, find_launches(trace)
+    activity, call = launches.activity, launches.call
+    op = _numbered(trace, ops, events.external_id[activity])
+    launched = events.start_ns[np.where(call >= 0, call, activity)]
+    holds = (op >= 0) & (events.start_ns[op] <= launched)
+    in_thread = (events.thread[op] == events.thread[call]) & (launched <= events.start_ns[op] + events.dur_ns[op])
+    own = events.external_id[activity] != events.correlation_id[activity]
+    return np.where(holds & np.where(call >= 0, in_thread, own), op, -1)
+
+
+def _numbered(trace: Trace, ops: Int64, ids: Int64) -> Int64:
+    """The row of the op with each external id; -1 for none."""
+    numbers = trace.events.external_id[ops]
+    ops, numbers = ops[numbers >= 0], numbers[numbers >= 0]
+    if not len(ops):
+        return np.full(len(ids), -1, np.int64)
+    distinct, first = np.unique(numbers, return_index=True)
+    place = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+    return np.where(distinct[place] == ids, ops[first[place]], -1)
+
+
+def _reasons(trace: Trace, call: Int64, op: Int64) -> UInt8:
+    is_graph = _named(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    without = np.where(is_graph[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
+    without = np.where(call < 0, NoOp.NO_LAUNCH, without)
+    return np.where(op >= 0, NoOp.LINKED, without).astype(np.uint8)
+
+
+def _ranges(trace: Trace) -> Int64:
+    return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
+
+
+def module_frames(trace: Trace) -> Int64:
+    """Rows of the Python frames that call an nn.Module, in time order."""
+    return _rows_named(trace, Kind.PYTHON, lambda name: name.startswith(MODULE_FRAME))
+
+
+def source_frames(trace: Trace) -> Int64:
+    """Rows of the Python frames of files outside torch and Python's library, in time order."""
+    return _rows_named(trace, Kind.PYTHON, is_source)
+
+
+def is_source(frame: str) -> bool:
+    """Is this frame of a file that the user may have written? torch's and Python's own are not.
+
+    >>> [is_source(f) for f in ("train.py(54): step", "torch/nn/functional.py(9): gelu", "contextlib.py(8): inner")]
+    [True, False, False]
+    """
+    match = _FRAME.match(frame)
+    if match is None:
+        return False
+    top = _INSTALLED.sub("", match["file"]).partition("/")[0].removesuffix(".py")
+    return top != "torch" and top not in sys.stdlib_module_names
+
+
+def _rows_named(trace: Trace, kind: Kind, wanted: Callable[[str], bool]) -> Int64:
+    rows = trace.events.rows(kind)
+    return rows[_named(trace, rows, wanted)[trace.events.name[rows]]]
+
+
+def _named(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
+    """For each string of the table: is it the name of one of these rows, and wanted? Each is asked once."""
+    result = np.zeros(len(trace.strings), bool)
+    names = np.unique(trace.events.name[rows])
+    result[names] = [wanted(trace.strings[name]) for name in names.tolist()]
+    return result
