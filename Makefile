@@ -38,7 +38,7 @@ golden: .venv/.dev  ## write the expected answers in tests/golden anew; read the
 	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/test_golden.py
 
 bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)
-	@$(BIN)/python benchmarks/bench.py $(ARGS)
+	@$(BIN)/python -m benchmarks.bench $(ARGS)
 
 # The tab, built where its sources changed (compared by content, which is quick).
 bundle: | .venv/.node

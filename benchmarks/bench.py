@@ -1,0 +1,148 @@
+"""Reads one generated trace with us and with others, a process each, and prints one table: `make bench`.
+
+Time and memory are of the whole process, start-up included, as the operating system counts them. The best of some
+rounds is shown; a round goes through all contenders, so that what else the machine does troubles them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.generate import size_of, write_trace
+
+#: Above this size one round is enough to tell, and more would take minutes.
+ROUNDS_BELOW_BYTES = 400_000_000
+ROUNDS = 3
+#: torch-tb-profiler needs minutes above this size, and several gigabytes of memory.
+PEER_BELOW_BYTES = 400_000_000
+
+_JSON_LOAD = """
+import gzip, json, sys
+with (gzip.open if sys.argv[1].endswith(".gz") else open)(sys.argv[1]) as file:
+    json.load(file)
+"""
+_READ_TRACE = """
+import sys
+from tb_steptime.trace.kineto import read_trace
+read_trace(sys.argv[1])
+"""
+#: What its loader does in the process that it starts for each file, and nothing of what it does with the result.
+_TORCH_TB_PROFILER = """
+import sys, tempfile
+from torch_tb_profiler.profiler.data import DistributedRunProfileData, RunProfileData
+from torch_tb_profiler.profiler.run_generator import RunGenerator
+data = RunProfileData.parse("worker", 1, sys.argv[1], tempfile.gettempdir())
+RunGenerator("worker", 1, data).generate_run_profile()
+DistributedRunProfileData(data)
+"""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A name for the table, and the command that the trace's path is added to."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a whole process. peak_bytes is the most memory that it or a child of it held; failed: it ended badly."""
+
+    seconds: float
+    peak_bytes: int
+    failed: bool
+
+
+JSON_LOAD = Contender("json.load", (sys.executable, "-c", _JSON_LOAD))
+PEER = Contender("torch-tb-profiler, its loader", (sys.executable, "-c", _TORCH_TB_PROFILER))
+CONTENDERS = (
+    JSON_LOAD,
+    Contender("tb_steptime, read only", (sys.executable, "-c", _READ_TRACE)),
+    Contender("tb-steptime summarize", (sys.executable, "-m", "tb_steptime.cli", "summarize", "--format", "json")),
+)
+
+
+def main() -> None:
+    arguments = _arguments()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print()
+    print("| JSON | read by | seconds | MB/s | peak memory, MB | times json.load |")
+    print("|---:|---|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory(prefix="tb_steptime_bench.") as folder:
+        for size in arguments.size or [size_of("200MB"), size_of("1GB")]:
+            _bench(Path(folder), size, arguments)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Compare how fast and in how much memory traces are read.")
+    parser.add_argument("--size", type=size_of, nargs="+", help="of the JSON; default: 200MB 1GB")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--gzip", action="store_true", help="pack the trace, as the profiler can")
+    parser.add_argument("--all", action="store_true", help="torch-tb-profiler on large traces too: minutes, gigabytes")
+    parser.add_argument("--ours", action="store_true", help="leave the others out, for traces beyond their memory")
+    return parser.parse_args()
+
+
+def _bench(folder: Path, size: int, arguments: argparse.Namespace) -> None:
+    path = folder / ("worker0.1.pt.trace.json" + (".gz" if arguments.gzip else ""))
+    written = write_trace(path, size, arguments.seed)
+    costs = _costs(path, _contenders(size, arguments), ROUNDS if size < ROUNDS_BELOW_BYTES else 1)
+    for contender, cost in costs.items():
+        print(_row(written, contender, cost, costs.get(JSON_LOAD)), flush=True)
+    path.unlink()
+
+
+def _contenders(size: int, arguments: argparse.Namespace) -> list[Contender]:
+    if arguments.ours:
+        return [contender for contender in CONTENDERS if contender is not JSON_LOAD]
+    return [*CONTENDERS, *([PEER] if arguments.all or size < PEER_BELOW_BYTES else [])]
+
+
+def _costs(path: Path, contenders: list[Contender], rounds: int) -> dict[Contender, Cost]:
+    """The quickest of each contender's runs. The slowest contender runs once."""
+    _read_through(path)
+    costs = {contender: _cost(contender, path) for contender in contenders}
+    for _ in range(rounds - 1):
+        for contender in contenders:
+            if contender is not PEER:
+                costs[contender] = min(costs[contender], _cost(contender, path), key=lambda cost: cost.seconds)
+    return costs
+
+
+def _read_through(path: Path) -> None:
+    """So that nobody pays for the disk."""
+    with open(path, "rb") as file:
+        while file.read(1 << 20):
+            pass
+
+
+def _cost(contender: Contender, path: Path) -> Cost:
+    start = time.perf_counter()
+    process = subprocess.Popen([*contender.command, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - start
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Cost(seconds, usage.ru_maxrss * unit, process.returncode != 0)
+
+
+def _row(size: int, contender: Contender, cost: Cost, plain: Cost | None) -> str:
+    cells = [f"{size / 1e6:,.0f} MB", contender.name]
+    if cost.failed:
+        return f"| {' | '.join(cells)} | failed after {cost.seconds:.0f} | | {cost.peak_bytes / 1e6:,.0f} | |"
+    times = f"{plain.seconds / cost.seconds:.1f}" if plain and not plain.failed else ""
+    cells += [f"{cost.seconds:.2f}", f"{size / 1e6 / cost.seconds:,.0f}", f"{cost.peak_bytes / 1e6:,.0f}", times]
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
