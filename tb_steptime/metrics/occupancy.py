@@ -42,6 +42,17 @@ KINETO_ACHIEVED_OCCUPANCY = Metric(
     colour="kernel",
 )
 
+SLOT_EFFICIENCY = Metric(
+    "slot_efficiency",
+    "Slot efficiency",
+    Unit.FRACTION,
+    Better.HIGHER,
+    meaning="While kernels run: share of the places for blocks that are used, averaged over a kernel's waves and "
+    "weighted by kernel time. It is low for small grids and for small last waves.",
+    estimated=True,
+    colour="kernel",
+)
+
 #: Most resident blocks per SM by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications
 #: per Compute Capability". The other limits are in the trace's device properties.
 MAX_BLOCKS_PER_SM: dict[tuple[int, int], int] = {
@@ -119,12 +130,6 @@ def _round_up(value: Int64, unit: int) -> Int64:
     return -(-value // unit) * unit
 
 
-def waves(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
-    """Rounds in which blocks run on that many slots (SMs x resident blocks), and blocks in the last round."""
-    rounds = -(-block_count // slots)
-    return rounds, block_count - (rounds - 1) * slots
-
-
 def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
     """Rounds in which blocks run on that many slots (SMs x resident blocks), and blocks in the last round."""
     waves = -(-block_count // slots)
@@ -170,6 +175,11 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)
+
+
+def slot_efficiency(trace: Trace, device: int) -> Figure:
+    """Mean over kernels of the share of the slots that their blocks use, weighted by kernel time within the window."""
+    return _weighted_mean(trace, device, filling(trace).slot_efficiency, NO_LAUNCH_SHAPES)
 
 
 def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:

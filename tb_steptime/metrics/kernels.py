@@ -1,0 +1,229 @@
+"""The table of kernels: launches grouped by name, by name and op, by op or by module, with what each group is like.
+
+Kernels counted are those that start within the span's window, as in the tensor-core split, so that the totals of any
+grouping sum to the device's kernel time. What a kernel's columns mean is defined here; occupancy and tensor cores are
+measured by their own modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.groups import Groups
+from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
+from tb_steptime.metrics.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
+from tb_steptime.metrics.tensor_core_rules import Answer, TensorCore
+from tb_steptime.metrics.tensor_cores import BINS, kernel_answers, kernel_bins
+from tb_steptime.phrases import Unit
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import MODULE_FRAME, NoOp, kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")
+
+#: What launches are grouped by. A group never holds kernels of two devices.
+By = Literal["name", "name,op", "op", "module"]
+
+COLUMNS = (
+    Metric("count", "Launches", Unit.COUNT, Better.NEITHER, "How often the kernels of this row start in the span."),
+    Metric("total_ns", "Total", Unit.NS, Better.LOWER, "Sum of their lengths; kernels side by side both count."),
+    Metric("mean_ns", "Mean", Unit.NS, Better.LOWER, "Mean length of a launch."),
+    Metric("min_ns", "Shortest", Unit.NS, Better.LOWER, "Length of the shortest launch."),
+    Metric("max_ns", "Longest", Unit.NS, Better.LOWER, "Length of the longest launch."),
+    Metric("share", "Share", Unit.FRACTION, Better.NEITHER, "Total as a share of the GPU's kernel time in the span."),
+    Metric(
+        "blocks_per_sm", "Blocks per SM", Unit.NUMBER, Better.HIGHER,
+        "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Mean over the "
+        "launches, weighted by their lengths, as in all columns after it.",
+    ),
+    Metric(
+        "waves", "Waves", Unit.NUMBER, Better.NEITHER,
+        "Rounds in which the blocks run, because the GPU holds only so many of them at once.", estimated=True,
+    ),
+    Metric(
+        "tail_fraction", "Last wave", Unit.FRACTION, Better.HIGHER,
+        "How full the last wave is: its blocks / the blocks that the GPU holds at once. A small last wave leaves most "
+        "of the GPU empty while it runs, which matters where waves are few.", estimated=True,
+    ),
+    Metric(
+        "sm_active_share", "SMs with work", Unit.FRACTION, Better.HIGHER,
+        "Share of the SMs that have at least one block, averaged over the waves.", estimated=True,
+    ),
+    SLOT_EFFICIENCY,
+    EST_ACHIEVED_OCCUPANCY,
+    KINETO_ACHIEVED_OCCUPANCY,
+)  # fmt: skip
+
+#: What stands in place of an op's name.
+NO_OP_WORDS = {
+    NoOp.NO_LAUNCH: "no launch in this trace",
+    NoOp.GRAPH: "launched by a graph, outside any op",
+    NoOp.OUTSIDE: "launched outside any op",
+}
+#: What stands in place of a module's name.
+NO_MODULE_WORDS = "outside any module"
+
+
+class KernelRow(msgspec.Struct, frozen=True):
+    """Launches of one group on one device. Times are ns, shares and occupancies fractions.
+
+    name                the kernel, op or module that the row is of; where there is none, why
+    total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
+    share               of the device's kernel time
+    tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
+    eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
+    why_not, gain_ns    why it does not, and what that costs; None: not examined
+    op, module          the innermost ones around the launches; those with most time where they differ (op_count,
+                        module_count); None: most time has none, and then no_op says why
+    blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+                        these kernels
+    persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+    """
+
+    name: str
+    device: int
+    count: int
+    total_ns: int
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+    share: float
+    tensor_core: TensorCore
+    tensor_core_reason: str
+    tensor_core_ns: int
+    matmul_like_ns: int
+    unknown_ns: int
+    other_ns: int
+    eligible: bool | None
+    why_not: str | None
+    gain_ns: int | None
+    kernel_count: int
+    op: str | None
+    op_count: int
+    no_op: str | None
+    module: str | None
+    module_count: int
+    blocks_per_sm: float | None
+    waves: float | None
+    tail_fraction: float | None
+    sm_active_share: float | None
+    slot_efficiency: float | None
+    est_achieved_occupancy: float | None
+    kineto_achieved_occupancy: float | None
+    persistent: bool
+
+
+def kernel_table(trace: Trace, by: By) -> list[KernelRow]:
+    """All groups of all devices, those with most time first."""
+    rows = rows_in_window(trace)
+    return sorted(_rows(trace, rows, by), key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+
+
+@per_trace
+def rows_in_window(trace: Trace) -> Int64:
+    """Rows of the kernel table that start within the span's window, of all devices."""
+    start = trace.events.start_ns[trace.kernels.event]
+    low, high = find_steps(trace).window
+    return np.flatnonzero((start >= low) & (start < high))
+
+
+def _rows(trace: Trace, rows: Int64, by: By) -> list[KernelRow]:
+    events, event = trace.events, trace.kernels.event[rows]
+    device, name = events.device[event].astype(np.int64), events.name[event].astype(np.int64)
+    op, module = _op_keys(trace)[rows], _module_keys(trace)[rows]
+    keys = {"name": (name,), "name,op": (name, op), "op": (op,), "module": (module,)}[by]
+    groups = Groups.of(events.dur_ns[event], device, *keys)
+    columns: dict[str, Sequence[Any]] = {
+        "device": device[groups.first].tolist(),
+        **_times(groups, device),
+        **_tensor_cores(trace, rows, groups),
+        **_origins(trace, groups, op, module),
+        **{id: groups.mean(values[rows]) for id, values in launch_columns(trace).items()},
+        "kernel_count": groups.leading(name)[1],
+        "persistent": (groups.sum(~is_persistent(trace)[rows]) == 0).tolist(),
+    }
+    columns["name"] = _names(trace, by, name[groups.first].tolist(), columns)
+    return [KernelRow(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[Any]]) -> list[str]:
+    if by == "op":
+        return [op or reason for op, reason in zip(columns["op"], columns["no_op"], strict=True)]
+    if by == "module":
+        return [module or NO_MODULE_WORDS for module in columns["module"]]
+    return [trace.strings[row] for row in kernel]
+
+
+def _times(groups: Groups, device: Int64) -> dict[str, Sequence[Any]]:
+    total, count = groups.sum(groups.dur_ns), np.bincount(groups.place, minlength=len(groups.first))
+    shortest, longest = groups.extremes()
+    on = device[groups.first]
+    whole = {each: int(total[on == each].sum()) for each in np.unique(on).tolist()}
+    return {
+        "count": count.tolist(),
+        "total_ns": total.tolist(),
+        "mean_ns": (total / count).tolist(),
+        "min_ns": shortest,
+        "max_ns": longest,
+        "share": [part / whole[at] if whole[at] else 0.0 for part, at in zip(total.tolist(), on.tolist(), strict=True)],
+    }
+
+
+def _tensor_cores(trace: Trace, rows: Int64, groups: Groups) -> dict[str, Sequence[Any]]:
+    bins, leading = kernel_bins(trace)[rows], _leading_answers(trace, rows, groups)
+    return {
+        "tensor_core": [answer.answer for answer in leading],
+        "tensor_core_reason": [answer.reason for answer in leading],
+        **{f"{bin}_ns": groups.sum(np.where(bins == code, groups.dur_ns, 0)).tolist() for code, bin in enumerate(BINS)},
+        "eligible": _eligible(trace, rows, groups),
+        "why_not": [None] * len(groups.first),
+        "gain_ns": [None] * len(groups.first),
+    }
+
+
+def _leading_answers(trace: Trace, rows: Int64, groups: Groups) -> list[Answer]:
+    """Per group the answer that holds for most of its time, by the rule that gives it for most of that."""
+    answers = kernel_answers(trace)
+    told = np.array([TOLD.index(answer.answer) for answer in answers.distinct], np.int64)[answers.place[rows]]
+    main = told == np.array(groups.leading(told)[0], np.int64)[groups.place]
+    of_main = Groups.of(groups.dur_ns[main], groups.place[main])  # every group has some, so the numbers stay
+    return [answers.distinct[place] for place in of_main.leading(answers.place[rows][main])[0]]
+
+
+def _eligible(trace: Trace, rows: Int64, groups: Groups) -> list[bool | None]:
+    """Products, and stages around products that could have run on tensor cores."""
+    answers, bins = kernel_answers(trace), kernel_bins(trace)[rows]
+    product = np.array([answer.matmul_like for answer in answers.distinct], bool)[answers.place[rows]]
+    could = groups.sum(product | np.isin(bins, (BINS.index("tensor_core"), BINS.index("matmul_like"))))
+    untold = groups.sum(bins == BINS.index("unknown"))
+    return [True if yes else None if open else False for yes, open in zip(could.tolist(), untold.tolist(), strict=True)]
+
+
+def _origins(trace: Trace, groups: Groups, op: Int64, module: Int64) -> dict[str, Sequence[Any]]:
+    ops, op_count = groups.leading(op)
+    modules, module_count = groups.leading(module)
+    return {
+        "op": [None if key < 0 else trace.strings[key] for key in ops],
+        "op_count": op_count,
+        "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],
+        "module": [None if key < 0 else trace.strings[key].removeprefix(MODULE_FRAME) for key in modules],
+        "module_count": module_count,
+    }
+
+
+def _op_keys(trace: Trace) -> Int64:
+    """Of each kernel: the name of its op, as a row of the string table; else minus the reason for having none."""
+    origins = kernel_origins(trace)
+    return np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int64))
+
+
+def _module_keys(trace: Trace) -> Int64:
+    """Of each kernel: the name of its module's frame; -1 for none."""
+    module = kernel_origins(trace).module
+    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int64)

@@ -1,0 +1,60 @@
+"""What each kernel's launch is like: how its grid fills the GPU, and whether that shape tells anything of a tail.
+
+One entry per row of the kernel table. Occupancy and waves are measured by `occupancy`, blocks per SM by `gpu`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.metrics.gpu import blocks, blocks_per_sm
+from tb_steptime.metrics.occupancy import filling
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Float64, Int64
+
+#: Kernels that keep their blocks on the SMs until all work is done, by name: cuBLASLt's nvjet, FlashAttention 3, and
+#: those that say so. Their blocks take work from a list, so that the shape of their grid tells nothing of a tail.
+PERSISTENT = re.compile(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?softmax)")
+
+
+@per_trace
+def launch_columns(trace: Trace) -> dict[str, Float64]:
+    """What each kernel's launch is like, by the id of the column; NaN where it cannot be told."""
+    found, said = filling(trace), trace.kernels.kineto_occupancy
+    return {
+        "blocks_per_sm": blocks_per_sm(trace),
+        "waves": np.where(found.waves > 0, found.waves, np.nan),
+        "tail_fraction": np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan),
+        "sm_active_share": found.sm_active,
+        "slot_efficiency": found.slot_efficiency,
+        "est_achieved_occupancy": found.occupancy,
+        "kineto_achieved_occupancy": np.full(len(trace.kernels), np.nan) if said is None else said,
+    }
+
+
+def slots(trace: Trace) -> Int64:
+    """Blocks of each kernel's launch that the device holds at once; 0 where that cannot be told."""
+    return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
+
+
+def sm_counts(trace: Trace) -> Int64:
+    """SMs of the device of each kernel; 0 where the trace does not say."""
+    on = trace.events.device[trace.kernels.event]
+    counts = np.zeros(len(on), np.int64)
+    for device in trace.devices.values():
+        counts[on == device.id] = device.sm_count or 0
+    return counts
+
+
+@per_trace
+def is_persistent(trace: Trace) -> Bool:
+    """Of each kernel: does the shape of its grid tell nothing of a tail?"""
+    event = trace.kernels.event
+    distinct, place = np.unique(trace.events.name[event], return_inverse=True)
+    by_name = np.array([PERSISTENT.search(trace.strings[name]) is not None for name in distinct.tolist()], bool)
+    counted, sms = blocks(trace), sm_counts(trace)
+    few = np.zeros(len(event), bool) if counted is None else (counted > 0) & (counted <= sms)
+    result: Bool = by_name[place.reshape(-1)] | few
+    return result
