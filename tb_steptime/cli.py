@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_steptime import __version__
+
 if TYPE_CHECKING:
     from tb_steptime.discovery import FoundSpan
     from tb_steptime.report import Judged
@@ -44,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tb-steptime", description="Where the step time of a PyTorch job goes.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     summarize = commands.add_parser(
         "summarize",
@@ -83,7 +86,7 @@ def _judged(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Judged]:
 
     found = list(_found(paths, problems))
     for number, span in enumerate(found, start=1):
-        path = str(span.trace or span.summary)
+        path = str(span.trace or span.summary)  # as the user named it, or its folder
         with _ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
             try:
                 measured = _measured(span, bar.show)
@@ -103,7 +106,7 @@ def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
         if not found.spans and not found.problems:
             problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
-        yield from found.spans
+        yield from (span.under(folder) for span in found.spans)
     yield from spans_of_files([path for path in paths if not path.is_dir()])
 
 

@@ -58,6 +58,11 @@ class FoundSpan:
     bytes: int
     mtime_ns: int
 
+    def under(self, root: Path) -> FoundSpan:
+        """The same with paths that begin as the user wrote the folder."""
+        trace = root / self.file if self.trace else None
+        return replace(self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None)
+
     @property
     def stamp(self) -> tuple[bool, int, int]:
         """Changes whenever the file does."""

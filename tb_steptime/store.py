@@ -21,15 +21,17 @@ from tb_steptime.discovery import Discovery, Found, FoundSpan, Place
 from tb_steptime.insights.base import Judgement
 from tb_steptime.pages import KnownSpan, ReadSpan, judgement, neighbour, run_entries, span_page, trends_page
 from tb_steptime.reading import QueuePlace, ReadingQueue
-from tb_steptime.summary import Summary, fresh_summary, read_summary
+from tb_steptime.summary import Summary, fresh_summary, is_of, read_summary
 from tb_steptime.wire import Index, Neighbour, Problem, SpanPage, SpanState, TrendsPage, Waiting
 
 logger = logging.getLogger(__name__)
 
 #: How old a look at the log directory may be before a request has it looked at again.
 LOOK_SECONDS = 2.0
+#: Of a tree that takes long to look at, looking may take this share of the time.
+LOOK_SHARE = 0.1
 #: How long a request waits for the new look; small directories take milliseconds, and the next request sees the rest.
-LOOK_PATIENCE_SECONDS = 0.15
+LOOK_PATIENCE_SECONDS = 0.08
 #: How long the very first request waits: an empty answer would say that there are no traces.
 FIRST_LOOK_PATIENCE_SECONDS = 20.0
 #: A file that was written to so lately may still be written to.
@@ -86,6 +88,7 @@ class Store:
     records: dict[str, _Record] = field(default_factory=dict)
     found: Found = field(default_factory=lambda: Found((), 0, ()))
     looked_at: float = 0.0
+    look_again_at: float = 0.0
     lock: threading.RLock = field(default_factory=threading.RLock)
     first_look: threading.Event = field(default_factory=threading.Event)
     looking: threading.Event = field(default_factory=threading.Event)
@@ -97,7 +100,7 @@ class Store:
     def look_soon(self) -> None:
         """Have the log directory looked at in the background, unless that was done just now."""
         with self.lock:
-            if self.looking.is_set() or (time.monotonic() - self.looked_at < LOOK_SECONDS and self.first_look.is_set()):
+            if self.looking.is_set() or time.monotonic() < self.look_again_at:
                 return
             self.looking.set()
         threading.Thread(target=self._look, daemon=True, name="tb_steptime look").start()
@@ -109,6 +112,7 @@ class Store:
         return bool(self.found.spans)
 
     def _look(self) -> None:
+        began = time.monotonic()
         try:
             found = self.discovery.look()
             records = {span.id: self._record(span) for span in found.spans}
@@ -118,6 +122,7 @@ class Store:
             logger.exception("tb_steptime could not look at the log directory")
         finally:
             self.looked_at = time.monotonic()
+            self.look_again_at = self.looked_at + max(LOOK_SECONDS, (self.looked_at - began) / LOOK_SHARE)
             self.looking.clear()
             self.first_look.set()
 
@@ -196,7 +201,10 @@ class Store:
         self.queue.close()
 
     def _find(self, id: str) -> _Record:
-        self._fresh()
+        """The record as of the last look; only an id that is not known is worth waiting for a new one."""
+        self.look_soon()
+        if id not in self.records:
+            self._fresh()
         record = self.records.get(id)
         if record is None:
             raise UnknownSpan(id)
@@ -251,9 +259,10 @@ class Store:
         if isinstance(outcome, Problem):
             record.problem = outcome
             return
-        summary = read_summary(outcome)
-        if summary and summary.head.trace.mtime_ns == record.found.mtime_ns:
-            record.summary = summary
+        summary, trace = read_summary(outcome), record.found.trace
+        with contextlib.suppress(OSError):
+            if summary and trace and is_of(summary.head.trace, trace):
+                record.summary = summary
 
 
 def _known(record: _Record, places: Mapping[str, QueuePlace]) -> KnownSpan:

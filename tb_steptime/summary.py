@@ -196,13 +196,14 @@ def fresh_summary(trace: Path) -> Summary | None:
     """The summary that this release made of exactly this trace, or None. Raises OSError when the trace is gone."""
     for place in places_for(trace):
         summary = read_summary(place)
-        if summary and summary.head.code == code_fingerprint() and _is_of(summary.head.trace, trace):
+        if summary and summary.head.code == code_fingerprint() and is_of(summary.head.trace, trace):
             return summary
     return None
 
 
-def _is_of(known: TraceStamp, trace: Path) -> bool:
-    """A copied directory has new modification times; then the ends of the file tell."""
+def is_of(known: TraceStamp, trace: Path) -> bool:
+    """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
+    file tell. Raises OSError."""
     stat = trace.stat()
     if stat.st_size != known.bytes:
         return False

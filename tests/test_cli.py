@@ -119,6 +119,15 @@ def test_log_directories_and_files_may_be_mixed(tmp_path, capsys):
     ]
 
 
+def test_paths_are_told_as_the_user_wrote_them(tmp_path, capsys, monkeypatch):
+    write_trace(tmp_path / "logs" / "a" / "x.1.pt.trace.json")
+    (tmp_path / "logs" / "a" / "x.2.pt.trace.json").write_text("this is no trace")
+    monkeypatch.chdir(tmp_path)
+    _, report, (line,) = run(capsys, "logs", "--format", "json")
+    assert [span["trace"] for span in report["spans"]] == [str(Path("logs/a/x.1.pt.trace.json"))]
+    assert line.startswith(str(Path("logs/a/x.2.pt.trace.json: ")))
+
+
 @pytest.mark.parametrize("format", ["table", "json"])
 def test_each_unreadable_file_is_one_line_and_the_others_are_printed(tmp_path, capsys, format):
     (tmp_path / "bad.json").write_text("this is no trace")

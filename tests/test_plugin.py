@@ -28,6 +28,7 @@ def at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(store, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(store, "LOOK_SHARE", 1e9)
     monkeypatch.setattr(store, "LOOK_PATIENCE_SECONDS", 10.0)
 
 

@@ -27,6 +27,7 @@ def at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(store, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(store, "LOOK_SHARE", 1e9)
     monkeypatch.setattr(store, "LOOK_PATIENCE_SECONDS", 10.0)
 
 
@@ -345,6 +346,29 @@ def test_trends_are_of_the_spans_that_are_named(logs, opened):
     assert named(["a", "b"], ["y"]) == [("a", "y"), ("b", "y")]
     assert named(ids=[found["b/x.1.pt.trace.json"].id]) == [("b", "x")]
     assert named(["nobody"]) == []
+
+
+def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, opened, monkeypatch):
+    trace = write_trace(logs / "host.1.pt.trace.json.gz")
+    (logs / (trace.name + SUFFIX)).mkdir()  # so that no file can take this name
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    (entry,) = all_read(opened).values()
+    assert page(opened, entry.id).head.step_count == 3
+    fallback = opened.queue.fallback
+    assert len(list(fallback.iterdir())) == 1
+    opened.close()
+    assert not fallback.exists()
+
+
+def test_a_tree_that_takes_long_to_look_at_is_looked_at_seldom(logs, opened, monkeypatch):
+    monkeypatch.setattr(store, "LOOK_SHARE", 0.1)
+    looks = []
+    look = opened.discovery.look
+    monkeypatch.setattr(opened.discovery, "look", lambda: (looks.append(1), time.sleep(0.1), look())[-1])
+    end = time.monotonic() + 0.8
+    while time.monotonic() < end:
+        opened.index(work=False)
+    assert len(looks) == 1
 
 
 def test_many_threads_may_ask_at_once(logs, opened):
