@@ -198,12 +198,12 @@ def test_a_data_set_of_json_files_is_not_opened_file_by_file(tmp_path, monkeypat
     ]
 
 
-def test_ten_thousand_folders_take_seconds_not_minutes(tmp_path):
+def test_a_thousand_folders_take_less_than_a_second(tmp_path):
     for number in range(1000):
         (tmp_path / f"{number // 100}" / f"{number}").mkdir(parents=True)
-    began = time.perf_counter()
+    began = time.process_time()
     look(tmp_path)
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 @pytest.mark.parametrize(
