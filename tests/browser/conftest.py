@@ -15,8 +15,7 @@ from tests.browser import logs
 from tests.browser.tab import Tab
 from tools.serve import TensorBoard
 
-PROJECT = Path(__file__).resolve().parents[2]
-ARTIFACTS = PROJECT / "test-artifacts"
+ARTIFACTS = Path(__file__).resolve().parents[2] / "test-artifacts"
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -61,8 +60,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with the demo recordings, free to be written to."""
-    return logs.demo_copy(tmp_path_factory.mktemp("logs") / "demo")
+    """A log directory with all demo recordings, free to be written to."""
+    return logs.copy_of(logs.demo_traces(), tmp_path_factory.mktemp("logs") / "demo")
+
+
+@pytest.fixture(scope="session")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with one recording: plugins beside ours read everything at start, and this is soon read."""
+    return logs.copy_of(logs.demo_traces()[:1], tmp_path_factory.mktemp("logs") / "one")
 
 
 @pytest.fixture(scope="session")
@@ -101,9 +106,8 @@ def tab(browser: Browser, request: pytest.FixtureRequest) -> Iterator[OpenTab]:
         return opened[-1]
 
     yield open_tab
-    ARTIFACTS.mkdir(exist_ok=True)
     for number, one in enumerate(opened):
         name = re.sub(r"\W+", "-", request.node.name).strip("-")
-        one.page.screenshot(path=ARTIFACTS / f"{name}{f'-{number}' if number else ''}.png")
+        one.screenshot(ARTIFACTS / f"{name}{f'-{number}' if number else ''}.png")
         one.page.close()
     assert [fault for one in opened for fault in one.faults] == []

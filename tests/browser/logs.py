@@ -8,9 +8,9 @@ from pathlib import Path
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
 
-def demo_copy(folder: Path) -> Path:
-    """All demo recordings, without the summaries that earlier visits left beside them."""
-    for trace in demo_traces():
+def copy_of(traces: list[Path], folder: Path) -> Path:
+    """These demo recordings in their runs, without the summaries that earlier visits left beside them."""
+    for trace in traces:
         target = folder / trace.relative_to(DEMO_LOGS)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(trace, target)

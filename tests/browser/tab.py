@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Request, expect
@@ -28,7 +29,8 @@ class Tab:
         page.on("console", self.hear_console)
         page.on("pageerror", self.hear_error)
         page.on("request", self.hear_request)
-        page.add_init_script(f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')")
+        setting = f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': theme})}')"
+        page.add_init_script(f"if (location.protocol === 'http:') {setting}")
 
     def open(self, state: str = "") -> None:
         """Load the page at the tab, with `state` in the address as a shared link has it."""
@@ -76,6 +78,14 @@ class Tab:
         own = urlsplit(self.server.url).netloc
         if not re.match(r"(data|blob|about):", request.url) and urlsplit(request.url).netloc != own:
             self.faults.append(f"request to another host: {request.url}")
+
+    def screenshot(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self.page.screenshot(path=path)
+
+    def forgive(self, fault: str) -> None:
+        """Take back faults that hold these words: the browser reports every error status, expected or not."""
+        self.faults = [other for other in self.faults if fault not in other]
 
     def go_to(self, title: str) -> None:
         """Press a view in the list of views."""
