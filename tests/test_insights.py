@@ -185,6 +185,22 @@ def test_no_span_is_no_headline_of_numbers():
     assert judge_trends([])[0].verdict.values == {}
 
 
+def test_the_only_run_is_spoken_of_in_all_its_spans():
+    spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("a", "w", 2, trend(20, 20, 20, 20, 90))]
+    titles = judge_trends(spans)[1]
+    assert titles["slow"].values["slow"].value == 2
+    assert (titles["steps"].values["name"].value, titles["steps"].values["median"].value) == ("a", 20_000)
+    assert judge_trends(spans, "span 1")[1]["slow"].values["slow"].value == 1
+    assert titles["slow_rule"].values["limit"].value == 3.5
+
+
+def test_a_field_of_runs_is_measured_where_any_run_is():
+    spans = [(name, "w", 1, trend(10)) for name in ("a", "b", "c")]
+    titles = judge_trends(spans)[1]
+    assert titles["gpu_utilization"].values["number"].value == 3
+    assert titles["data_loading_exposed"].template == "{label} cannot be measured here"
+
+
 def test_the_run_in_focus_is_the_one_that_titles_speak_of():
     spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("b", "w", 1, trend(6, 6))]
     assert judge_trends(spans, "a")[1]["steps"].values["name"].value == "a"

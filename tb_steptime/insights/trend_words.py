@@ -11,7 +11,8 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase, text
+from tb_steptime.metrics.spread import OUTLIER_Z
+from tb_steptime.phrases import Phrase, Quantity, Unit, count, fraction, ns, phrase, text
 
 #: A change of a mean below this share of it is called steady.
 STEADY_FRACTION = 0.03
@@ -33,18 +34,20 @@ class Means(NamedTuple):
 
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
-    """The headline, and titles by picture: "steps", "slow", "strips", and one for each metric id.
+    """The headline, and titles by picture: "steps", "slow", "slow_rule", "strips", and one for each metric id.
 
-    focus names the run (with one run only: "span N") that the action and the titles of steps speak of; None: the last.
+    focus names the run (with one run only: "span N" too) that the action and the titles of steps speak of; None: the
+    last run, in all its spans.
     """
     if not spans:
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
     titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
-    chosen = next((group for group in groups if group.name == focus), groups[-1])
+    chosen = next((group for group in groups if group.name == focus), None) or _last_run(spans)
     titles |= {
         "steps": _steps_title(chosen),
         "slow": _slow_title(chosen),
+        "slow_rule": phrase("Slow: modified z-score over {limit}.", limit=Quantity(OUTLIER_Z, Unit.NUMBER)),
         "strips": phrase("When is the GPU full?"),
     }
     return Headline(_verdict(groups, spans), _action(chosen)), titles
@@ -56,6 +59,11 @@ def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
     if len(runs) > 1:
         return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
     return [_means(f"span {number}", [result]) for _, _, number, result in spans]
+
+
+def _last_run(spans: Sequence[TrendFacts]) -> Means:
+    last = spans[-1][0]
+    return _means(last, [result for run, _, _, result in spans if run == last])
 
 
 def _means(name: str, results: list[TrendsResult]) -> Means:
@@ -161,13 +169,13 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
         _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
     )
     label = text(metric.label)
+    if len(runs) > COMPARED_GROUPS and _metric_mean(metric, [span[3] for span in spans]) is not None:
+        return phrase("{label} of {number} runs", label=label, number=count(len(runs)))
     if first is None or last is None:
         return phrase("{label} cannot be measured here", label=label)
     values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
     if len(keys) == 1:
         return Phrase("{label} is {a}", values)
-    if len(runs) > COMPARED_GROUPS:
-        return Phrase("{label} of {number} runs", values | {"number": count(len(runs))})
     if abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last)):
         return Phrase("{label} stays at {b}", values)
     return Phrase("{label} " + ("falls" if last < first else "rises") + " from {a} to {b}", values)
