@@ -1,6 +1,6 @@
 /** Meanings as classes. Colours themselves live in theme/tokens.css; Python only names the meaning. */
 
-const COLOURS = ["kernel", "tensor", "copy", "comm", "data", "cpu", "runtime", "blocking", "other", "ink"] as const;
+export const COLOURS = ["kernel", "tensor", "copy", "comm", "data", "cpu", "runtime", "blocking", "other", "ink"] as const;
 
 export type Colour = (typeof COLOURS)[number];
 
@@ -18,5 +18,3 @@ export function fillClass(name: string, hatched = false): string {
 export function svgFill(name: string, hatched = false): string {
   return hatched ? `url(#hatch-${colourOf(name)})` : `var(--c-${colourOf(name)})`;
 }
-
-export const HATCHED: readonly Colour[] = COLOURS;

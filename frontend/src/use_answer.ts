@@ -4,8 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import type { Answer } from "./client";
 import { isHidden } from "./watch";
 
-/** While the server is not ready with it, or does not answer. */
+/** While the server does not answer. */
 const AGAIN_MS = 1_000;
+
+/** While it is not ready. The index tells that sooner; this is for the answer that it cannot tell. */
+const WAITING_MS = 5_000;
 
 /** Pages kept, so that going back to a view is at once. */
 const KEPT = 40;
@@ -27,7 +30,8 @@ export function useAnswer<T>(kept: Kept, name: string | null, version: string, a
       if (!live) return;
       if (answer) keep(kept, name, answer);
       if (answer) drawAgain((drawn) => drawn + 1);
-      if (answer === null || answer.kind === "waiting" || answer.kind === "gone") timer = setTimeout(round, AGAIN_MS);
+      if (answer === null || answer.kind === "gone") timer = setTimeout(round, AGAIN_MS);
+      else if (answer.kind === "waiting") timer = setTimeout(round, WAITING_MS);
     };
     void round();
     return () => {

@@ -1,7 +1,7 @@
 /** What stands beside the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../client";
 import { apart, comparedWith, type Selection } from "../selection";
@@ -12,7 +12,7 @@ import { Reading } from "../states/reading";
 import { type Kept, useAnswer } from "../use_answer";
 import { compares, VIEWS } from "../views";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
-import type { Watch, Watched } from "../watch";
+import { isReading, type Watch, type Watched } from "../watch";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
@@ -35,7 +35,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
   const ofSpan = VIEWS[view].of === "span" ? view : "overview";
   const [tries, setTries] = useState(0);
   const id = selection.span.id;
-  const page = useAnswer(source.kept, `${ofSpan} ${id}`, `${spanVersion(selection)} ${tries}`, () => source.client.view(id, ofSpan));
+  const page = usePage(ofSpan, selection, tries, source);
   const trends = useAnswer(source.kept, view === ofSpan ? null : "trends", trendsVersion(tab.index), source.client.trends);
   const compared = useCompared(view, selection, tab, source);
   const head = useHead(id, page);
@@ -59,6 +59,23 @@ export function Content({ view, selection, tab, source }: ContentProps) {
       </main>
     </>
   );
+}
+
+/** How often the index is asked for while the chosen span is not read yet. */
+const UNREAD_MS = 1_000;
+
+/** The chosen span's page. What the index says of a failure need not be asked for: browsers log an error for each 4xx. */
+function usePage(view: ViewId, selection: Selection, tries: number, { client, kept, watch, watched }: Source): Answer<PageOf<ViewId>> | null {
+  const { id, state, error } = selection.span;
+  const failed = state === "failed" && error !== null;
+  const answer = useAnswer(kept, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, () => client.view(id, view));
+  const unsettled = (state === "unread" || state === "reading") && watched.retry_ms === null;
+  useEffect(() => {
+    if (!unsettled) return;
+    const timer = setTimeout(watch.now, UNREAD_MS);
+    return () => clearTimeout(timer);
+  }, [unsettled, watched]);
+  return failed ? { kind: "problem", value: error } : answer;
 }
 
 interface AnsweredProps<T> {
@@ -111,11 +128,12 @@ function NotReady({ view, answer, selection, tab, again }: AnsweredProps<unknown
   }
   if (answer === null && selection.span.state === "ready") return <h1 class="heard">Opening.</h1>; // a moment: its summary is read
   const { worker, span, run } = selection;
+  const waiting = answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;
   const place = worker.rank === null ? worker.name : `rank ${worker.rank}`;
   return (
     <Reading
       name={worker.spans.length > 1 ? `${place}, span ${span.number}` : `${place} of ${run.name}`}
-      waiting={answer?.kind === "waiting" ? answer.value : null} fileBytes={span.file_bytes}
+      waiting={waiting} fileBytes={span.file_bytes}
       tiles={(tab.meanings.views.find((other) => other.id === view) ?? tab.meanings.views[0])?.tiles.map((id) => tab.meanings.metric(id).label) ?? []} ready={tab.index.spans_ready}
     />
   );
@@ -138,7 +156,13 @@ function spanVersion({ worker, span }: Selection): string {
   return `${span.state} ${worker.spans.filter((other) => other.state === "ready").length}`;
 }
 
-const trendsVersion = (index: Index): string => `${index.spans_ready} ${index.spans_total}`;
+/** While many spans are read, Trends is not asked for again with each of them: its answer grows with all. */
+const TRENDS_EVERY = 8;
+
+function trendsVersion(index: Index): string {
+  const ready = index.spans_ready;
+  return `${isReading(index) && ready > TRENDS_EVERY ? TRENDS_EVERY * Math.floor(ready / TRENDS_EVERY) : ready} ${index.spans_total}`;
+}
 
 function aboutOf({ run, worker, span }: Selection, tab: Tab): string {
   return `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step Insights ${tab.meanings.version}.`;
