@@ -310,7 +310,7 @@ def test_what_is_no_trace_is_refused_with_a_way_out(name: str, problem: str) -> 
     assert refusal.value.hint.endswith(".")
 
 
-def _denied(*_: object) -> Any:
+def _denied(*_: object, **__: object) -> Any:
     raise PermissionError(13, "Permission denied")
 
 
@@ -324,6 +324,9 @@ def test_a_file_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_disk_that_fails_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     class Failing(io.FileIO):
+        def __init__(self, path: Path, mode: str, buffering: int) -> None:
+            super().__init__(path, mode)
+
         def read(self, size: int | None = -1) -> bytes:
             raise OSError(5, "Input/output error")
 

@@ -15,13 +15,14 @@ from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.rows import Args, Begin, End, Meta, Stretch, time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
 
 #: Stands for a duration that the file does not give.
 NO_DURATION = -(2**62)
 
 _ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
-_KERNEL = int(Kind.KERNEL)
+#: In 2021 these, and only these, spelled their external id in small letters.
+_OF_A_LAUNCH = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 
 
 class _Numbers(dict[Any, int]):
@@ -77,6 +78,7 @@ class Columns:
         self._process_names: dict[str, str] = {}
         self._thread_names: dict[tuple[str, str], str] = {}
         self._open: dict[int, list[int]] = {}
+        self._after_2021 = False
 
     def __len__(self) -> int:
         return len(self.start)
@@ -112,28 +114,29 @@ class Columns:
     def _add_timed(self, rows: list[Any], start_ns: Int64) -> None:
         labels = self.labels
         label = array("i", [labels[row.cat, row.name, row.pid, row.tid] for row in rows])
-        kinds = bytes(map(labels.kinds.__getitem__, label))
-        if LEFT_OUT in kinds:
-            kept = [index for index, kind in enumerate(kinds) if kind != LEFT_OUT]
-            return self._add_timed([rows[index] for index in kept], start_ns[kept]) if kept else None
+        kinds = np.frombuffer(labels.kinds, np.uint8)[label]
+        if (kinds == LEFT_OUT).any():
+            kept = np.flatnonzero(kinds != LEFT_OUT)
+            return self._add_timed([rows[index] for index in kept], start_ns[kept]) if len(kept) else None
         first, args = len(self), [row.args for row in rows]
         self.start.frombytes(start_ns.tobytes())
         self.label += label
-        self._add_columns(rows, args)
-        self._add_device(rows, args, np.flatnonzero(_ON_A_DEVICE[np.frombuffer(kinds, np.uint8)]))
-        if _KERNEL in kinds:
-            kernels = [index for index, kind in enumerate(kinds) if kind == _KERNEL]
-            self.kernel.extend([first + index for index in kernels])
+        self._add_columns(rows, args, kinds)
+        self._add_device(rows, args, np.flatnonzero(_ON_A_DEVICE[kinds]))
+        kernels = np.flatnonzero(kinds == Kind.KERNEL)
+        if len(kernels):
+            self.kernel.frombytes((kernels + first).tobytes())
             self._add_kernels([args[index] for index in kernels])
         return None
 
-    def _add_columns(self, rows: list[Any], args: list[Args]) -> None:
+    def _add_columns(self, rows: list[Any], args: list[Args], kinds: UInt8) -> None:
         self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())
         self.correlation += integers([arg.correlation for arg in args])
-        external = [arg.external_id for arg in args]
-        if UNKNOWN in external:
-            external = [arg.external_id_2021 if id == UNKNOWN else id for id, arg in zip(external, args, strict=True)]
-        self.external += integers(external)
+        external = integers([arg.external_id for arg in args])
+        if not self._after_2021:
+            self._after_2021 = bool((np.frombuffer(external, np.int64)[_OF_A_LAUNCH[kinds]] != UNKNOWN).any())
+            external = _either(external, integers([arg.external_id_2021 for arg in args]))
+        self.external += external
 
     def _add_device(self, rows: list[Any], args: list[Args], places: Int64) -> None:
         size, at = len(rows), places.tolist()
@@ -191,6 +194,10 @@ def _durations(us: list[float | None]) -> Int64:
     ns = to_ns(np.where(said, values, 0.0))
     ns[~said] = NO_DURATION
     return ns
+
+
+def _either(first: array[int], second: array[int]) -> array[int]:
+    return array("q", [b if a == UNKNOWN else a for a, b in zip(first, second, strict=True)])
 
 
 def _scattered(typecode: str, size: int, places: Int64, values: array[int]) -> array[int]:

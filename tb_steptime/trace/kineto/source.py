@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from isal import isal_zlib
 
@@ -101,9 +102,9 @@ class Source:
             packed = member.unused_data or self._read(_PACKED_BYTES)
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> io.FileIO:
     try:
-        return open(path, "rb")
+        return open(path, "rb", buffering=0)
     except OSError as error:
         raise _refused(path, error) from error
 
