@@ -17,9 +17,10 @@ import numpy as np
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.phrases import Phrase, Unit, phrase
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Float64, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -43,6 +44,9 @@ EST_SM_EFFICIENCY = Metric(
 NO_BLOCKS = phrase("This trace does not say how many blocks per SM its kernels have (AMD GPUs do not record it).")
 NO_KERNELS = phrase("No kernel runs on this device within the steps.")
 NO_TIME = phrase("The window has no length.")
+
+#: Calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's globalWorkSize.
+WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 
 #: Fractions are summed as integers of this unit, so that what a kernel adds at its start leaves exactly at its end.
 FIXED_POINT = 1 << 32
@@ -105,7 +109,7 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
 
 def est_sm_efficiency(trace: Trace, device: int) -> Figure:
     """At each instant min(1, sum over running kernels of blocks per SM), integrated / window. As torch-tb-profiler."""
-    level = _sm_levels(trace, device)
+    level = sm_levels(trace, device)
     if level is None:
         return unknown(trace, NO_BLOCKS if len(kernel_rows(trace, device)) else NO_KERNELS)
     return figure(level.integral_ns(*windows(trace)), windows_ns(trace), None)
@@ -123,7 +127,7 @@ def busy_in(trace: Trace, device: int, edges: Int64) -> Float64:
 
 def sm_efficiency_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
     """Est. SM efficiency in each bin [edges[i], edges[i+1]), by exact overlap; None where it is not measurable."""
-    level = _sm_levels(trace, device)
+    level = sm_levels(trace, device)
     return None if level is None else level.integral_ns(edges[:-1], edges[1:]) / np.diff(edges)
 
 
@@ -151,13 +155,34 @@ def unknown(trace: Trace, reason: Phrase) -> Figure:
     return Figure(None, (None,) * len(find_steps(trace).steps), reason)
 
 
+@per_trace
 def blocks(trace: Trace) -> Int64 | None:
-    """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none."""
-    grid = trace.kernels.grid
+    """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
+
+    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, nobody can tell.
+    """
+    grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
         return None
+    in_items, untold = _grid_units(trace)
+    if in_items.any():
+        threads = np.full_like(grid, -1) if block is None else block
+        grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
     counted: Int64 = grid[:, 0] * grid[:, 1] * grid[:, 2]
-    return np.where(grid.min(axis=1, initial=1) > 0, counted, -1)
+    return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
+
+
+def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
+    """Of each kernel: is its grid counted in work-items, and is that unknown?"""
+    events, launches = trace.events, find_launches(trace)
+    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
+    calls = np.unique(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)])
+    names = np.array([trace.strings[name] for name in calls.tolist()], str)
+    by_name = np.where(call >= 0, events.name[call], -1)
+    in_items = np.isin(by_name, calls[np.isin(names, WORK_ITEM_CALLS)])
+    single = calls[np.char.startswith(names, "hip") & (np.char.find(names, "Graph") < 0)]
+    is_rocm = bool(np.char.startswith(names, "hip").any())
+    return in_items, ~np.isin(by_name, single) if is_rocm else np.zeros(len(call), bool)
 
 
 @per_trace
@@ -213,7 +238,8 @@ def levels(start: Int64, end: Int64, height: Float64) -> Levels:
     return Levels(knots, np.minimum(running, FIXED_POINT) / FIXED_POINT)
 
 
-def _sm_levels(trace: Trace, device: int) -> Levels | None:
+def sm_levels(trace: Trace, device: int) -> Levels | None:
+    """min(1, sum over running kernels of blocks per SM) over the whole recording; None where it is not measurable."""
     return _all_sm_levels(trace).get(device)
 
 

@@ -24,7 +24,7 @@ def launch_columns(trace: Trace) -> dict[str, Float64]:
     """What each kernel's launch is like, by the id of the column; NaN where it cannot be told."""
     found, said = filling(trace), trace.kernels.kineto_occupancy
     return {
-        "blocks_per_sm": blocks_per_sm(trace),
+        "blocks_per_sm": _blocks_per_sm(trace),
         "waves": np.where(found.waves > 0, found.waves, np.nan),
         "tail_fraction": np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan),
         "sm_active_share": found.sm_active,
@@ -32,6 +32,14 @@ def launch_columns(trace: Trace) -> dict[str, Float64]:
         "est_achieved_occupancy": found.occupancy,
         "kineto_achieved_occupancy": np.full(len(trace.kernels), np.nan) if said is None else said,
     }
+
+
+def _blocks_per_sm(trace: Trace) -> Float64:
+    """From the grid where it is known, also where the file itself says no blocks per SM."""
+    counted, sms = blocks(trace), sm_counts(trace)
+    if counted is None:
+        return blocks_per_sm(trace)
+    return np.where((counted > 0) & (sms > 0), counted / np.maximum(sms, 1), blocks_per_sm(trace))
 
 
 def slots(trace: Trace) -> Int64:
