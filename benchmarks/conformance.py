@@ -2,7 +2,8 @@
 
     python -m benchmarks.conformance TRACES REFERENCE.json
 
-TRACES is a folder of traces; REFERENCE.json maps a file below it to what torch-tb-profiler computes from it: `steps` with
+TRACES is a folder of traces; REFERENCE.json maps a file below it to what torch-tb-profiler computes from it: `steps`
+with
 `duration_us` and `parts_us`, and `gpu` by device with `utilization`, `sm_efficiency` and `achieved_occupancy_percent`.
 `tests/test_conformance.py` holds the same comparison to its tolerances and names the differences.
 """
@@ -41,7 +42,15 @@ def _row(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
     ]
     device, loader, host = (max((abs(row[i]) for row in parts), default=0.0) for i in range(3))
     short = "/".join(Path(name).parts[:-1])
-    return (short, str(len(steps)), _us(max(map(abs, window))), _us(device), _us(loader), _us(host), _gpu(trace, values))
+    return (
+        short,
+        str(len(steps)),
+        _us(max(map(abs, window))),
+        _us(device),
+        _us(loader),
+        _us(host),
+        _gpu(trace, values),
+    )
 
 
 def _part_differences(ours: Parts, theirs: dict[str, float]) -> tuple[float, float, float]:
