@@ -71,6 +71,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def real_pair(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with the V100 pair: an input-bound run, and the same model without the wait."""
+    folder = tmp_path_factory.mktemp("logs") / "pair"
+    shutil.copytree(shared / "traces" / "kineto_v100_resnet50", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
     """Start TensorBoard on a log directory, or hand out the one that runs there with the same arguments.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,6 +11,11 @@ from playwright.sync_api import expect
 
 from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
+from tests.browser.tab import Tab
+from tools.serve import TensorBoard
+
+#: All demo recordings are read in a few seconds; a busy machine takes longer.
+READ_SECONDS = 60.0
 
 VIEWS = {
     "Overview": "overview",
@@ -22,6 +28,14 @@ VIEWS = {
 def state(**values: str) -> str:
     """State of the tab as it stands in the address."""
     return "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in values.items())
+
+
+def wait_until_all_is_read(server: TensorBoard) -> None:
+    """Pictures of many spans are compared from run to run: none while spans are still to come."""
+    until = time.monotonic() + READ_SECONDS
+    while (index := server.json_of("data/plugin/tb_steptime/index"))["spans_ready"] < index["spans_total"]:
+        assert time.monotonic() < until, f"{index['spans_ready']} of {index['spans_total']} spans were read"
+        time.sleep(0.2)
 
 
 def test_the_tab_stands_beside_the_pytorch_profiler(
@@ -41,14 +55,28 @@ def test_the_tab_stands_beside_the_pytorch_profiler(
 def test_every_view_draws(
     tensorboard: StartTensorBoard, recordings: Path, tab: OpenTab, theme: str, width: int
 ) -> None:
-    one = tab(tensorboard(recordings), theme=theme, width=width)
+    server = tensorboard(recordings)
+    draw_every_view(tab(server, theme=theme, width=width), server, f"{width}-{theme}", theme)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_view_draws_a_real_pair_of_recordings(
+    tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab, theme: str
+) -> None:
+    server = tensorboard(real_pair)
+    draw_every_view(tab(server, theme=theme), server, f"real-{theme}", theme)
+
+
+def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str) -> None:
+    """Visit all views as a user does, and keep a picture of each."""
+    wait_until_all_is_read(server)
     for title, view in VIEWS.items():
         one.go_to(title)
         one.view(view)
         assert one.verdict().endswith((".", "?"))
         assert one.theme_of_background() == theme
         assert one.overflow_px() == 0
-        one.screenshot(ARTIFACTS / f"{view}-{width}-{theme}.png")
+        one.screenshot(ARTIFACTS / f"{view}-{name}.png")
 
 
 @pytest.mark.parametrize(
