@@ -16,7 +16,7 @@ from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Headline, Judgement
 from tb_steptime.metrics.base import Series
 from tb_steptime.phrases import Note
-from tb_steptime.summary import Summary
+from tb_steptime.summary import DamagedSummary, Summary
 from tb_steptime.wire import (
     RESULTS,
     Neighbour,
@@ -68,21 +68,20 @@ class _SeriesOnly(msgspec.Struct, frozen=True):
 
 
 def judgement(summary: Summary) -> Judgement:
-    """What the rules say. Raises ValueError when the summary does not hold the results of this release."""
-    return judge({view: msgspec.json.decode(summary.view(view), type=kind) for view, kind in RESULTS.items()})
+    """What the rules say. Raises DamagedSummary, OSError, KeyError where it lacks the results of this release."""
+    return judge({view: summary.result(view, kind) for view, kind in RESULTS.items()})
 
 
 def span_page(span: ReadSpan, view: str, judged: Judgement, neighbours: Iterable[Neighbour]) -> SpanPage:
     """One view of one span. Raises like `judgement`; KeyError when there is no such view."""
-    raw = span.summary.view(view)
-    result = msgspec.json.decode(raw, type=RESULTS[view])
+    result = span.summary.result(view, RESULTS[view])
     shown = _metrics_shown(result)
     notes = [note for note in span.summary.head.facts.notes if _stands_above(note, view, shown)]
     first = view == _FIRST_VIEW
     return SpanPage(
         head=_head(span, notes, judged),
         headline=judged.headlines[view] if view in judged.headlines else _trends_headline(span.found, result),
-        result=msgspec.Raw(raw),
+        result=msgspec.Raw(span.summary.view(view)),
         insights=judged.insights if first else [],
         insights_remark=judged.insights_remark if first else None,
         could_be=judged.could_be if first else None,
@@ -92,13 +91,13 @@ def span_page(span: ReadSpan, view: str, judged: Judgement, neighbours: Iterable
 
 def neighbour(span: ReadSpan) -> Neighbour:
     """A span's figures by metric, for the sparks and changes of its neighbours' tiles."""
-    series = msgspec.json.decode(span.summary.view("trends"), type=_SeriesOnly).series
+    series = span.summary.result("trends", _SeriesOnly).series
     values = {each.metric: each.value for each in series}
     return Neighbour(span.found.id, span.found.number, values, {each.metric: each.steps for each in series})
 
 
 def trends_page(spans: Sequence[KnownSpan], focus: str | None = None) -> TrendsPage:
-    """focus: the run, or with one run the "span N", that the titles speak of; None: the last."""
+    """focus as in `judge_trends`."""
     rows = [_trend_span(span) for span in spans]
     read = [(row.run, row.worker, row.number, row.result) for row in rows if row.result]
     headline, titles = judge_trends(read, focus)
@@ -202,6 +201,6 @@ def _trend_span(span: KnownSpan) -> TrendSpan:
     """A span whose summary went away or is of another release stands without a result."""
     found, result = span.found, None
     if span.summary:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            result = msgspec.json.decode(span.summary.view("trends"), type=TrendsResult)
+        with contextlib.suppress(OSError, DamagedSummary, KeyError):
+            result = span.summary.result("trends", TrendsResult)
     return TrendSpan(found.id, found.run, found.worker, found.number, span.rank, span.state, result)

@@ -37,7 +37,7 @@ SILENCE_SECONDS = 900.0
 #: So much of a failed process's last words go to the log.
 _LAST_WORDS_BYTES = 8_000
 
-_REPORT = "Please report it with the message in TensorBoard's log; the other traces stay usable."
+REPORT = "Please report it with the message in TensorBoard's log; the other traces stay usable."
 
 
 @dataclass(eq=False)
@@ -136,7 +136,7 @@ class ReadingQueue:
             return self._read(job)
         except (OSError, msgspec.MsgspecError) as error:
             logger.exception("tb_steptime could not read %s", job.trace)
-            return Problem(f"The process that reads traces did not work: {error}", job.file, _REPORT)
+            return Problem(f"The process that reads traces did not work: {error}", job.file, REPORT)
 
     def _read(self, job: Job) -> Path | Problem:
         with tempfile.TemporaryFile() as words:
@@ -237,7 +237,7 @@ def _failure(code: int, file: str) -> Problem:
     if code == -getattr(signal, "SIGKILL", 9):
         hint = "Most likely there was not enough memory. Close other programs and try again, or record fewer steps."
         return Problem("The process that read the trace was killed", file, hint)
-    return Problem("The analysis failed", file, _REPORT)
+    return Problem("The analysis failed", file, REPORT)
 
 
 def _place(job: Job, number: int, count: int) -> QueuePlace:

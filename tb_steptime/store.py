@@ -11,18 +11,18 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from tb_steptime.discovery import Discovery, Found, FoundSpan, Place
-from tb_steptime.insights.base import Judgement
-from tb_steptime.pages import KnownSpan, ReadSpan, judgement, neighbour, run_entries, span_page, trends_page
-from tb_steptime.reading import QueuePlace, ReadingQueue
-from tb_steptime.summary import Summary, fresh_summary, is_of, read_summary
-from tb_steptime.wire import Index, Neighbour, Problem, SpanPage, SpanState, TrendsPage, Waiting
+from tb_steptime.pages import ReadSpan, judgement, run_entries, span_page, trends_page
+from tb_steptime.reading import REPORT, ReadingQueue
+from tb_steptime.records import Record, known_span, neighbours_of, open_record, same_worker, summary_of, unusable
+from tb_steptime.summary import DamagedSummary, is_of, read_summary
+from tb_steptime.wire import Index, Problem, SpanPage, SpanState, TrendsPage, Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ SETTLE_SECONDS = 1.0
 #: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
 READ_AHEAD_SPANS = 200
 READ_AHEAD_BYTES = 2_000_000_000
-#: Sparks have room for so many spans on either side of the one that is shown.
-NEIGHBOUR_SPANS = 32
+#: A summary that is damaged again and again is not the disk's fault.
+MAX_REREADS = 2
 
 
 class UnknownSpan(LookupError):
@@ -69,23 +69,12 @@ class SpanNames:
 
 
 @dataclass(eq=False)
-class _Record:
-    """A span and what is known of it; lives as long as its file does not change."""
-
-    found: FoundSpan
-    summary: Summary | None = None
-    problem: Problem | None = None
-    judged: Judgement | None = None
-    neighbour: Neighbour | None = None
-
-
-@dataclass(eq=False)
 class Store:
     """All methods may be called from any thread and answer at once."""
 
     places: Sequence[Place]
     processes: int = 0
-    records: dict[str, _Record] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
     found: Found = field(default_factory=lambda: Found((), 0, ()))
     looked_at: float = 0.0
     look_again_at: float = 0.0
@@ -126,13 +115,13 @@ class Store:
             self.looking.clear()
             self.first_look.set()
 
-    def _record(self, span: FoundSpan) -> _Record:
+    def _record(self, span: FoundSpan) -> Record:
         """The record that is there, or a new one where the file is new or has changed."""
         known = self.records.get(span.id)
         if known and known.found.stamp == span.stamp:
             known.found = span
             return known
-        return _open(span)
+        return open_record(span)
 
     def _fresh(self) -> None:
         """A look at the directory that is not old, as far as that can be had at once."""
@@ -150,7 +139,7 @@ class Store:
         with self.lock:
             found, records = self.found, self.records
         places = self.queue.places()
-        known = [_known(records[span.id], places) for span in found.spans]
+        known = [known_span(records[span.id], places) for span in found.spans]
         index = Index(
             version="",
             runs=run_entries(known),
@@ -174,12 +163,12 @@ class Store:
             return self._page(record, view)
         except KeyError:
             raise UnknownSpan(view) from None
-        except (OSError, ValueError) as error:
+        except (OSError, DamagedSummary) as error:
             logger.warning("tb_steptime reads %s again: %s", record.found.file, error)
             return self._again(record, work=work)
 
     def trends(self, named: SpanNames, focus: str | None = None, *, work: bool) -> TrendsPage:
-        """The trends of some spans; focus is the run (or with one run the "span N") that the titles speak of."""
+        """The trends of some spans; focus as in `judge_trends`."""
         self._fresh()
         with self.lock:
             records = [self.records[span.id] for span in self.found.spans if named.hold(span)]
@@ -187,12 +176,12 @@ class Store:
             for record in records:
                 self._want(record, urgent=False)
         places = self.queue.places()
-        return trends_page([_known(record, places) for record in records], focus)
+        return trends_page([known_span(record, places) for record in records], focus)
 
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""
         record = self._find(id)
-        record.problem = None
+        record.problem, record.rereads = None, 0
         if record.summary is None:
             return self._wait(record, work=True)
         return Waiting(SpanState.READY, record.found.file, 1, 1, None)
@@ -200,7 +189,7 @@ class Store:
     def close(self) -> None:
         self.queue.close()
 
-    def _find(self, id: str) -> _Record:
+    def _find(self, id: str) -> Record:
         """The record as of the last look; only an id that is not known is worth waiting for a new one."""
         self.look_soon()
         if id not in self.records:
@@ -210,22 +199,24 @@ class Store:
             raise UnknownSpan(id)
         return record
 
-    def _page(self, record: _Record, view: str) -> SpanPage:
+    def _page(self, record: Record, view: str) -> SpanPage:
         with self.lock:
-            family = [each for each in self.records.values() if _same_worker(each.found, record.found)]
+            family = [each for each in self.records.values() if same_worker(each.found, record.found)]
         if record.judged is None:
-            record.judged = judgement(_summary(record))
-        read = ReadSpan(record.found, _summary(record), len(family))
-        return span_page(read, view, record.judged, _neighbours(record, family))
+            record.judged = judgement(summary_of(record))
+        read = ReadSpan(record.found, summary_of(record), len(family))
+        return span_page(read, view, record.judged, neighbours_of(record, family))
 
-    def _again(self, record: _Record, *, work: bool) -> Waiting:
+    def _again(self, record: Record, *, work: bool) -> Waiting:
         """The summary is gone or damaged, or was made by another release."""
         if record.found.trace is None:
-            raise SpanFailed(_unusable(record.found))
-        record.summary = record.judged = record.neighbour = None
+            raise SpanFailed(unusable(record.found))
+        record.forget()
+        if record.rereads > MAX_REREADS:
+            record.problem = Problem("The analysis failed", record.found.file, REPORT)
         return self._wait(record, work=work)
 
-    def _wait(self, record: _Record, *, work: bool) -> Waiting:
+    def _wait(self, record: Record, *, work: bool) -> Waiting:
         if record.problem:
             raise SpanFailed(record.problem)
         if work:
@@ -235,7 +226,7 @@ class Store:
             return Waiting(SpanState.UNREAD, record.found.file, 1, 1, None)
         return Waiting(place.state, record.found.file, place.file_number, place.file_count, place.progress)
 
-    def _want(self, record: _Record, *, urgent: bool) -> None:
+    def _want(self, record: Record, *, urgent: bool) -> None:
         span = record.found
         if record.summary or record.problem or span.trace is None or _unsettled(span):
             return
@@ -265,61 +256,5 @@ class Store:
                 record.summary = summary
 
 
-def _known(record: _Record, places: Mapping[str, QueuePlace]) -> KnownSpan:
-    """What is known of a span now; places are those of the spans that wait or are being read."""
-    if record.summary:
-        return KnownSpan(record.found, SpanState.READY, record.summary)
-    if record.problem:
-        return KnownSpan(record.found, SpanState.FAILED, problem=record.problem)
-    place = places.get(record.found.id)
-    if place is None:
-        return KnownSpan(record.found, SpanState.UNREAD)
-    return KnownSpan(record.found, place.state, progress=place.progress)
-
-
-def _open(span: FoundSpan) -> _Record:
-    """A record with the summary that is at hand: of exactly this trace, or any readable one where the trace is gone."""
-    if span.trace is not None:
-        with contextlib.suppress(OSError):
-            return _Record(span, fresh_summary(span.trace))
-        return _Record(span)
-    summary = read_summary(span.summary) if span.summary else None
-    return _Record(span, summary, None if summary else _unusable(span))
-
-
-def _unusable(span: FoundSpan) -> Problem:
-    return Problem(
-        "This summary file is damaged or was made by another release of tb_steptime, and its trace is not here",
-        span.file,
-        "Put the trace beside it, or make the summary again with this release.",
-    )
-
-
-def _summary(record: _Record) -> Summary:
-    if record.summary is None:  # another request found it gone
-        raise FileNotFoundError(record.found.file)
-    return record.summary
-
-
 def _unsettled(span: FoundSpan) -> bool:
     return 0 <= time.time() - span.mtime_ns / 1e9 < SETTLE_SECONDS
-
-
-def _same_worker(one: FoundSpan, other: FoundSpan) -> bool:
-    return (one.run, one.worker) == (other.run, other.worker)
-
-
-def _neighbours(record: _Record, family: Iterable[_Record]) -> list[Neighbour]:
-    """The figures of the spans near this one that are read; those whose summary went away are left out."""
-    number = record.found.number
-    near = [each for each in family if each is not record and each.summary]
-    near.sort(key=lambda each: abs(each.found.number - number))
-    rows = [_neighbour(each) for each in near[: 2 * NEIGHBOUR_SPANS]]
-    return sorted((row for row in rows if row), key=lambda row: row.number)
-
-
-def _neighbour(record: _Record) -> Neighbour | None:
-    if record.neighbour is None or record.neighbour.number != record.found.number:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            record.neighbour = neighbour(ReadSpan(record.found, _summary(record), 0))
-    return record.neighbour

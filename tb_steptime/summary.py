@@ -18,12 +18,15 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.span import Measured, SpanFacts
+
+R = TypeVar("R", bound=msgspec.Struct)
 
 SUFFIX = ".steptime"
 FORMAT = 1
@@ -58,6 +61,10 @@ class SummaryHead(msgspec.Struct, frozen=True):
     view_bytes: dict[str, int]
 
 
+class DamagedSummary(Exception):
+    """A summary file whose head is whole and whose results are not, or are those of another release."""
+
+
 class Summary(msgspec.Struct, frozen=True):
     """A summary file that was found. head_bytes: compressed length of the head, where the first view begins."""
 
@@ -66,20 +73,25 @@ class Summary(msgspec.Struct, frozen=True):
     head_bytes: int
 
     def view(self, view: str) -> bytes:
-        """The JSON of one view's result. Raises OSError (gone), KeyError (no such view), ValueError (damaged)."""
-        length = self.head.view_bytes[view]
-        start = self.head_bytes
-        for name, size in self.head.view_bytes.items():
-            if name == view:
-                break
-            start += size
+        """The JSON of one view's result. Raises OSError where the file is gone, KeyError, DamagedSummary."""
+        views = list(self.head.view_bytes)
+        if view not in views:
+            raise KeyError(view)
+        start = self.head_bytes + sum(self.head.view_bytes[each] for each in views[: views.index(view)])
         with open(self.path, "rb") as file:
             file.seek(start)
-            member = file.read(length)
+            member = file.read(self.head.view_bytes[view])
         try:
             return _first_member(member, _MAX_MEMBER_BYTES)[0]
-        except zlib.error as error:
-            raise ValueError("the view is damaged") from error
+        except (ValueError, zlib.error) as error:
+            raise DamagedSummary(f"{self.path}: {error}") from error
+
+    def result(self, view: str, kind: type[R]) -> R:
+        """The result of one view, or what of it `kind` names. Raises like `view`."""
+        try:
+            return msgspec.json.decode(self.view(view), type=kind)
+        except msgspec.MsgspecError as error:
+            raise DamagedSummary(f"{self.path}: {error}") from error
 
 
 @functools.cache
@@ -214,9 +226,9 @@ def measured_in(summary: Summary | None, path: str) -> Measured:
     """Everything that a summary file holds. Raises TraceError where it is damaged or of another release."""
     try:
         if summary is None:
-            raise ValueError("not a summary file of this release")
-        results = {each.id: msgspec.json.decode(summary.view(each.id), type=each.result) for each in ANALYSES}
-    except (OSError, ValueError, KeyError) as error:
+            raise DamagedSummary(path)
+        results = {each.id: summary.result(each.id, each.result) for each in ANALYSES}
+    except (OSError, DamagedSummary, KeyError) as error:
         hint = "Put the trace beside it, or make the summary again with this release."
         raise TraceError("The summary file is damaged or was made by another release", path, hint) from error
     return Measured(summary.head.facts, results)

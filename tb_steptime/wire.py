@@ -8,7 +8,7 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     catalogue                       200 Catalogue
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
-          &focus=R                  The run (with one run: "span N") that the titles speak of; without it, the last.
+          &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`

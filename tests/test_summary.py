@@ -15,6 +15,7 @@ from tb_steptime.errors import TraceError
 from tb_steptime.span import measure_file
 from tb_steptime.summary import (
     SUFFIX,
+    DamagedSummary,
     encode_summary,
     fresh_summary,
     measured_in,
@@ -150,7 +151,7 @@ def test_what_unpacks_without_end_is_not_unpacked(trace, monkeypatch):
     monkeypatch.undo()
     found = read_summary(path)
     monkeypatch.setattr(summary, "_MAX_MEMBER_BYTES", 100)
-    with pytest.raises(ValueError, match="too long"):
+    with pytest.raises(DamagedSummary, match="too long"):
         found.view("overview")
 
 
