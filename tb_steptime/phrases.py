@@ -1,7 +1,8 @@
 """Sentences with numbers in them, before anyone decides how a number is written.
 
-A sentence is made where its meaning is known (a rule, a metric, the reader) and its numbers become text only where it is
-shown: in `format.ts` for the tab, in `printer.py` for the terminal. So no percent sign and no decimal point stands here.
+A sentence is made where its meaning is known (a rule, a metric, the reader) and its numbers become text only where it
+is shown: in `format.ts` for the tab, in `printer.py` for the terminal. So no percent sign and no decimal point stands
+here.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Phrase(msgspec.Struct, frozen=True):
 class Note(msgspec.Struct, frozen=True):
     """What the user must know about the quality of a trace or of a figure.
 
-    cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies` names
-    the metrics or views that it stands above (empty: all).
+    cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies`
+    names the metrics or views that it stands above (empty: all).
     """
 
     id: str
