@@ -13,7 +13,8 @@ export interface Client {
   index(): Promise<Answer<Index>>;
   catalogue(): Promise<Answer<Catalogue>>;
   view<V extends ViewId>(span: string, view: V): Promise<Answer<PageOf<V>>>;
-  trends(): Promise<Answer<TrendsPage>>;
+  /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
+  trends(runs: readonly string[], focus: string | null): Promise<Answer<TrendsPage>>;
   /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
@@ -25,17 +26,17 @@ const HEADERS = { "X-Tb-Steptime": "1" };
 const PATIENCE_MS = 20_000;
 
 export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client {
-  const ask = <T>(route: string, query: Record<string, string> = {}) => request<T>(fetched, address(route, query));
+  const ask = <T>(route: string, query: Record<string, string> | string[][] = {}) => request<T>(fetched, address(route, query));
   return {
     index: () => ask("index"),
     catalogue: () => ask("catalogue"),
     view: (span, view) => ask("view", { span, view }),
-    trends: () => ask("trends"),
+    trends: (runs, focus) => ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])]),
     retry: (span) => ask("retry", { span }),
   };
 }
 
-function address(route: string, query: Record<string, string>): string {
+function address(route: string, query: Record<string, string> | string[][]): string {
   const asked = new URLSearchParams(query).toString();
   return asked ? `${route}?${asked}` : route;
 }

@@ -14,9 +14,9 @@ test("addresses are relative, and every request carries the header that lets wor
   const { client, asked } = answering(200, {});
   await client.index();
   await client.view("a/b", "overview");
-  await client.trends();
+  await client.trends(["a&b", "c"], "c");
   await client.retry("x&y");
-  expect(asked.map(({ url }) => url)).toEqual(["index", "view?span=a%2Fb&view=overview", "trends", "retry?span=x%26y"]);
+  expect(asked.map(({ url }) => url)).toEqual(["index", "view?span=a%2Fb&view=overview", "trends?run=a%26b&run=c&focus=c", "retry?span=x%26y"]);
   expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(["1", "1", "1", "1"]);
 });
 

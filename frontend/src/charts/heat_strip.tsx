@@ -49,7 +49,14 @@ export interface HeatStripsProps {
 
 const ROW = 23;
 const AXIS = 22;
+
+/** The gutter holds names and values; it grows with them up to a share of the width. */
 const GUTTER = 178;
+const GUTTER_FRACTION = 0.28;
+
+/** Mean width of a letter of small type, px, and what the value and the gaps beside it take. */
+const LETTER = 6.4;
+const VALUE = 72;
 const FULL = 1000;
 const LEVELS = 10;
 
@@ -78,8 +85,9 @@ function Strips(props: StripsProps) {
   const [drag, setDrag] = useState<readonly [number, number] | null>(null);
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [low, high] = [zoom[0], Math.min(whole, zoom[1])];
-  const x = (ns: number) => GUTTER + ((ns - low) / (high - low)) * (width - GUTTER);
-  const at = (px: number) => low + ((px - GUTTER) / (width - GUTTER)) * (high - low);
+  const gutter = gutterOf(rows, width);
+  const x = (ns: number) => gutter + ((ns - low) / (high - low)) * (width - gutter);
+  const at = (px: number) => low + ((px - gutter) / (width - gutter)) * (high - low);
   const choose = (next: Pointed | null) => {
     setPointed(next);
     props.light(next && rows[next.row]!.steps[next.step]!.key);
@@ -92,8 +100,8 @@ function Strips(props: StripsProps) {
   };
   const move = (event: PointerEvent) => {
     const { px, row } = place(event);
-    if (drag) return setDrag([drag[0], Math.max(GUTTER, px)]);
-    choose(stepAt(rows, row, px < GUTTER ? null : at(px)));
+    if (drag) return setDrag([drag[0], Math.max(gutter, px)]);
+    choose(stepAt(rows, row, px < gutter ? null : at(px)));
   };
   const release = () => {
     if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX) setZoom([Math.max(0, at(Math.min(...drag))), Math.min(whole, at(Math.max(...drag)))]);
@@ -105,7 +113,7 @@ function Strips(props: StripsProps) {
       <div
         class="strips" ref={box} style={{ height: `${height}px` }} role="img" aria-label={props.label} tabIndex={0}
         onPointerMove={move}
-        onPointerDown={(event) => place(event).px >= GUTTER && event.button === 0 && setDrag([place(event).px, place(event).px])}
+        onPointerDown={(event) => place(event).px >= gutter && event.button === 0 && setDrag([place(event).px, place(event).px])}
         onPointerUp={release}
         onPointerLeave={() => (choose(null), setDrag(null))}
         onDblClick={() => setZoom([0, Infinity])}
@@ -113,13 +121,13 @@ function Strips(props: StripsProps) {
         onKeyDown={(event) => typed(event, props, pointed, choose, () => setZoom([0, Infinity]))}
       >
         <div style={{ height: `${view.above_px}px` }} />
-        {rows.slice(view.first, view.end).map((row) => <Strip key={row.key} row={row} width={width} x={x} low={low} high={high} {...pick(props)} />)}
+        {rows.slice(view.first, view.end).map((row) => <Strip key={row.key} row={row} width={width} gutter={gutter} x={x} low={low} high={high} {...pick(props)} />)}
         <div style={{ height: `${view.below_px}px` }} />
         {drag && <div class="zoom" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[1] - drag[0])}px`, height: `${rows.length * ROW}px` }} />}
       </div>
-      <TimeAxis from={low} to={high} left={GUTTER} width={width} scale={props.scale} />
+      <TimeAxis from={low} to={high} left={gutter} width={width} scale={props.scale} />
       {content && pointed && (
-        <Tip content={content} x={Math.max(GUTTER, Math.min(width, x(rows[pointed.row]!.steps[pointed.step]!.from)))} y={(pointed.row + 1) * ROW - (box.current?.scrollTop ?? 0) + 2} above={pointed.row * ROW - (box.current?.scrollTop ?? 0)} width={width} />
+        <Tip content={content} x={Math.max(gutter, Math.min(width, x(rows[pointed.row]!.steps[pointed.step]!.from)))} y={(pointed.row + 1) * ROW - (box.current?.scrollTop ?? 0) + 2} above={pointed.row * ROW - (box.current?.scrollTop ?? 0)} width={width} />
       )}
       <span class="heard" role="status">{content && spoken(content)}</span>
     </>
@@ -156,6 +164,7 @@ function inRow(rows: readonly StripRow[], row: number, step: number): Pointed | 
 interface StripProps {
   row: StripRow;
   width: number;
+  gutter: number;
   x(ns: number): number;
   low: number;
   high: number;
@@ -164,17 +173,20 @@ interface StripProps {
   kept: string | null;
 }
 
-/** Characters of the gutter for a run's name and for what stands beside its value. */
-const NAME = 16;
+function gutterOf(rows: readonly StripRow[], width: number): number {
+  const longest = rows.reduce((most, row) => Math.max(most, row.name.length + row.second.length), 0);
+  return Math.round(Math.max(GUTTER, Math.min(VALUE + LETTER * longest, GUTTER_FRACTION * width)));
+}
 
-function Strip({ row, width, x, low, high, colour, lit, kept }: StripProps) {
-  const all = cells(row.bins, low, high, width - GUTTER);
+function Strip({ row, width, gutter, x, low, high, colour, lit, kept }: StripProps) {
+  const all = cells(row.bins, low, high, width - gutter);
+  const letters = Math.max(6, Math.floor((gutter - VALUE) / LETTER) - row.second.length);
   const visible = row.steps.filter((step) => step.to > low && step.from < high);
-  const clip = (ns: number) => Math.max(GUTTER, Math.min(width, x(ns)));
+  const clip = (ns: number) => Math.max(gutter, Math.min(width, x(ns)));
   return (
     <svg class="chart" width={width} height={ROW} aria-hidden="true">
-      <text class="small own" x="0" y="18">{shortened(row.name, NAME - Math.max(0, row.second.length - 6))}<tspan class="second" dx="8">{row.second}</tspan></text>
-      <text class="firm end" x={GUTTER - 12} y="18">{row.value}</text>
+      <text class="small own" x="0" y="18">{shortened(row.name, letters)}<tspan class="second" dx="8">{row.second}</tspan></text>
+      <text class="firm end" x={gutter - 12} y="18">{row.value}</text>
       <path class="empty" d={rects(known(all), x)} />
       <g class={`of-${colourOf(colour)}`}>
         {[...byLevel(all, LEVELS, FULL)].map(([level, stretches]) => (

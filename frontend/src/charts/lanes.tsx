@@ -68,11 +68,11 @@ function Plot(props: LanesProps & { width: number }) {
         onClick={(event) => props.keep(at(event as unknown as PointerEvent))}
       >
         <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
-        {steps.filter((step) => step.key === props.lit || step.key === props.kept).map((step) => (
-          <rect key={step.key} class="empty" x={x(step.from)} y={TOP - 6} width={x(step.to) - x(step.from)} height={foot - TOP + 6} />
-        ))}
         {lanes.map((lane, row) => <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />)}
         {steps.map((step) => <StepMark key={step.key} step={step} x={x} foot={foot} />)}
+        {steps.filter((step) => step.key === props.lit || step.key === props.kept).map((step) => (
+          <rect key={step.key} class="ring" x={x(step.from)} y={TOP - 6} width={x(step.to) - x(step.from)} height={foot - TOP + 6} />
+        ))}
         <line class="tick" x1={x(to)} x2={x(to)} y1="4" y2={foot} />
         {props.brackets.map((bracket) => <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />)}
       </svg>

@@ -39,29 +39,26 @@ function middles(chain: readonly Dot[]): Dot[] {
   });
 }
 
-/** Pixels between samples along a name's width. */
-const SAMPLE = 6;
-
 /** The least vertical distance of any line from the name's middle, over the name's width; 0 where one crosses it. */
 function clearance(from: number, to: number, y: number, taken: readonly (readonly Dot[])[]): number {
-  let least = 40;
+  let least = FAR;
   for (const chain of taken) {
-    let before: number | null = null;
-    for (let x = from; x <= to; x += SAMPLE) {
-      const there = heightAt(chain, x);
-      const over = there === null ? null : there - y;
-      if (over !== null) least = Math.min(least, before !== null && before * over < 0 ? 0 : Math.abs(over));
-      before = over;
-    }
+    chain.forEach((dot, at) => {
+      const next = chain[at + 1] ?? dot;
+      if (next.x < from || dot.x > to) return;
+      const [a, b] = next.x === dot.x ? [dot.y, next.y] : [heightAt(dot, next, from), heightAt(dot, next, to)];
+      const inside = Math.min(a, b) <= y && y <= Math.max(a, b);
+      least = Math.min(least, inside ? 0 : Math.min(Math.abs(a - y), Math.abs(b - y)));
+    });
   }
   return least;
 }
 
-function heightAt(chain: readonly Dot[], x: number): number | null {
-  const after = chain.findIndex((dot) => dot.x >= x);
-  const next = chain[after];
-  const before = chain[after - 1];
-  if (!next) return null;
-  if (!before) return next.x === x ? next.y : null;
-  return before.y + ((next.y - before.y) * (x - before.x)) / (next.x - before.x);
+/** Farther than this is far enough. */
+const FAR = 40;
+
+/** Of a stretch at x, or at its end where x lies beyond it. */
+function heightAt(start: Dot, end: Dot, x: number): number {
+  if (x <= start.x) return start.y;
+  return x >= end.x ? end.y : start.y + ((end.y - start.y) * (x - start.x)) / (end.x - start.x);
 }

@@ -11,6 +11,7 @@ import { Gone } from "../states/gone";
 import { Reading } from "../states/reading";
 import { type Kept, useAnswer } from "../use_answer";
 import { compares, VIEWS } from "../views";
+import { focusRun, namedRuns } from "../views/choices";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
 import { isReading, type Watch, type Watched } from "../watch";
 import { Top } from "./top";
@@ -36,7 +37,9 @@ export function Content({ view, selection, tab, source }: ContentProps) {
   const [tries, setTries] = useState(0);
   const id = selection.span.id;
   const page = usePage(ofSpan, selection, tries, source);
-  const trends = useAnswer(source.kept, view === ofSpan ? null : "trends", trendsVersion(tab.index), source.client.trends);
+  const { runs, focus } = trendsAsked(tab);
+  const trendsName = view === ofSpan ? null : ["trends", focus, ...runs].join("\n");
+  const trends = useAnswer(source.kept, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus));
   const compared = useCompared(view, selection, tab, source);
   const head = useHead(id, page);
   const again = async () => {
@@ -158,6 +161,12 @@ function spanVersion({ worker, span }: Selection): string {
 
 /** While many spans are read, Trends is not asked for again with each of them: its answer grows with all. */
 const TRENDS_EVERY = 8;
+
+function trendsAsked({ index, state }: Tab) {
+  const all = index.runs.map((run) => run.name);
+  const runs = namedRuns(state, all);
+  return { runs, focus: focusRun(state, runs.length > 0 ? runs : all) };
+}
 
 function trendsVersion(index: Index): string {
   const ready = index.spans_ready;

@@ -4,13 +4,14 @@ import { SeriesTile } from "../components/series_tile";
 import { Sentence } from "../components/sentence";
 import { Tiles } from "../components/tile";
 import { useChosen } from "./chosen";
+import { comparedFigure } from "./compared";
 import { Activities } from "./data_loading/activities";
 import { LoaderLanes } from "./data_loading/lanes";
 import { StepLines } from "./data_loading/step_lines";
 import { StepTable } from "./data_loading/step_table";
 import type { SpanViewProps } from "./props";
 
-export function DataLoading({ page, tab }: SpanViewProps<"data_loading">) {
+export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useChosen(tab);
   const shared = { result, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
@@ -19,7 +20,7 @@ export function DataLoading({ page, tab }: SpanViewProps<"data_loading">) {
       {result.tiles.length > 0 && (
         <Tiles label="Waiting for data in this span">
           {result.tiles.map((series) => (
-            <SeriesTile key={series.metric} series={series} remark={result.tile_remarks[series.metric]} head={head} neighbours={page.neighbours} meanings={tab.meanings} />
+            <SeriesTile key={series.metric} series={series} remark={result.tile_remarks[series.metric]} head={head} neighbours={page.neighbours} meanings={tab.meanings} compared={comparedFigure(series, compared)} />
           ))}
         </Tiles>
       )}

@@ -10,8 +10,8 @@ import { Trends } from "./trends";
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   overview: { of: "span", compares: true, Content: Overview },
   trends: { of: "spans", Content: Trends },
-  data_loading: { of: "span", Content: DataLoading },
-  tensor_cores: { of: "span", Content: TensorCores },
+  data_loading: { of: "span", compares: true, Content: DataLoading },
+  tensor_cores: { of: "span", compares: true, Content: TensorCores },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);

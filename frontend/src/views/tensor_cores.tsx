@@ -5,12 +5,13 @@ import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useChosen } from "./chosen";
+import { comparedFigure } from "./compared";
 import type { SpanViewProps } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { SplitPicture } from "./tensor_cores/split";
 import { SplitSteps } from "./tensor_cores/split_steps";
 
-export function TensorCores({ page, tab }: SpanViewProps<"tensor_cores">) {
+export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;
   const chosen = useChosen(tab);
   const device = result.devices.find((each) => String(each.device) === tab.state["device"]) ?? result.devices[0];
@@ -18,9 +19,10 @@ export function TensorCores({ page, tab }: SpanViewProps<"tensor_cores">) {
   const name = `${head.run} ${head.worker} span ${head.number}`;
   // The server's titles speak of the first device.
   const main = device === result.devices[0];
+  const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
+  const several = (device?.steps.length ?? 0) > 1;
   return (
     <div class="view" data-view="tensor_cores">
-      {result.unknown && <p class="unknown"><Sentence phrase={result.unknown} /></p>}
       {device && result.devices.length > 1 && (
         <div class="controls">
           <Chips
@@ -31,20 +33,26 @@ export function TensorCores({ page, tab }: SpanViewProps<"tensor_cores">) {
       )}
       {main && result.tiles.length > 0 && (
         <Tiles label="Tensor cores in this span">
-          {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} />)}
+          {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} compared={comparedFigure(series, compared)} />)}
         </Tiles>
       )}
       {device && device.total.kernel_ns > 0 && (
         <>
-          <div class="tensor-split">
+          <div class={several ? "tensor-split" : "tensor-split whole"}>
             <SplitPicture
               device={device} title={main ? result.split_title : { template: `Kernel time of GPU ${device.device}`, values: {} }} off={off} tab={tab} name={name}
-              choose={(next) => tab.update({ bins: next.size ? [...next].join(",") : null })}
+              choose={(next) => tab.update({ bins: next.size ? [...next].join(",") : null })} other={other && { name: compared!.name, device: other }}
             />
-            <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />
+            {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
           <KernelTable device={device} title={main ? result.kernels_title : { template: `Kernels of GPU ${device.device}`, values: {} }} off={off} tab={tab} name={name} />
         </>
+      )}
+      {device === undefined && result.unknown && (
+        <section class="unknown">
+          <h2><Sentence phrase={result.split_title} /></h2>
+          <p class="quiet"><Sentence phrase={result.unknown} /></p>
+        </section>
       )}
     </div>
   );

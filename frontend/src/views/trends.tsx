@@ -2,10 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 import type { TrendsPage } from "../api.gen";
+import { focusRun, namedRuns } from "./choices";
 import { useChosen } from "./chosen";
 import type { Tab, TrendsViewProps } from "./props";
 import { axisOver, isOver } from "./trends/axis";
-import { Controls, shownRuns } from "./trends/controls";
+import { Controls } from "./trends/controls";
 import { RunLegend } from "./trends/legend";
 import { TrendPicture } from "./trends/lines";
 import { type Run, runsOf } from "./trends/runs";
@@ -18,27 +19,35 @@ const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_share"];
 export function Trends({ page, tab }: TrendsViewProps) {
   const all = useMemo(() => runsOf(page), [page]);
   const names = tab.index.runs.map((run) => run.name);
-  const shown = shownRuns(tab.state["runs"], names);
-  const runs = useMemo(() => all.filter((run) => shown.has(run.name)), [all, tab.state["runs"]]);
+  const named = namedRuns(tab.state, names);
+  const shown = new Set(named.length > 0 ? named : names);
+  const focus = focusRun(tab.state, [...shown]);
+  const runs = useMemo(() => focusLast(all.filter((run) => shown.has(run.name)), focus), [all, tab.state["runs"], focus]);
   const over = isOver(tab.state["over"]) ? tab.state["over"] : "steps";
   const metric = tab.meanings.metrics.find((each) => each.id === tab.state["metric"]) ?? tab.meanings.metrics[0]!;
   return (
     <div class="view" data-view="trends">
       <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
-      {runs.length > 0 && <Pictures page={page} runs={runs} over={over} metric={metric} tab={tab} />}
+      {runs.length > 0 && <Pictures page={page} all={all.filter((run) => shown.has(run.name))} runs={runs} over={over} metric={metric} tab={tab} />}
     </div>
   );
 }
 
+/** The pictures take the last run for the one in focus, and draw it over the others. */
+const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] =>
+  [...runs.filter((run) => run.name !== focus), ...runs.filter((run) => run.name === focus)];
+
 interface PicturesProps {
   page: TrendsPage;
+  /** In the order of the pickers, then the same with the one in focus last. */
+  all: readonly Run[];
   runs: readonly Run[];
   over: Parameters<typeof axisOver>[0];
   metric: Tab["meanings"]["metrics"][number];
   tab: Tab;
 }
 
-function Pictures({ page: { titles }, runs, over, metric, tab }: PicturesProps) {
+function Pictures({ page: { titles }, all, runs, over, metric, tab }: PicturesProps) {
   const chosen = useChosen(tab);
   const axis = useMemo(() => axisOver(over, runs), [over, runs]);
   const main = metric.id === tab.meanings.metrics[0]!.id ? titles["steps"] : titles[metric.id];
@@ -48,14 +57,14 @@ function Pictures({ page: { titles }, runs, over, metric, tab }: PicturesProps) 
       <div class="trend-main">
         <TrendPicture metric={metric} title={main} sub={metric.label} runs={runs} axis={axis} chosen={chosen} tab={tab} />
         <div>
-          <SlowSteps title={titles["slow"]} run={focus} chosen={chosen} tab={tab} />
-          <RunLegend runs={runs} />
+          <SlowSteps title={titles["slow"]} rule={titles["slow_rule"]} run={focus} chosen={chosen} tab={tab} />
+          <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
         </div>
       </div>
       <div class="trend-small">
         {SMALL.map((id) => <TrendPicture key={id} small metric={tab.meanings.metric(id)} title={titles[id]} runs={runs} axis={axis} chosen={chosen} tab={tab} />)}
       </div>
-      <Strips title={titles["strips"]} runs={runs} chosen={chosen} tab={tab} />
+      <Strips title={titles["strips"]} runs={all} chosen={chosen} tab={tab} />
     </>
   );
 }

@@ -63,15 +63,16 @@ const COUNT = 72;
 const TOTAL = 178;
 const SHARE = 64;
 
-/** Mean width of a letter of table type, px. */
-const LETTER = 6.4;
-const COPY = 44;
+const COPY = 48;
+
+/** The least that a name has, px. */
+const NAME = 120;
 
 function columns(device: DeviceSplit, scale: Scale, width: number): Column<KernelRow>[] {
-  const letters = Math.max(16, Math.floor((width - CORES - COUNT - TOTAL - SHARE - COPY) / LETTER));
+  const room = Math.max(NAME, width - CORES - COUNT - TOTAL - SHARE - COPY);
   const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
   return [
-    { id: "name", label: "Kernel", cell: (row) => <Name name={row.name} most={letters} />, order: (row) => row.name },
+    { id: "name", label: "Kernel", cell: (row) => <Name name={row.name} most={room} />, order: (row) => row.name },
     { id: "cores", label: "Tensor cores", width: `${CORES}px`, cell: (row) => <Cores row={row} />, order: (row) => binOf(row.bin).short, meaning: "Whether the kernel runs on tensor cores, and the rule that tells." },
     { id: "count", label: "Launches", width: `${COUNT}px`, numeric: true, cell: (row) => count(row.count), order: (row) => row.count },
     {

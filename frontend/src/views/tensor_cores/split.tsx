@@ -6,7 +6,7 @@ import { toggled } from "../../components/legend";
 import { Swatch } from "../../components/swatch";
 import { percent, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
-import { type Bin, BINS } from "./bins";
+import { BINS } from "./bins";
 
 interface SplitProps {
   device: DeviceSplit;
@@ -15,19 +15,21 @@ interface SplitProps {
   choose(off: ReadonlySet<string>): void;
   tab: Tab;
   name: string;
+  /** The same device in the span that is compared with. */
+  other: { name: string; device: DeviceSplit } | null;
 }
 
 /** Kernel time in four, as one bar with its legend, and what the tab next door counts. */
-export function SplitPicture({ device, title, off, choose, tab, name }: SplitProps) {
+export function SplitPicture({ device, title, off, choose, tab, name, other }: SplitProps) {
   const { total, steps } = device;
   const perStep = (ns: number) => ns / Math.max(1, steps.length);
   const scale = scaleFor(perStep(total.kernel_ns), "ns");
-  const part = (bin: Bin) => (total.kernel_ns ? bin.of(total) / total.kernel_ns : 0);
-  const parts = BINS.map((bin) => ({ ...bin, share: part(bin), title: `${bin.label} ${scale.text(perStep(bin.of(total)))} a step, ${percent(part(bin))}` }));
-  const spoken = BINS.map((bin) => `${bin.label} ${scale.text(perStep(bin.of(total)))}, ${percent(part(bin))}`).join("; ");
+  const parts = partsOf(device);
+  const spoken = parts.map((part) => part.title).join("; ");
   return (
     <Picture title={title} sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`} name={`kernel time split ${name}`} table={() => splitTable(device)} link={() => tab.address()} drawn={false}>
       <SplitBar label={`${sentence(title)}. Kernel time of ${scale.text(perStep(total.kernel_ns))} a step: ${spoken}.`} parts={parts} off={off} />
+      {other && <OtherBar {...other} off={off} />}
       <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
         {parts.map((each) => (
           <li key={each.id}>
@@ -43,6 +45,26 @@ export function SplitPicture({ device, title, off, choose, tab, name }: SplitPro
   );
 }
 
+/** The bins with their shares, and each in words. */
+function partsOf({ total, steps }: DeviceSplit) {
+  const scale = scaleFor(total.kernel_ns / Math.max(1, steps.length), "ns");
+  return BINS.map((bin) => {
+    const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
+    return { ...bin, share, title: `${bin.label} ${scale.text(bin.of(total) / Math.max(1, steps.length))} a step, ${percent(share)}` };
+  });
+}
+
+/** The same split of another span, for comparison. */
+function OtherBar({ name, device, off }: { name: string; device: DeviceSplit; off: ReadonlySet<string> }) {
+  const parts = partsOf(device);
+  return (
+    <>
+      <p class="quiet small aside">{name}</p>
+      <SplitBar label={`${name}: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={off} />
+    </>
+  );
+}
+
 /** Ours with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
 function Counts({ device }: { device: DeviceSplit }) {
   const { share_low: low, share_high: high, profiler_tab_share: theirs, profiler_tab_why: why } = device;
@@ -50,11 +72,16 @@ function Counts({ device }: { device: DeviceSplit }) {
   return (
     <dl class="counts">
       <dt>On tensor cores</dt>
-      <dd><b>{bounded ? `${percent(low)} to ${percent(high)}` : percent(low)}</b>{bounded && <span class="quiet"> of kernel time; the upper bound counts every unknown kernel</span>}</dd>
+      <dd><b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>{bounded && <span class="quiet"> of kernel time; the upper bound counts every unknown kernel</span>}</dd>
       <dt>PyTorch Profiler tab</dt>
       <dd><b>{percent(theirs)}</b> <span class="quiet">{why ? <Sentence phrase={why} /> : theirs === null ? "cannot be told" : "counts the same"}</span></dd>
     </dl>
   );
+}
+
+/** "11.5 to 83.6 %" */
+function between(low: number, high: number): Phrase {
+  return { template: "{low} to {high}", values: { low: { value: low, unit: "fraction" }, high: { value: high, unit: "fraction" } } };
 }
 
 export function splitTable({ total, steps }: DeviceSplit) {

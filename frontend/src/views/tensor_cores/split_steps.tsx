@@ -28,7 +28,6 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
   const shown = BINS.filter((bin) => !off.has(bin.id));
   const place = (key: string | null) => (key !== null && names.includes(key) ? names.indexOf(key) : null);
   const keyAt = (at: number | null) => (at === null ? null : (names[at] ?? null));
-  if (steps.length === 0) return null;
   const spoken = steps.slice(0, 8).map((step) => `step ${step.name} ${scale.text(step.split.kernel_ns)}`).join(", ");
   return (
     <Picture title={TITLE} sub="kernel time in each step" name={`kernel time by step ${name}`} table={() => splitTable(device)} link={() => tab.address()}>

@@ -4,6 +4,7 @@ import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Drop } from "../../components/drop";
 import { count } from "../../format";
+import { keyOfRuns } from "../choices";
 import type { Tab } from "../props";
 import { OVERS, type Over } from "./axis";
 
@@ -86,12 +87,3 @@ function toggled(shown: ReadonlySet<string>, run: string): ReadonlySet<string> {
   return next;
 }
 
-/** Names hold anything but a line feed. */
-const keyOfRuns = (runs: readonly string[]): string => runs.join("\n");
-
-/** The runs that the address names; all where it names none that there is. */
-export function shownRuns(key: string | undefined, runs: readonly string[]): ReadonlySet<string> {
-  const named = new Set(key?.split("\n"));
-  const found = runs.filter((run) => named.has(run));
-  return new Set(found.length > 0 ? found : runs);
-}

@@ -4,8 +4,8 @@ import type { Run } from "./runs";
 /** More names would push the figures out of sight. */
 const MOST = 5;
 
-/** Which line is which run. One run needs no telling. */
-export function RunLegend({ runs }: { runs: readonly Run[] }) {
+/** Which line is which run; a press brings a run into focus. One run needs no telling. */
+export function RunLegend({ runs, choose }: { runs: readonly Run[]; choose(run: string): void }) {
   const [focus, ...others] = [...runs].reverse();
   if (!focus || others.length === 0) return null;
   const more = others.length - MOST;
@@ -13,7 +13,7 @@ export function RunLegend({ runs }: { runs: readonly Run[] }) {
     <ul class="run-legend">
       <li><LineSample focus />{nameOf(focus)}, the run in focus</li>
       {others.slice(0, MOST).map((run, at) => (
-        <li key={run.name} class="quiet"><LineSample focus={false} /><span class="clip">{nameOf(run)}{at === 0 && ". Runs differ by line, never by colour"}</span></li>
+        <li key={run.name} class="quiet"><LineSample focus={false} /><span class="clip"><button title={`Show ${run.name} in focus`} onClick={() => choose(run.name)}>{nameOf(run)}</button>{at === 0 && ". Runs differ by line, never by colour"}</span></li>
       ))}
       {more > 0 && <li class="quiet"><span />and {more} more</li>}
     </ul>

@@ -22,6 +22,8 @@ interface Row extends SlowStep {
 
 interface SlowStepsProps {
   title: Phrase | undefined;
+  /** What makes a step slow. */
+  rule: Phrase | undefined;
   run: Run;
   chosen: Chosen;
   tab: Tab;
@@ -30,7 +32,7 @@ interface SlowStepsProps {
 /** Rows before the table scrolls: it stands beside the main picture. */
 const MOST = 5;
 
-export function SlowSteps({ title, run, chosen, tab }: SlowStepsProps) {
+export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   const rows = rowsOf(run);
   return (
     <Picture title={title ?? "Slow steps"} sub={rows.length ? "and what grew over the median" : undefined} name={`slow steps of ${run.name}`} table={() => tableOf(rows, tab.meanings)} link={() => tab.address()} drawn={false}>
@@ -43,6 +45,7 @@ export function SlowSteps({ title, run, chosen, tab }: SlowStepsProps) {
           />
         </div>
       )}
+      {rule && <p class="quiet small aside"><Sentence phrase={rule} /></p>}
     </Picture>
   );
 }
