@@ -1,6 +1,6 @@
 /** A stacked bar per step. One path per part, so that thousands of steps cost as little as six. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { svgFill } from "../colour";
 import { tick } from "../format";
 import { thinned } from "./axis_labels";
@@ -47,15 +47,11 @@ export function StackedBars(props: StackedBarsProps) {
 }
 
 function Drawn(props: StackedBarsProps & { width: number }) {
-  const { label, names, parts, unit, axis, lit, kept, width, light, keep, tip, height = HEIGHT } = props;
-  const foot = height - BELOW;
+  const { label, names, parts, heads, unit, axis, lit, kept, width, light, keep, tip, height = HEIGHT } = props;
   const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
-  const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
-  const end = niceEnd(Math.max(...totals, 0));
-  const y = (value: number) => foot - (value / end) * (foot - TOP);
-  const bars = placed(names.length, width);
-  const middles = names.map((_, bar) => bars.x(bar) + bars.width / 2);
+  const still = useMemo(() => stillPicture(props, width, height), [names, parts, heads, unit, axis, width, height]);
+  const { foot, middles, outlineOf } = still;
   const point = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     setPointer({ x: event.clientX - box.left, y: event.clientY - box.top });
@@ -71,20 +67,37 @@ function Drawn(props: StackedBarsProps & { width: number }) {
         onPointerMove={point} onPointerLeave={leave} onBlur={leave} onClick={() => keep(lit === kept ? null : lit)}
         onKeyDown={(event) => { setHere(true); typed(event, shown, names.length, { light, keep }); }}
       >
-        <Grid end={end} unit={unit} width={width} y={y} />
-        {parts.map((part, at) => (
-          <path key={part.id} d={outline(bars, part.values, parts.slice(0, at), y)} style={{ fill: svgFill(part.colour, part.hatched) }} />
-        ))}
-        <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
-        {thinned(names.map((text, bar) => ({ x: middles[bar]!, text }))).map(({ x, text }) => <text key={x} class="mid" x={x} y={foot + 14}>{text}</text>)}
+        {still.picture}
         <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>{axis}</text>
-        {[kept, lit].map((bar, at) => bar !== null && names[bar] !== undefined && (
-          <rect key={at} class="choice" x={bars.x(bar) - 4} y={y(totals[bar]!) - 1} width={bars.width + 8} height={foot - y(totals[bar]!) + 2} />
-        ))}
+        {[kept, lit].map((bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />)}
       </svg>
       {here && lit !== null && names[lit] !== undefined && <Tip content={tip(lit)} x={pointer?.x ?? middles[lit]!} y={Math.min(pointer?.y ?? TOP, height / 2 - 16)} width={width} />}
     </>
   );
+}
+
+/** All that stays while the pointer moves, and where its bars are. */
+function stillPicture(props: StackedBarsProps, width: number, height: number) {
+  const { names, parts, unit } = props;
+  const foot = height - BELOW;
+  const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
+  const end = niceEnd(totals.reduce((most, total) => Math.max(most, total), 0));
+  const y = (value: number) => foot - (value / end) * (foot - TOP);
+  const bars = placed(names.length, width);
+  const middles = names.map((_, bar) => bars.x(bar) + bars.width / 2);
+  const labels = thinned(names.map((text, bar) => ({ x: middles[bar]!, text })));
+  const picture = (
+    <>
+      <Grid end={end} unit={unit} width={width} y={y} />
+      {parts.map((part, at) => (
+        <path key={part.id} d={outline(bars, part.values, parts.slice(0, at), y)} style={{ fill: svgFill(part.colour, part.hatched) }} />
+      ))}
+      <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
+      {labels.map(({ x, text }) => <text key={x} class="mid" x={x} y={foot + 14}>{text}</text>)}
+    </>
+  );
+  const outlineOf = (bar: number) => ({ x: bars.x(bar) - 4, y: y(totals[bar]!) - 1, width: bars.width + 8, height: foot - y(totals[bar]!) + 2 });
+  return { foot, middles, picture, outlineOf };
 }
 
 function Grid({ end, unit, width, y }: { end: number; unit: string; width: number; y(value: number): number }) {

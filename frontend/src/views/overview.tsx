@@ -1,6 +1,6 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { CouldBe, OverviewResult, PageOf, PartMeaning, Parts, Series } from "../api.gen";
 import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/anatomy";
 import { StackedBars } from "../charts/stacked_bars";
@@ -126,27 +126,39 @@ interface StepsProps {
 
 function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsProps) {
   const [lit, setLit] = useState<number | null>(null);
-  const names = steps.map((step) => step.name);
-  const parts = tab.meanings.parts.filter((part) => !off.has(part.id));
-  const longest = Math.max(...steps.map((step) => step.duration_ns));
-  const scale = scaleFor(longest, "ns");
+  const { parts, scale, ...drawn } = useMemo(() => stepBars(steps, tab.meanings.parts, off), [steps, tab.meanings, [...off].join()]);
+  const { names } = drawn;
   const tip = (at: number) => ({
     title: `Step ${names[at]}, ${scale.text(steps[at]!.duration_ns)}`,
-    rows: parts.filter((part) => lengthOf(steps[at]!.parts_ns, part) > 0).map((part) => ({
+    rows: parts.filter((part) => part.values[at]! > 0).map((part) => ({
       mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
     })),
   });
   return (
     <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)} link={() => tab.address()}>
       <StackedBars
-        label={`${sentence(title)}. Stacked bar for each of steps ${range(names[0]!, names[names.length - 1]!)}, up to ${scale.text(longest)}.`}
-        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(parts.reduce((sum, part) => sum + lengthOf(step.parts_ns, part), 0)))} firm={steps.map((step) => step.slow)}
-        parts={parts.map((part) => ({ ...part, values: steps.map((step) => scale.of(lengthOf(step.parts_ns, part))) }))}
-        lit={lit} kept={keptStep(tab.state, names)} light={setLit} tip={tip}
+        label={`${sentence(title)}. Stacked bar for each of steps ${range(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`}
+        {...drawn} parts={parts} unit={scale.unit} axis="step" lit={lit} kept={keptStep(tab.state, names)} light={setLit} tip={tip}
         keep={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
       />
     </Picture>
   );
+}
+
+/** The bars without the parts that are hidden; a bar's head is what is left of it. */
+function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], off: ReadonlySet<string>) {
+  const shown = all.filter((part) => !off.has(part.id));
+  const lengths = steps.map((step) => shown.reduce((sum, part) => sum + lengthOf(step.parts_ns, part), 0));
+  const longest = steps.reduce((most, step) => Math.max(most, step.duration_ns), 0);
+  const scale = scaleFor(longest, "ns");
+  return {
+    names: steps.map((step) => step.name),
+    firm: steps.map((step) => step.slow),
+    heads: lengths.map(scale.number),
+    parts: shown.map((part) => ({ ...part, values: steps.map((step) => scale.of(lengthOf(step.parts_ns, part))) })),
+    longest,
+    scale,
+  };
 }
 
 function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[]): TableData {
