@@ -39,7 +39,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
   const page = usePage(ofSpan, selection, tries, source);
   const { runs, focus } = trendsAsked(tab);
   const trendsName = view === ofSpan ? null : ["trends", focus, ...runs].join("\n");
-  const trends = useAnswer(source.kept, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus));
+  const trends = useLast(useAnswer(source.kept, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus)));
   const compared = useCompared(view, selection, tab, source);
   const head = useHead(id, page);
   const again = async () => {
@@ -161,6 +161,13 @@ function spanVersion({ worker, span }: Selection): string {
 
 /** While many spans are read, Trends is not asked for again with each of them: its answer grows with all. */
 const TRENDS_EVERY = 8;
+
+/** Other runs or another focus: the picture of before stands until the new one is there. */
+function useLast(answer: Answer<TrendsPage> | null): Answer<TrendsPage> | null {
+  const last = useRef<Answer<TrendsPage> | null>(null);
+  if (answer?.kind === "ready") last.current = answer;
+  return answer ?? last.current;
+}
 
 function trendsAsked({ index, state }: Tab) {
   const all = index.runs.map((run) => run.name);
