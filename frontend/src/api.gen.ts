@@ -211,8 +211,8 @@ export interface Neighbour {
 
 /**
  * What the user must know about the quality of a trace or of a figure.
- * cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies` names
- * the metrics or views that it stands above (empty: all).
+ * cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies`
+ * names the metrics or views that it stands above (empty: all).
  */
 export interface Note {
   id: string;
