@@ -3,7 +3,7 @@
  * sunken ground, by exact overlap. Marks on top are steps, a bar above a step says that it is slow. Dragging zooms all.
  */
 
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { colourOf } from "../colour";
 import { useRowWindow } from "../components/rows";
 import { type Scale, shortened } from "../format";
@@ -121,7 +121,7 @@ function Strips(props: StripsProps) {
         onKeyDown={(event) => typed(event, props, pointed, choose, () => setZoom([0, Infinity]))}
       >
         <div style={{ height: `${view.above_px}px` }} />
-        {rows.slice(view.first, view.end).map((row) => <Strip key={row.key} row={row} width={width} gutter={gutter} x={x} low={low} high={high} {...pick(props)} />)}
+        {rows.slice(view.first, view.end).map((row) => <Strip key={row.key} row={row} width={width} gutter={gutter} low={low} high={high} {...pick(props)} />)}
         <div style={{ height: `${view.below_px}px` }} />
         {drag && <div class="zoom" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[1] - drag[0])}px`, height: `${rows.length * ROW}px` }} />}
       </div>
@@ -165,7 +165,6 @@ interface StripProps {
   row: StripRow;
   width: number;
   gutter: number;
-  x(ns: number): number;
   low: number;
   high: number;
   colour: string;
@@ -178,13 +177,27 @@ function gutterOf(rows: readonly StripRow[], width: number): number {
   return Math.round(Math.max(GUTTER, Math.min(VALUE + LETTER * longest, GUTTER_FRACTION * width)));
 }
 
-function Strip({ row, width, gutter, x, low, high, colour, lit, kept }: StripProps) {
+function Strip({ row, width, gutter, low, high, colour, lit, kept }: StripProps) {
+  const scale = (ns: number) => gutter + ((ns - low) / (high - low)) * (width - gutter);
+  const still = useMemo(() => <StillStrip row={row} width={width} gutter={gutter} low={low} high={high} colour={colour} x={scale} />, [row, width, gutter, low, high, colour]);
+  const clip = (ns: number) => Math.max(gutter, Math.min(width, scale(ns)));
+  const chosen = row.steps.filter((step) => (step.key === lit || step.key === kept) && step.to > low && step.from < high);
+  return (
+    <svg class="chart" width={width} height={ROW} aria-hidden="true">
+      {still}
+      {chosen.map((step) => <rect key={step.key} class="ring" x={clip(step.from)} y="5.500" width={Math.max(1, clip(step.to) - clip(step.from))} height="16" />)}
+    </svg>
+  );
+}
+
+/** What the pointer does not change. */
+function StillStrip({ row, width, gutter, low, high, colour, x }: Omit<StripProps, "lit" | "kept"> & { x(ns: number): number }) {
   const all = cells(row.bins, low, high, width - gutter);
   const letters = Math.max(6, Math.floor((gutter - VALUE) / LETTER) - row.second.length);
   const visible = row.steps.filter((step) => step.to > low && step.from < high);
   const clip = (ns: number) => Math.max(gutter, Math.min(width, x(ns)));
   return (
-    <svg class="chart" width={width} height={ROW} aria-hidden="true">
+    <>
       <text class="small own" x="0" y="18">{shortened(row.name, letters)}<tspan class="second" dx="8">{row.second}</tspan></text>
       <text class="firm end" x={gutter - 12} y="18">{row.value}</text>
       <path class="empty" d={rects(known(all), x)} />
@@ -197,10 +210,9 @@ function Strip({ row, width, gutter, x, low, high, colour, lit, kept }: StripPro
         <g key={step.key}>
           {step.from >= low && <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2="21" />}
           {step.slow && <line class="slow" x1={clip(step.from) + 2} x2={Math.max(clip(step.from) + 3, clip(step.to) - 1)} y1="3" y2="3" />}
-          {(step.key === lit || step.key === kept) && <rect class="ring" x={clip(step.from)} y="5.500" width={Math.max(1, clip(step.to) - clip(step.from))} height="16" />}
         </g>
       ))}
-    </svg>
+    </>
   );
 }
 

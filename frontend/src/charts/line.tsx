@@ -3,11 +3,11 @@
  * meaning: the run in focus is firm and filled, the others are dashed and hollow. A missing value is a break.
  */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Scale } from "../format";
 import { brokenAxis, type BrokenAxis, type Extent } from "./broken_axis";
 import { AxisX, AxisY, Breaks } from "./line_axes";
-import { DirectLabels, Line, Reference, Rings } from "./line_marks";
+import { DirectLabels, Line, LitPoints, Reference, Rings } from "./line_marks";
 import { nearest, pointerX, typed } from "./pointing";
 import type { Dot } from "./polyline";
 import { Sized } from "./sized";
@@ -82,9 +82,16 @@ export interface Frame {
   bottom: number;
 }
 
-/** What is drawn, in pixels. */
-export interface Drawn extends LineChartProps {
+/** What does not change while the pointer moves. */
+interface Still extends Pick<LineChartProps, "height" | "segments" | "stops" | "pad" | "lines" | "scale" | "colour" | "reference"> {
   width: number;
+  small: boolean;
+  named: boolean;
+  bandColour: string | null;
+}
+
+/** The same in pixels. */
+export interface Drawn extends Still {
   frame: Frame;
   axis: BrokenAxis;
   xs: readonly number[];
@@ -106,9 +113,17 @@ export function LineChart(props: LineChartProps) {
 /** The picture at a width; pure, so that it can be drawn without a browser. */
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
-  const drawn = layout(props);
-  const { width, height, xs, frame, stops } = drawn;
+  const { label, width, height, segments, stops, pad, lines, scale, colour, small = false, named = true, bandColour = null, reference } = props;
+  const drawn = useMemo(
+    () => layout({ width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference }),
+    [width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference],
+  );
+  // Neither changes while the pointer moves: the same nodes are not drawn again.
+  const under = useMemo(() => <><AxisY {...drawn} /><Breaks {...drawn} /><AxisX {...drawn} /></>, [drawn]);
+  const over = useMemo(() => <Lines {...drawn} />, [drawn]);
+  const { xs, frame } = drawn;
   const choose = (stop: number | null) => {
+    if (stop === pointed) return;
     setPointed(stop);
     props.light(stop === null ? null : stops[stop]!.key);
   };
@@ -117,7 +132,7 @@ export function Plot(props: LineChartProps & { width: number }) {
   return (
     <>
       <svg
-        class="chart points" width={width} height={height} role="img" aria-label={props.label} tabIndex={0}
+        class="chart points" width={width} height={height} role="img" aria-label={label} tabIndex={0}
         onPointerMove={(event) => choose(nearest(xs, pointerX(event)))}
         onPointerLeave={() => choose(null)}
         onBlur={() => choose(null)}
@@ -125,14 +140,10 @@ export function Plot(props: LineChartProps & { width: number }) {
         onKeyDown={(event) => typed(event, pointed ?? stopOf(stops, props.kept), stops.length, { light: choose, keep })}
       >
         <rect x="0" y="0" width={width} height={height} fill="transparent" />
-        <AxisY {...drawn} />
-        <Breaks {...drawn} />
-        <AxisX {...drawn} />
-        <Lit {...drawn} />
-        {[...drawn.lines].sort((a, b) => Number(a.focus) - Number(b.focus)).map((line) => <Line key={line.key} line={line} drawn={drawn} />)}
-        <Reference {...drawn} />
-        {!props.small && <Rings {...drawn} />}
-        {!props.small && props.named !== false && <DirectLabels {...drawn} />}
+        {under}
+        <Lit drawn={drawn} lit={props.lit} kept={props.kept} />
+        {over}
+        <LitPoints drawn={drawn} lit={props.lit ?? props.kept} />
       </svg>
       {content && <Tip content={content} x={xs[pointed!]!} y={frame.top} width={width} />}
       <span class="heard" role="status">{content && spoken(content)}</span>
@@ -140,8 +151,20 @@ export function Plot(props: LineChartProps & { width: number }) {
   );
 }
 
-function layout(props: LineChartProps & { width: number }): Drawn {
-  const { small = false, width, height, lines, scale, segments, stops } = props;
+/** Lines, then what must not hide under them. The one in focus lies on top. */
+function Lines(drawn: Drawn) {
+  return (
+    <>
+      {[...drawn.lines].sort((a, b) => Number(a.focus) - Number(b.focus)).map((line) => <Line key={line.key} line={line} drawn={drawn} />)}
+      <Reference {...drawn} />
+      {!drawn.small && <Rings {...drawn} />}
+      {!drawn.small && drawn.named && <DirectLabels {...drawn} />}
+    </>
+  );
+}
+
+function layout(props: Still): Drawn {
+  const { small, width, height, lines, scale, segments, stops } = props;
   const frame = small ? { left: 44, right: width, top: 11, bottom: height - 20 } : { left: 50, right: width, top: 10, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays in the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
@@ -158,8 +181,15 @@ const stopOf = (stops: readonly LineStop[], key: string | null): number | null =
   return at < 0 ? null : at;
 };
 
+interface LitProps {
+  drawn: Drawn;
+  lit: string | null;
+  kept: string | null;
+}
+
 /** A line through what is chosen, wherever it was chosen. */
-function Lit({ stops, xs, frame, lit, kept }: Drawn) {
+function Lit({ drawn: { stops, xs, frame }, lit, kept }: LitProps) {
+  if (lit === null && kept === null) return null;
   return (
     <>
       {stops.map((stop, at) => {

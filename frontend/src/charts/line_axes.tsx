@@ -45,14 +45,33 @@ export function Breaks({ axis, frame }: Drawn) {
 
 export function AxisX(drawn: Drawn) {
   const { segments, small, frame } = drawn;
-  const marks = marksOf(drawn);
-  const captions = small ? smallCaptions(drawn, marks) : thinned(segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption })));
+  const marks = inFrame(apart(marksOf(drawn)), frame.right);
+  const captions = inFrame(small ? smallCaptions(drawn, marks) : thinned(segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }))), frame.right);
   return (
     <g>
       {marks.map((mark) => <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 14)}>{mark.text}</text>)}
       {captions.map((mark) => <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 29)}>{mark.text}</text>)}
     </g>
   );
+}
+
+/** Without those that would touch the one before: two segments may end and begin with long labels. */
+function apart(labels: readonly AxisLabel[]): readonly AxisLabel[] {
+  let end = -Infinity;
+  return labels.filter(({ x, text }) => {
+    const half = (CHARACTER * text.length) / 2;
+    if (x - half < end + 4) return false;
+    end = x + half;
+    return true;
+  });
+}
+
+/** Moved so that no label is cut at an edge. */
+function inFrame(labels: readonly AxisLabel[], right: number): readonly AxisLabel[] {
+  return labels.map(({ x, text }) => {
+    const half = (CHARACTER * text.length) / 2;
+    return { x: Math.max(half, Math.min(right - half, x)), text };
+  });
 }
 
 /** Segments with fewer pixels than this have no marks of their own; the captions below them say where they are. */
@@ -79,5 +98,5 @@ const middle = ({ axis, segments }: Drawn, at: number): number => (axis.x(at, se
 /** Between the ends, where they leave room. */
 function smallCaptions(drawn: Drawn, marks: readonly AxisLabel[]): readonly AxisLabel[] {
   const all = drawn.segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }));
-  return all.filter((caption) => marks.every((mark) => Math.abs(mark.x - caption.x) > (CHARACTER * (mark.text.length + caption.text.length)) / 2 + 6)).slice(0, marks.length ? undefined : 1);
+  return all.filter((caption) => marks.every((mark) => Math.abs(mark.x - caption.x) > (CHARACTER * (mark.text.length + caption.text.length)) / 2 + 6)).filter((_, at) => marks.length > 0 || at === all.length >> 1);
 }

@@ -1,38 +1,48 @@
 /** The marks of a line chart: lines with their points and ranges, rings on slow steps, names beside lines. */
 
 import { colourOf, svgFill } from "../colour";
+import { shortened } from "../format";
 import { type ChartLine, dotOf, type Drawn, type LinePoint } from "./line";
 import { placeLabel } from "./place_label";
-import { bandOf, chains, type Dot, pathOf } from "./polyline";
+import { bandOf, chains, decimated, type Dot, pathOf } from "./polyline";
 
 /** Closer points than this have no marks of their own. */
 const MARKED_PX = 7;
 
 export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   const dots = dotsOf(line, drawn);
-  const known = dots.filter((dot) => dot !== null);
-  const dense = known.length > 1 && (drawn.frame.right - drawn.frame.left) / known.length < MARKED_PX;
-  const looks = line.focus ? `of-${colourOf(drawn.colour)}` : "";
-  const radius = drawn.small ? 2.4 : 3.2;
+  const dense = isDense(line, drawn);
+  const radius = drawn.small ? SMALL_RADIUS : RADIUS;
   return (
-    <g class={looks}>
+    <g class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
       <Band line={line} drawn={drawn} />
-      <path class={line.focus ? "line" : `line others ${dense ? "dense" : ""}`} d={pathOf(dots)} />
-      {!dense && known.map((dot, at) => <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />)}
-      {dense && <Chosen line={line} drawn={drawn} radius={radius} />}
+      <path class={`line ${line.focus ? "" : "others"} ${dense ? "dense" : ""}`} d={pathOf(dots)} />
+      {!dense && dots.map((dot, at) => dot && <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />)}
     </g>
   );
 }
 
-/** Where points have no marks, the chosen one has. */
-function Chosen({ line, drawn, radius }: { line: ChartLine; drawn: Drawn; radius: number }) {
-  const chosen = line.points.filter((point) => point !== null && drawn.stops[point.stop]!.key === (drawn.lit ?? drawn.kept));
+const RADIUS = 3.2;
+const SMALL_RADIUS = 2.4;
+
+function isDense(line: ChartLine, { frame }: Drawn): boolean {
+  const known = line.points.reduce((count, point) => count + Number(point !== null && point.value !== null), 0);
+  return known > 1 && (frame.right - frame.left) / known < MARKED_PX;
+}
+
+/** Where points have no marks of their own, the chosen ones have. */
+export function LitPoints({ drawn, lit }: { drawn: Drawn; lit: string | null }) {
+  if (lit === null) return null;
   return (
     <>
-      {chosen.map((point) => {
-        const dot = dotOf(drawn, point!);
-        return dot && <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />;
-      })}
+      {drawn.lines.filter((line) => isDense(line, drawn)).map((line) => (
+        <g key={line.key} class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
+          {line.points.filter((point) => point !== null && drawn.stops[point.stop]!.key === lit).map((point) => {
+            const dot = dotOf(drawn, point!);
+            return dot && <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={RADIUS} />;
+          })}
+        </g>
+      ))}
     </>
   );
 }
@@ -57,10 +67,11 @@ function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => poi
   });
 }
 
+/** Around slow steps, where points stand apart; the table beside the picture lists them all. */
 export function Rings(drawn: Drawn) {
-  const slow = drawn.lines.filter((line) => line.focus).flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
-  const radius = (drawn.frame.right - drawn.frame.left) / Math.max(1, drawn.stops.length) < MARKED_PX ? 3.5 : 7;
-  return <>{slow.map((point) => <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r={radius} />)}</>;
+  const lines = drawn.lines.filter((line) => line.focus && !isDense(line, drawn));
+  const slow = lines.flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
+  return <>{slow.map((point) => <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r="7" />)}</>;
 }
 
 /** Room at each side of the reference's stretch, px. */
@@ -87,11 +98,14 @@ function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: numb
 /** More names than lines one can tell apart help nobody: then the legend alone names them. */
 const NAMED_LINES = 4;
 
+/** Characters of a name beside its line. */
+export const NAME_LENGTH = 28;
+
 /** The name of each line beside it; the line in focus is named at its reference. */
 export function DirectLabels(drawn: Drawn) {
   const { lines, frame, reference } = drawn;
   if (lines.length > NAMED_LINES || (lines.length === 1 && !reference)) return null;
-  const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)));
+  const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
   const level = reference && referenceChains(drawn, reference.value);
   if (level) taken.push(...level);
   const areas = drawn.axis.edges.map(([left, right]) => ({ left: left + 4, right, top: frame.top - 6, bottom: frame.bottom }));
@@ -99,8 +113,8 @@ export function DirectLabels(drawn: Drawn) {
     <>
       {lines.map((line) => {
         const atReference = line.focus && level;
-        const text = atReference ? reference!.name : line.name;
-        const own = atReference ? level : chains(dotsOf(line, drawn));
+        const text = atReference ? reference!.name : shortened(line.name, NAME_LENGTH);
+        const own = atReference ? level : chains(dotsOf(line, drawn)).map(decimated);
         const spot = placeLabel(text, own, taken.filter((chain) => !own.includes(chain)), areas);
         if (!spot) return null;
         taken.push([{ x: spot.x - 3 * text.length, y: spot.y - 4 }, { x: spot.x + 3 * text.length, y: spot.y - 4 }]);

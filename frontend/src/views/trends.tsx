@@ -5,7 +5,7 @@ import type { TrendsPage } from "../api.gen";
 import { focusRun, namedRuns } from "./choices";
 import { useChosen } from "./chosen";
 import type { Tab, TrendsViewProps } from "./props";
-import { axisOver, isOver } from "./trends/axis";
+import { axisOver, isOver, type Over } from "./trends/axis";
 import { Controls } from "./trends/controls";
 import { RunLegend } from "./trends/legend";
 import { TrendPicture } from "./trends/lines";
@@ -22,16 +22,22 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const named = namedRuns(tab.state, names);
   const shown = new Set(named.length > 0 ? named : names);
   const focus = focusRun(tab.state, [...shown]);
-  const runs = useMemo(() => focusLast(all.filter((run) => shown.has(run.name)), focus), [all, tab.state["runs"], focus]);
-  const over = isOver(tab.state["over"]) ? tab.state["over"] : "steps";
+  const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, tab.state["runs"]]);
+  const runs = useMemo(() => focusLast(chosen, focus), [chosen, focus]);
+  const over = isOver(tab.state["over"]) ? tab.state["over"] : naturalOver(runs);
   const metric = tab.meanings.metrics.find((each) => each.id === tab.state["metric"]) ?? tab.meanings.metrics[0]!;
   return (
     <div class="view" data-view="trends">
       <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
-      {runs.length > 0 && <Pictures page={page} all={all.filter((run) => shown.has(run.name))} runs={runs} over={over} metric={metric} tab={tab} />}
+      {runs.length > 0 && <Pictures page={page} all={chosen} runs={runs} over={over} metric={metric} tab={tab} />}
     </div>
   );
 }
+
+/** More steps than this are a band of ink; spans show more, until steps are asked for. */
+const MOST_STEPS = 600;
+
+const naturalOver = (runs: readonly Run[]): Over => (Math.max(0, ...runs.map((run) => run.steps.length)) > MOST_STEPS ? "spans" : "steps");
 
 /** The pictures take the last run for the one in focus, and draw it over the others. */
 const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] =>
@@ -42,7 +48,7 @@ interface PicturesProps {
   /** In the order of the pickers, then the same with the one in focus last. */
   all: readonly Run[];
   runs: readonly Run[];
-  over: Parameters<typeof axisOver>[0];
+  over: Over;
   metric: Tab["meanings"]["metrics"][number];
   tab: Tab;
 }

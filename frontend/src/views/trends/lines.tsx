@@ -2,11 +2,12 @@
 
 import { useMemo } from "preact/hooks";
 import type { Metric, Phrase } from "../../api.gen";
-import { type ChartLine, LineChart } from "../../charts/line";
+import { type ChartLine, LineChart, type LineSegment } from "../../charts/line";
+import { NAME_LENGTH } from "../../charts/line_marks";
 import type { TipContent } from "../../charts/tip";
 import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/table_data";
-import { type Scale, scaleFor, sentence } from "../../format";
+import { type Scale, scaleFor, sentence, shortened } from "../../format";
 import type { Chosen } from "../chosen";
 import { LineSample } from "../line_sample";
 import type { Tab } from "../props";
@@ -31,25 +32,34 @@ const SMALL_HEIGHT = 112;
 const TIP_RUNS = 8;
 
 export function TrendPicture({ metric, title, sub, runs, axis, chosen, tab, small = false }: TrendPictureProps) {
-  const lines = useMemo(() => runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1])), [runs, axis, metric]);
-  const values = lines.flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null])).filter((value) => value !== null);
-  const scale = scaleFor(values.reduce((a, b) => Math.max(a, b), 0), metric.unit);
+  const { lines, scale, level, measured } = useMemo(() => drawnFrom(metric, runs, axis), [metric, runs, axis]);
+  const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : HEIGHT;
   const shown = title ?? { template: metric.label, values: {} };
+  const label = useMemo(() => spokenLines(sentence(shown), lines, scale), [shown, lines]);
   return (
     <Picture title={shown} sub={sub} name={`${metric.id} trend`} table={() => tableOf(metric, runs, axis)} link={() => tab.address({ metric: metric.id })}>
-      {values.length === 0 ? (
-        <p class="unmeasured" style={{ height: `${height}px` }}>{whyNot(runs, metric)}</p>
-      ) : (
+      {measured ? (
         <LineChart
-          label={spokenLines(sentence(shown), lines, scale)} height={height} small={small} colour={small ? metric.colour : "ink"}
-          segments={small ? axis.segments.map((segment) => ({ ...segment, caption: segment.caption.replace(/^span \d+, /, "") })) : axis.segments}
-          stops={axis.stops} pad={axis.pad} lines={lines} scale={scale} reference={small ? undefined : reference(lines, scale)}
-          lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep} tip={(stop) => tipOf(stop, axis, lines, scale)}
+          label={label} height={height} small={small} colour={small ? metric.colour : "ink"} segments={segments} stops={axis.stops} pad={axis.pad}
+          lines={lines} scale={scale} reference={small ? undefined : level} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
+          tip={(stop) => tipOf(stop, axis, lines, scale)}
         />
+      ) : (
+        <p class="unmeasured" style={{ height: `${height}px` }}>{whyNot(runs, metric)}</p>
       )}
     </Picture>
   );
+}
+
+/** Small pictures say "step" only. */
+const withoutSpan = (segment: LineSegment): LineSegment => ({ ...segment, caption: segment.caption.replace(/^span \d+, /, "") });
+
+function drawnFrom(metric: Metric, runs: readonly Run[], axis: TrendAxis) {
+  const lines = runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1]));
+  const values = lines.flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null])).filter((value) => value !== null);
+  const scale = scaleFor(values.reduce((a, b) => Math.max(a, b), 0), metric.unit);
+  return { lines, scale, level: reference(lines, scale), measured: values.length > 0 };
 }
 
 function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean): ChartLine {
@@ -62,7 +72,7 @@ function reference(lines: readonly ChartLine[], scale: Scale): { value: number; 
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
   const median = values.length > 3 ? medianOf(values) : null;
-  return median === null ? undefined : { value: median, name: `${focus!.name}, median ${scale.text(median)}` };
+  return median === null ? undefined : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
 }
 
 function tipOf(stop: number, { stops }: TrendAxis, lines: readonly ChartLine[], scale: Scale): TipContent {
@@ -86,7 +96,7 @@ function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): 
   const ranges = lines.slice(-TIP_RUNS).map((line) => {
     const values = line.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value]));
     if (values.length === 0) return `${line.name}: not measured`;
-    return `${line.name}: ${scale.number(Math.min(...values))} to ${scale.text(Math.max(...values))}`;
+    return `${line.name}: ${scale.number(values.reduce((a, b) => Math.min(a, b)))} to ${scale.text(values.reduce((a, b) => Math.max(a, b)))}`;
   });
   return `${title}. ${ranges.join(". ")}.`;
 }

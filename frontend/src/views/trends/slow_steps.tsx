@@ -68,7 +68,7 @@ function columns(meanings: Meanings, run: Run): Column<Row>[] {
     { id: "step", label: "Step", width: wide ? "76px" : "34px", cell: (row) => <>{row.name}{wide && <span class="quiet"> {row.place}</span>}</>, order: (row) => row.number * 1e9 + (Number(row.name) || 0) },
     { id: "time", label: "Time", numeric: true, width: "72px", cell: (row) => ns(row.duration_ns), order: (row) => row.duration_ns },
     {
-      id: "grew", label: "What grew", width: "128px", order: (row) => row.grew_ns,
+      id: "grew", label: "What grew", width: "152px", order: (row) => row.grew_ns,
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return <span class="grew" title={`${ns(row.over_median_ns)} over the median`}><Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />{part?.label ?? row.grew} +{ns(row.grew_ns)}</span>;

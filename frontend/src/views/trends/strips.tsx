@@ -1,5 +1,6 @@
 /** Figures within the spans: one strip for each span and device. */
 
+import { useMemo } from "preact/hooks";
 import type { Metric, Phrase, Strip } from "../../api.gen";
 import { HeatStrips, type StripRow } from "../../charts/heat_strip";
 import { meanWithin } from "../../charts/rebin";
@@ -24,12 +25,12 @@ interface StripsProps {
 const FULL = 1000;
 
 export function Strips({ title, runs, chosen, tab }: StripsProps) {
-  const metrics = stripMetrics(runs, tab.meanings);
+  const metrics = useMemo(() => stripMetrics(runs, tab.meanings), [runs, tab.meanings]);
   const metric = metrics.find((each) => each.id === tab.state["strip"]) ?? metrics[0];
+  const strips = useMemo(() => (metric ? stripsOf(runs, metric.id) : []), [runs, metric]);
+  const rows = useMemo(() => strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)), [strips]);
   const shown = title ?? { template: "When is the GPU full?", values: {} };
   if (!metric) return null;
-  const strips = stripsOf(runs, metric.id);
-  const rows = strips.map(([span, strip, run]) => rowOf(span, strip, run, metric));
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
   return (
     <Picture
