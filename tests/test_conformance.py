@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tb_steptime.trace.kineto import read_trace
 
 from tb_steptime.metrics.gpu import busy_intervals, est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.idle import REASONS, devices_by_activity, idle_partition
 from tb_steptime.metrics.occupancy import kineto_achieved_occupancy
 from tb_steptime.metrics.step_time import step_breakdown
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tests.conftest import SHARED
