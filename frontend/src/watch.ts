@@ -72,15 +72,15 @@ function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: 
   if (answer.kind !== "ready") {
     return { ...before, retry_ms: null, problem: answer.kind === "problem" ? `${answer.value.problem}. ${answer.value.hint}` : null };
   }
-  const same = before.index?.version === answer.value.version && !isReading(answer.value);
+  const same = before.index?.version === answer.value.version;
   return { index: same ? before.index : answer.value, heard_ms: now_ms, retry_ms: null, problem: null };
 }
 
 export const pace = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
 
-/** Whether a file is being read now or waits for its turn. */
+/** Whether a file is being read now or waits for its turn: each request lets the server begin with the next ones. */
 export function isReading(index: Index): boolean {
-  return index.runs.some((run) => run.workers.some((worker) => worker.spans.some((span) => span.state === "reading")));
+  return index.runs.some((run) => run.workers.some((worker) => worker.spans.some(({ state }) => state === "reading" || state === "unread")));
 }
 
 /** TensorBoard hides a tab by giving its frame no height. */

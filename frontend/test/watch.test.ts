@@ -10,6 +10,7 @@ afterEach(() => vi.useRealTimers());
 const ready = (value: Index): Answer<Index> => ({ kind: "ready", value });
 const IDLE = ready(index([run("a", [span(1)])]));
 const READING = ready(index([run("a", [span(1, "reading")])]));
+const UNREAD = ready(index([run("a", [span(1), span(2, "unread")])], { version: "2" }));
 const GONE: Answer<Index> = { kind: "gone" };
 
 function watching(answers: Answer<Index>[]) {
@@ -27,8 +28,8 @@ function watching(answers: Answer<Index>[]) {
   return { told, watch, seconds: () => asked.map((at) => (at - begun_ms) / 1000), hide: (now: boolean) => { hidden = now; shown(); } };
 }
 
-test("asks every second while a file is read, every five when not", async () => {
-  const { seconds } = watching([READING, READING, IDLE]);
+test("asks every second while a file is read or waits for its turn, every five when not", async () => {
+  const { seconds } = watching([READING, UNREAD, IDLE]);
   await vi.advanceTimersByTimeAsync(13_000);
   expect(seconds()).toEqual([0, 1, 2, 7, 12]);
 });
