@@ -2,6 +2,7 @@
 
 import { colourOf, svgFill } from "../colour";
 import type { Scale } from "../format";
+import { typed } from "./pointing";
 import { Sized } from "./sized";
 import { TimeAxis } from "./time_axis";
 
@@ -59,10 +60,17 @@ function Plot(props: LanesProps & { width: number }) {
     const ns = from + ((event.clientX - (event.currentTarget as Element).getBoundingClientRect().left - GUTTER) / (width - GUTTER)) * (to - from);
     return steps.find((step) => ns >= step.from && ns < step.to)?.key ?? null;
   };
+  const keyAt = (step: number | null) => (step === null ? null : (steps[step]?.key ?? null));
+  const place = (key: string | null) => {
+    const step = steps.findIndex((each) => each.key === key);
+    return step < 0 ? null : step;
+  };
   return (
     <>
       <svg
-        class="chart lanes" width={width} height={height(lanes.length)} role="img" aria-label={props.label}
+        class="chart lanes" width={width} height={height(lanes.length)} role="img" aria-label={props.label} tabIndex={0}
+        onBlur={() => props.light(null)}
+        onKeyDown={(event) => typed(event, place(props.lit ?? props.kept), steps.length, { light: (step) => props.light(keyAt(step)), keep: (step) => props.keep(keyAt(step)) })}
         onPointerMove={(event) => props.light(at(event))}
         onPointerLeave={() => props.light(null)}
         onClick={(event) => props.keep(at(event as unknown as PointerEvent))}

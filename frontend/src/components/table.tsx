@@ -29,6 +29,8 @@ interface TableProps<Row> {
   /** Chosen row, shown sunken. */
   chosen?: string | number | undefined;
   onChoose?(row: Row): void;
+  /** The row under the pointer or the focus; null when it left the table. */
+  onLight?(row: Row | null): void;
   /** Rows before the box scrolls. */
   most?: number;
   /** Totals, under the rows. */
@@ -52,7 +54,7 @@ export function Table<Row>(props: TableProps<Row>) {
         <thead>
           <tr>{columns.map((column) => <Head key={column.id} column={column} sort={sort} onSort={onSort} />)}</tr>
         </thead>
-        <tbody>
+        <tbody onPointerLeave={props.onLight && (() => props.onLight!(null))}>
           {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
           {ordered.slice(view.first, view.end).map((row) => <Line key={props.rowKey(row)} row={row} {...props} />)}
           {view.below_px > 0 && <tr class="space" style={{ height: `${view.below_px}px` }} />}
@@ -79,10 +81,14 @@ function Head<Row>({ column, sort, onSort }: { column: Column<Row>; sort: string
   );
 }
 
-function Line<Row>({ row, columns, rowKey, chosen, onChoose }: TableProps<Row> & { row: Row }) {
+function Line<Row>({ row, columns, rowKey, chosen, onChoose, onLight }: TableProps<Row> & { row: Row }) {
   const key = rowKey(row);
   return (
-    <tr aria-selected={chosen === key ? true : undefined} onClick={onChoose && (() => onChoose(row))}>
+    <tr
+      aria-selected={chosen === key ? true : undefined} tabIndex={onChoose && 0} onClick={onChoose && (() => onChoose(row))}
+      onKeyDown={onChoose && ((event) => event.key === "Enter" && onChoose(row))}
+      onPointerEnter={onLight && (() => onLight(row))} onFocus={onLight && (() => onLight(row))} onBlur={onLight && (() => onLight(null))}
+    >
       {columns.map((column) => <td key={column.id} class={column.numeric ? "num" : "clip"}>{column.cell(row)}</td>)}
     </tr>
   );

@@ -2,11 +2,12 @@ import type { Activity, DataLoadingResult } from "../../api.gen";
 import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { ns } from "../../format";
+import { count, ns } from "../../format";
 import type { Tab } from "../props";
 
 /** What the training thread does inside the loader, self time a batch. */
-export function Activities({ result: { activities, activities_title: title }, tab, name }: { result: DataLoadingResult; tab: Tab; name: string }) {
+export function Activities({ result, tab, name }: { result: DataLoadingResult; tab: Tab; name: string }) {
+  const { activities, activities_title: title, more_activities: more, more_activities_ns: more_ns } = result;
   return (
     <Picture
       title={title ?? "What the loader does"} name={`loader activities ${name}`} link={() => tab.address()} drawn={false}
@@ -14,6 +15,7 @@ export function Activities({ result: { activities, activities_title: title }, ta
     >
       <Table
         label="What the loader does" columns={columns(Math.max(...activities.map((row) => row.ns_per_batch)))} rows={activities} rowKey={nameOf}
+        foot={more > 0 && <tr><td colSpan={2}>{count(more)} more</td><td class="num">{ns(more_ns)}</td></tr>}
         sort={tab.state["activity"]} onSort={(activity) => tab.update({ activity })}
       />
       <p class="quiet small aside">Self time of the training process. Worker processes are not in a trace.</p>

@@ -29,7 +29,7 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
       <Table
         label="Wait for the loader in each step" columns={columns(longest, scale)} rows={steps} rowKey={(step) => step.name} most={MOST}
         sort={tab.state["sort"]} onSort={(sort) => tab.update({ sort })}
-        chosen={chosen.lit ?? chosen.kept ?? undefined} onChoose={(step) => chosen.keep(step.name)} foot={mean && <MeanRow mean={mean} scale={scale} />}
+        chosen={chosen.lit ?? chosen.kept ?? undefined} onChoose={(step) => chosen.keep(step.name)} onLight={(step) => chosen.light(step && step.name)} foot={mean && <MeanRow mean={mean} scale={scale} />}
       />
     </Picture>
   );

@@ -37,13 +37,11 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   return (
     <Picture title={title ?? "Slow steps"} sub={rows.length ? "and what grew over the median" : undefined} name={`slow steps of ${run.name}`} table={() => tableOf(rows, tab.meanings)} link={() => tab.address()} drawn={false}>
       {rows.length > 0 && (
-        <div onPointerLeave={() => chosen.light(null)}>
-          <Table
-            label={`Slow steps of run ${run.name}`} columns={columns(tab.meanings, run)} rows={rows} rowKey={(row) => row.id} most={MOST}
-            sort={tab.state["slow"]} onSort={(slow) => tab.update({ slow })}
-            chosen={rows.find((row) => row.key === (chosen.lit ?? chosen.kept))?.id} onChoose={(row) => chosen.keep(row.key)}
-          />
-        </div>
+        <Table
+          label={`Slow steps of run ${run.name}`} columns={columns(tab.meanings, run, rows)} rows={rows} rowKey={(row) => row.id} most={MOST}
+          sort={tab.state["slow"]} onSort={(slow) => tab.update({ slow })}
+          chosen={rows.find((row) => row.key === (chosen.lit ?? chosen.kept))?.id} onChoose={(row) => chosen.keep(row.key)} onLight={(row) => chosen.light(row && row.key)}
+        />
       )}
       {rule && <p class="quiet small aside"><Sentence phrase={rule} /></p>}
     </Picture>
@@ -62,13 +60,18 @@ function rowsOf(run: Run): Row[] {
 
 const partLabel = (meanings: Meanings, id: string) => meanings.parts.find((part) => part.id === id);
 
-function columns(meanings: Meanings, run: Run): Column<Row>[] {
+/** Mean width of a letter of table type, and what the swatch and the gaps take, px. */
+const LETTER = 6.3;
+const SWATCH = 28;
+
+function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row>[] {
   const wide = run.workers > 1;
+  const grown = Math.max(...rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`.length));
   return [
     { id: "step", label: "Step", width: wide ? "76px" : "34px", cell: (row) => <>{row.name}{wide && <span class="quiet"> {row.place}</span>}</>, order: (row) => row.number * 1e9 + (Number(row.name) || 0) },
     { id: "time", label: "Time", numeric: true, width: "72px", cell: (row) => ns(row.duration_ns), order: (row) => row.duration_ns },
     {
-      id: "grew", label: "What grew", width: "152px", order: (row) => row.grew_ns,
+      id: "grew", label: "What grew", width: `${Math.round(LETTER * grown + SWATCH)}px`, order: (row) => row.grew_ns,
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
         return <span class="grew" title={`${ns(row.over_median_ns)} over the median`}><Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />{part?.label ?? row.grew} +{ns(row.grew_ns)}</span>;
