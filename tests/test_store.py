@@ -17,7 +17,8 @@ from tb_steptime.wire import RESULTS, SpanPage, SpanState, Waiting
 from tests.conftest import SHARED
 from tests.small_trace import write_trace
 
-PATIENCE_SECONDS = 60.0
+#: A machine may be busy with other things: only a test that would wait for ever fails.
+PATIENCE_SECONDS = 300.0
 LAST_VIEW = list(RESULTS)[-1]
 
 
