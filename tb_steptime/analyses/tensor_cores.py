@@ -9,6 +9,7 @@ from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle import devices_by_activity
+from tb_steptime.metrics.kernel_words import most_of_the_time
 from tb_steptime.metrics.profiler_tab import VISIBLE_FRACTION, profiler_tab
 from tb_steptime.metrics.tensor_cores import (
     BINS,
@@ -97,7 +98,11 @@ def analyse(trace: Trace) -> TensorCoresResult:
         devices=devices,
         tiles=[measure(trace, metric, main_device(trace)) for metric in TILES],
         split_title=phrase("Does kernel time use tensor cores?") if main is None else _split_title(main),
-        kernels_title=phrase("Which kernels take the time?") if main is None else _kernels_title(main.kernels),
+        kernels_title=(
+            phrase("Which kernels take the time?")
+            if main is None
+            else most_of_the_time([(row.share, row.reason) for row in main.kernels])
+        ),
     )
 
 
@@ -175,46 +180,6 @@ def _split_title(device: DeviceSplit) -> Phrase:
     if high - low >= VISIBLE_FRACTION:
         used = "Between {low} and {high} of kernel time runs on tensor cores"
     return Phrase(used + (", another {eligible} could" if eligible >= WORTH_SAYING_FRACTION else ""), values)
-
-
-#: The kernels with most time that together take about this share of it are what the table's title speaks of.
-TITLE_FRACTION = 0.25
-
-#: Shares with a name of their own, and how near a share must be to be called so.
-NAMED_SHARES = ((0.25, "a quarter"), (1 / 3, "a third"), (0.5, "half"), (2 / 3, "two thirds"), (0.75, "three quarters"))
-NEAR_FRACTION = 0.015
-
-#: More kernels than this are a crowd, in which none stands out.
-FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
-
-#: What kernels are called when all of them do the same, by the words of their rule.
-KINDS = {
-    "convolution": "convolution ",
-    "matrix product": "matrix-product ",
-    "attention": "attention ",
-    "communication": "communication ",
-    "normalization": "normalization ",
-}
-
-
-def _kernels_title(rows: list[KernelRow]) -> Phrase:
-    """How few kernels take how much: "Two convolution kernels take a quarter of kernel time"."""
-    if not rows or not rows[0].total_ns:
-        return phrase("No kernel runs within the steps")
-    reach = np.cumsum([row.share for row in rows])
-    few = int(np.searchsorted(reach, TITLE_FRACTION - NEAR_FRACTION)) + 1
-    if few > len(FEW_KERNELS) or few > len(rows):
-        return phrase("No kernel stands out: the longest takes {share} of kernel time", share=fraction(rows[0].share))
-    share = float(reach[few - 1])
-    named = next((name for value, name in NAMED_SHARES if abs(share - value) <= NEAR_FRACTION), "{share}")
-    values = {"share": fraction(share)} if named == "{share}" else {}
-    verb = "kernel takes" if few == 1 else "kernels take"
-    return Phrase(f"{FEW_KERNELS[few - 1]} {_kind(rows[:few])}{verb} {named} of kernel time", values)
-
-
-def _kind(rows: list[KernelRow]) -> str:
-    """The word for what all these kernels do; empty where they differ."""
-    return next((word for key, word in KINDS.items() if all(key in row.reason for row in rows)), "")
 
 
 ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse)

@@ -12,6 +12,9 @@ import numpy as np
 
 from tb_steptime.trace.table import Bool, Float64, Int64
 
+#: Keys that leave this many numbers free for each that is used are cheaper to sort.
+SCATTERED = 64
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -26,10 +29,11 @@ class Groups:
         """Kernels that agree in all keys are a group."""
         place = np.zeros(len(dur_ns), np.int64)
         for key in keys:
-            number = np.unique(key, return_inverse=True)[1].reshape(-1)
-            joined = place * (int(number.max(initial=0)) + 1) + number
-            place = np.unique(joined, return_inverse=True)[1].reshape(-1)
-        return Groups(place, np.unique(place, return_index=True)[1], dur_ns)
+            number = numbered(key)
+            place = numbered(place * (int(number.max(initial=0)) + 1) + number)
+        first = np.full(int(place.max(initial=-1)) + 1, -1, np.int64)
+        first[place[::-1]] = np.arange(len(place))[::-1]  # the last write stays: that of the first kernel
+        return Groups(place, first, dur_ns)
 
     def sum(self, values: Int64 | Bool) -> Int64:
         """Per group; exact, for integers below 2**53."""
@@ -58,3 +62,14 @@ class Groups:
         order = np.lexsort((-value, parts.sum(self.dur_ns), group))
         count = np.bincount(group, minlength=len(self.first))
         return value[order][np.cumsum(count) - 1].tolist(), count.tolist()
+
+
+def numbered(keys: Int64) -> Int64:
+    """The rank of each key among the distinct ones. Keys that are close together are ranked without being sorted."""
+    low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
+    if high - low > SCATTERED * len(keys) + 1:
+        return np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    is_there = np.zeros(high - low + 1, bool)
+    is_there[keys - low] = True
+    ranks: Int64 = np.cumsum(is_there) - 1
+    return ranks[keys - low]

@@ -42,11 +42,13 @@ def _blocks_per_sm(trace: Trace) -> Float64:
     return np.where((counted > 0) & (sms > 0), counted / np.maximum(sms, 1), blocks_per_sm(trace))
 
 
+@per_trace
 def slots(trace: Trace) -> Int64:
     """Blocks of each kernel's launch that the device holds at once; 0 where that cannot be told."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 
+@per_trace
 def sm_counts(trace: Trace) -> Int64:
     """SMs of the device of each kernel; 0 where the trace does not say."""
     on = trace.events.device[trace.kernels.event]

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.nesting import parents
@@ -29,6 +30,8 @@ from tb_steptime.trace.table import Bool, Int64, Kind, UInt8
 MODULE_FRAME = "nn.Module: "
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = re.compile(r"GraphLaunch")
+_LOADER_MARKS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+_OPTIMIZER_MARK = re.compile(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
@@ -175,6 +178,27 @@ def _reasons(trace: Trace, call: Int64, op: Int64) -> UInt8:
 
 def _ranges(trace: Trace) -> Int64:
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
+
+
+@per_trace
+def named_ranges(trace: Trace) -> dict[str, Intervals]:
+    """When each named range of the host is open, by its name; step marks and the loader's are left out."""
+    events, rows = trace.events, _ranges(trace)
+    named: dict[str, Intervals] = {}
+    for name in np.unique(events.name[rows]).tolist():
+        mine = rows[events.name[rows] == name]
+        if not trace.strings[name].startswith(_LOADER_MARKS):
+            named[trace.strings[name]] = Intervals.union(events.start_ns[mine], events.end_ns[mine])
+    return named
+
+
+def short_range(name: str) -> str:
+    """The word for a range: torch marks an optimizer's as `Optimizer.zero_grad#SGD.zero_grad`.
+
+    >>> short_range("Optimizer.zero_grad#SGD.zero_grad")
+    'zero_grad'
+    """
+    return _OPTIMIZER_MARK.sub(r"\1", name)
 
 
 def module_frames(trace: Trace) -> Int64:

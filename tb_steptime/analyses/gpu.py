@@ -1,0 +1,233 @@
+"""GPU: how full each device is over time, and which kernels, ops and modules take its time."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.catalogue import measure
+from tb_steptime.metrics.gpu import NO_KERNELS, kernel_intervals
+from tb_steptime.metrics.idle import devices_by_activity, idle_partition
+from tb_steptime.metrics.kernel_details import KernelDetail, kernel_details
+from tb_steptime.metrics.kernel_words import most_of_the_time
+from tb_steptime.metrics.kernels import By, KernelRow, kernel_table
+from tb_steptime.metrics.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
+from tb_steptime.metrics.strips import STRIPS, Bins, strips_in
+from tb_steptime.metrics.tensor_cores import Split, split_kernel_time
+from tb_steptime.phrases import Phrase, fraction, phrase, text
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import named_ranges, short_range
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+TILES = ("gpu_utilization", "est_sm_efficiency", "slot_efficiency", "est_achieved_occupancy", "tensor_core_share")
+
+#: Bins of the coarsest level of a strip, and how many bins of a finer level are one of the level above.
+COARSEST_BINS, FINER = 256, 4
+#: A finer level would show single kernels, which the kernel table does better.
+FINEST_BIN_NS = 2_000
+#: Values of all strips, levels and devices: about a byte each once compressed. Large traces may have more.
+STRIP_VALUES, STRIP_VALUES_PER_TRACE_BYTE = 100_000, 0.01
+
+#: Rows of each table; the rest is folded into one line. Kernels that can be opened are those with most time.
+TABLE_ROWS: dict[By, int] = {"name": 200, "name,op": 200, "op": 100, "module": 200}
+OPENED_KERNELS = 60
+
+#: Idle under this share of the span is no news; a range that holds this share of the idle time is.
+IDLE_FRACTION, RANGE_FRACTION = 0.10, 0.05
+
+NO_ACTIVITY = phrase("This trace has no GPU activity.")
+
+
+class GpuStep(msgspec.Struct, frozen=True):
+    """Where a step lies, relative to the span's origin."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+class StripLevel(msgspec.Struct, frozen=True):
+    """A strip at one resolution: thousandths per bin from the span's start on; None where nothing runs."""
+
+    bin_ns: int
+    permille: list[int | None]
+
+
+class GpuStrip(msgspec.Struct, frozen=True):
+    """One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next."""
+
+    metric: str
+    levels: list[StripLevel]
+
+
+class KernelTable(msgspec.Struct, frozen=True):
+    """Groups with most time; more_* fold the others: groups, their launches, their time."""
+
+    by: str
+    rows: list[KernelRow]
+    more_rows: int
+    more_count: int
+    more_ns: int
+
+
+class DeviceGpu(msgspec.Struct, frozen=True):
+    """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
+    grouping: rows and the rest sum to split.kernel_ns.
+
+    kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+    """
+
+    device: int
+    name: str
+    sm_count: int | None
+    tiles: list[Series]
+    strips: list[GpuStrip]
+    strips_title: Phrase
+    split: Split
+    kineto_zero_fraction: float | None
+    tables: list[KernelTable]
+    kernels_title: Phrase
+    details: list[KernelDetail]
+
+
+class GpuResult(msgspec.Struct, frozen=True):
+    """start_ns, end_ns: the window of all figures. unknown says why there is no device."""
+
+    unknown: Phrase | None
+    start_ns: int
+    end_ns: int
+    steps: list[GpuStep]
+    devices: list[DeviceGpu]
+
+
+def analyse(trace: Trace) -> GpuResult:
+    steps = find_steps(trace)
+    low, high = steps.window
+    devices = devices_by_activity(trace)
+    tables = {by: kernel_table(trace, by) for by in TABLE_ROWS}
+    return GpuResult(
+        unknown=None if devices else NO_ACTIVITY,
+        start_ns=low,
+        end_ns=high,
+        steps=[GpuStep(step.name, step.start_ns, step.end_ns) for step in steps.steps],
+        devices=[_device(trace, device, len(devices), tables) for device in devices],
+    )
+
+
+def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelRow]]) -> DeviceGpu:
+    known = trace.devices.get(device)
+    mine = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
+    return DeviceGpu(
+        device=device,
+        name=known.name if known else f"GPU {device}",
+        sm_count=known.sm_count if known else None,
+        tiles=[_tile(trace, device, metric) for metric in TILES],
+        strips=_strips(trace, device, _values(trace) // device_count),
+        strips_title=_strips_title(trace, device),
+        split=split_kernel_time(trace, device).total,
+        kineto_zero_fraction=kineto_zero_fraction(trace, device),
+        tables=[_table(by, rows) for by, rows in mine.items()],
+        kernels_title=most_of_the_time([(row.share, row.tensor_core_reason) for row in mine["name"]]),
+        details=kernel_details(trace, device, OPENED_KERNELS),
+    )
+
+
+def _tile(trace: Trace, device: int, metric: str) -> Series:
+    if metric != SLOT_EFFICIENCY.id:
+        return measure(trace, metric, device)
+    figure = slot_efficiency(trace, device)
+    return Series(metric, device, figure.value, list(figure.steps), figure.reason)
+
+
+def _table(by: By, rows: list[KernelRow]) -> KernelTable:
+    shown, more = rows[: TABLE_ROWS[by]], rows[TABLE_ROWS[by] :]
+    return KernelTable(by, shown, len(more), sum(row.count for row in more), sum(row.total_ns for row in more))
+
+
+def _values(trace: Trace) -> int:
+    return max(STRIP_VALUES, round(STRIP_VALUES_PER_TRACE_BYTE * trace.file_bytes))
+
+
+def _strips(trace: Trace, device: int, values: int) -> list[GpuStrip]:
+    low, high = find_steps(trace).window
+    if high <= low:
+        return []
+    levels = _levels(high - low, values)
+    edges = _edges(low, high, FINER ** (levels - 1))
+    return [_strip(metric.id, found, edges, levels) for metric, found in strips_in(trace, device, edges)]
+
+
+def _levels(window_ns: int, values: int) -> int:
+    """How many levels are worth having, at least one."""
+    levels, bins = 1, COARSEST_BINS
+    while True:
+        bins *= FINER
+        size = len(STRIPS) * bins * FINER // (FINER - 1)
+        if size > values or window_ns < bins * FINEST_BIN_NS:
+            return levels
+        levels += 1
+
+
+def _edges(low: int, high: int, finest_per_coarsest: int) -> Int64:
+    """Equal bins of whole ns; the last ends with the window."""
+    bins = COARSEST_BINS * finest_per_coarsest
+    bin_ns = -(-(high - low) // bins)
+    return np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
+
+
+def _strip(metric: str, finest: Bins, edges: Int64, levels: int) -> GpuStrip:
+    bin_ns = int(edges[1] - edges[0])
+    joined = [FINER**level for level in reversed(range(levels))]
+    return GpuStrip(metric, [StripLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined])
+
+
+def _permille(bins: Bins) -> list[int | None]:
+    values = bins.values
+    known = np.isfinite(values)
+    rounded = np.rint(1000 * np.where(known, values, 0)).astype(np.int64).tolist()
+    return [value if told else None for value, told in zip(rounded, known.tolist(), strict=True)]
+
+
+#: When the GPU is empty, by the reason for most of its idle time.
+EMPTY_WHEN = {
+    "data_loading": "while the loader runs",
+    "host_late": "while the host prepares its next work",
+    "launch_latency": "between a launch and its start",
+    "queued": "between queued kernels",
+    "unknown": "for {idle} of the steps",
+    "tail": "after its last kernel",
+}
+
+
+def _strips_title(trace: Trace, device: int) -> Phrase:
+    """When the GPU is empty: the reason for most of its idle time, and the named range that holds most of the rest."""
+    partition = idle_partition(trace)[device]
+    waits = {reason: int(values.sum()) for reason, values in partition.per_step_ns.items()}
+    low, high = find_steps(trace).window
+    idle = sum(waits.values())
+    share = idle / (high - low) if high > low else 0.0
+    if not len(kernel_intervals(trace, device).clip(low, high)):
+        return NO_KERNELS
+    if share < IDLE_FRACTION:
+        return phrase("The GPU is busy for {busy} of the steps", busy=fraction(1 - share))
+    reason = max(waits, key=lambda key: waits[key])
+    again = _idle_range(trace, device, idle) if reason == "data_loading" else None
+    also = ", and again in {range}" if again else ""
+    return phrase(f"The GPU is empty {EMPTY_WHEN[reason]}{also}", idle=fraction(share), range=text(again or ""))
+
+
+def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
+    """The named range that holds most of the idle time outside the loader, in its short name; None: none does."""
+    partition = idle_partition(trace)[device].intervals
+    idle = Intervals.empty()
+    for reason, intervals in partition.items():
+        idle = idle if reason == "data_loading" else idle | intervals
+    held = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
+    name = max(held, key=lambda key: held[key], default=None)
+    return short_range(name) if name and held[name] >= RANGE_FRACTION * idle_ns else None
+
+
+ANALYSIS = Analysis("gpu", "GPU", GpuResult, analyse)
