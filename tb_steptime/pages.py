@@ -4,16 +4,18 @@ summary files; which span is meant and whether it is read is the store's busines
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.discovery import FoundSpan, rank_in_name
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Headline, Judgement
+from tb_steptime.insights.change_points import Kernels, Spans, find_changes
 from tb_steptime.metrics.base import Series
 from tb_steptime.phrases import Note
 from tb_steptime.summary import DamagedSummary, Summary
@@ -101,7 +103,34 @@ def trends_page(spans: Sequence[KnownSpan], focus: str | None = None) -> TrendsP
     rows = [_trend_span(span) for span in spans]
     read = [(row.run, row.worker, row.number, row.result) for row in rows if row.result]
     headline, titles = judge_trends(read, focus)
-    return TrendsPage(headline, rows, titles)
+    return TrendsPage(headline, rows, titles, find_changes(_workers(spans, rows)))
+
+
+def _workers(spans: Sequence[KnownSpan], rows: Sequence[TrendSpan]) -> list[Spans]:
+    """The spans that are read, by worker in time order."""
+    groups: dict[tuple[str, str], list[tuple[KnownSpan, TrendSpan, TrendsResult]]] = {}
+    for span, row in zip(spans, rows, strict=True):
+        if row.result:
+            groups.setdefault((row.run, row.worker), []).append((span, row, row.result))
+    return [
+        Spans(run, worker, [row.number for _, row, _ in group], [result for *_, result in group], _kernels_of(group))
+        for (run, worker), group in groups.items()
+    ]
+
+
+def _kernels_of(group: Sequence[tuple[KnownSpan, TrendSpan, TrendsResult]]) -> Callable[[int], Kernels]:
+    """Kernel times of a span of the group, read from its summary when they are asked for."""
+
+    def kernels(index: int) -> Kernels:
+        summary = group[index][0].summary
+        if summary is None:
+            return {}
+        with contextlib.suppress(OSError, DamagedSummary, KeyError):
+            devices = summary.result("tensor_cores", TensorCoresResult).devices
+            return {row.name: row.total_ns for device in devices for row in device.kernels}
+        return {}
+
+    return kernels
 
 
 def run_entries(spans: Iterable[KnownSpan]) -> list[RunEntry]:

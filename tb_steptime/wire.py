@@ -26,6 +26,7 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
+from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, METRICS, TILES
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
@@ -172,11 +173,15 @@ class TrendSpan(msgspec.Struct, frozen=True):
 
 
 class TrendsPage(msgspec.Struct, frozen=True):
-    """Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id."""
+    """Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+
+    changes: where a figure became another one from one span to the next, largest first.
+    """
 
     headline: Headline
     spans: list[TrendSpan]
     titles: dict[str, Phrase]
+    changes: list[Change]
 
 
 class ViewMeaning(msgspec.Struct, frozen=True):

@@ -29,6 +29,17 @@ export interface Catalogue {
   views: ViewMeaning[];
 }
 
+/** From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps). */
+export interface Change {
+  metric: string;
+  run: string;
+  worker: string;
+  span: number;
+  before: number;
+  after: number;
+  text: Phrase;
+}
+
 export type Confidence = "high" | "low" | "medium";
 
 /** The step after the first insight: parts_ns sums to duration_ns. */
@@ -459,11 +470,15 @@ export interface TrendSpan {
   result: TrendsResult | null;
 }
 
-/** Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id. */
+/**
+ * Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+ * changes: where a figure became another one from one span to the next, largest first.
+ */
 export interface TrendsPage {
   headline: Headline;
   spans: TrendSpan[];
   titles: Record<string, Phrase>;
+  changes: Change[];
 }
 
 /** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */

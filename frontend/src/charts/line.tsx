@@ -7,7 +7,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Scale } from "../format";
 import { brokenAxis, type BrokenAxis, type Extent } from "./broken_axis";
 import { AxisX, AxisY, Breaks } from "./line_axes";
-import { DirectLabels, Line, LitPoints, Reference, Rings } from "./line_marks";
+import { Borders, DirectLabels, Line, LitPoints, Reference, Rings } from "./line_marks";
 import { nearest, pointerX, typed } from "./pointing";
 import type { Dot } from "./polyline";
 import { Sized } from "./sized";
@@ -36,6 +36,8 @@ export interface LinePoint {
   high?: number | null;
   /** Ringed. */
   slow?: boolean;
+  /** From here on the line is on another level. */
+  changed?: boolean;
 }
 
 export interface ChartLine {
@@ -156,6 +158,7 @@ function Lines(drawn: Drawn) {
   return (
     <>
       {[...drawn.lines].sort((a, b) => Number(a.focus) - Number(b.focus)).map((line) => <Line key={line.key} line={line} drawn={drawn} />)}
+      <Borders {...drawn} />
       <Reference {...drawn} />
       {!drawn.small && <Rings {...drawn} />}
       {!drawn.small && drawn.named && <DirectLabels {...drawn} />}

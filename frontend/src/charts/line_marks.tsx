@@ -74,6 +74,28 @@ export function Rings(drawn: Drawn) {
   return <>{slow.map((point) => <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r="7" />)}</>;
 }
 
+/** Half a border's flag, and how far left of its first point it stands, px. */
+const FLAG = 4;
+const BEFORE = 9;
+
+/** Where the line in focus goes to another level: a line with a flag before the first point of the new one. */
+export function Borders({ lines, xs, frame }: Drawn) {
+  const changed = lines.filter((line) => line.focus).flatMap((line) => line.points.filter((point) => point?.changed === true));
+  return (
+    <>
+      {changed.map((point) => {
+        const x = Math.max(frame.left, xs[point!.stop]! - BEFORE);
+        return (
+          <g key={point!.stop} class="border">
+            <line x1={x} x2={x} y1={frame.top} y2={frame.bottom} />
+            <path d={`M${x - FLAG},${frame.top - FLAG}h${2 * FLAG}l${-FLAG},${1.5 * FLAG}z`} />
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
 /** Room at each side of the reference's stretch, px. */
 const BESIDE = 14;
 

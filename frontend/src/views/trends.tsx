@@ -6,6 +6,7 @@ import { focusRun, namedRuns } from "./choices";
 import { useChosen } from "./chosen";
 import type { Tab, TrendsViewProps } from "./props";
 import { axisOver, isOver, type Over } from "./trends/axis";
+import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { RunLegend } from "./trends/legend";
 import { TrendPicture } from "./trends/lines";
@@ -53,23 +54,25 @@ interface PicturesProps {
   tab: Tab;
 }
 
-function Pictures({ page: { titles }, all, runs, over, metric, tab }: PicturesProps) {
+function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: PicturesProps) {
   const chosen = useChosen(tab);
   const axis = useMemo(() => axisOver(over, runs), [over, runs]);
   const main = metric.id === tab.meanings.metrics[0]!.id ? titles["steps"] : titles[metric.id];
   const focus = runs[runs.length - 1]!;
+  const shown = useMemo(() => changes.filter((change) => runs.some((run) => run.name === change.run)), [changes, runs]);
   return (
     <>
       <div class="trend-main">
-        <TrendPicture metric={metric} title={main} sub={metric.label} runs={runs} axis={axis} chosen={chosen} tab={tab} />
+        <TrendPicture metric={metric} title={main} sub={metric.label} runs={runs} axis={axis} changes={shown} chosen={chosen} tab={tab} />
         <div>
           <SlowSteps title={titles["slow"]} rule={titles["slow_rule"]} run={focus} chosen={chosen} tab={tab} />
           <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
         </div>
       </div>
       <div class="trend-small">
-        {SMALL.map((id) => <TrendPicture key={id} small metric={tab.meanings.metric(id)} title={titles[id]} runs={runs} axis={axis} chosen={chosen} tab={tab} />)}
+        {SMALL.map((id) => <TrendPicture key={id} small metric={tab.meanings.metric(id)} title={titles[id]} runs={runs} axis={axis} changes={shown} chosen={chosen} tab={tab} />)}
       </div>
+      <Changes changes={shown} tab={tab} />
       <Strips title={titles["strips"]} runs={all} chosen={chosen} tab={tab} />
     </>
   );

@@ -1,7 +1,7 @@
 /** A metric of all chosen runs as a picture, large or small. */
 
 import { useMemo } from "preact/hooks";
-import type { Metric, Phrase } from "../../api.gen";
+import type { Change, Metric, Phrase } from "../../api.gen";
 import { type ChartLine, LineChart, type LineSegment } from "../../charts/line";
 import { NAME_LENGTH } from "../../charts/line_marks";
 import type { TipContent } from "../../charts/tip";
@@ -20,6 +20,8 @@ interface TrendPictureProps {
   sub?: string;
   runs: readonly Run[];
   axis: TrendAxis;
+  /** Of all metrics; those of this one and of the run in focus are marked. */
+  changes: readonly Change[];
   chosen: Chosen;
   tab: Tab;
   small?: boolean;
@@ -31,8 +33,8 @@ const SMALL_HEIGHT = 112;
 /** Runs in a tip; the legend has them all. */
 const TIP_RUNS = 8;
 
-export function TrendPicture({ metric, title, sub, runs, axis, chosen, tab, small = false }: TrendPictureProps) {
-  const { lines, scale, level, measured } = useMemo(() => drawnFrom(metric, runs, axis), [metric, runs, axis]);
+export function TrendPicture({ metric, title, sub, runs, axis, changes, chosen, tab, small = false }: TrendPictureProps) {
+  const { lines, scale, level, measured } = useMemo(() => drawnFrom(metric, runs, axis, changes), [metric, runs, axis, changes]);
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : HEIGHT;
   const shown = title ?? { template: metric.label, values: {} };
@@ -55,15 +57,21 @@ export function TrendPicture({ metric, title, sub, runs, axis, chosen, tab, smal
 /** Small pictures say "step" only. */
 const withoutSpan = (segment: LineSegment): LineSegment => ({ ...segment, caption: segment.caption.replace(/^span \d+, /, "") });
 
-function drawnFrom(metric: Metric, runs: readonly Run[], axis: TrendAxis) {
-  const lines = runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1]));
+function drawnFrom(metric: Metric, runs: readonly Run[], axis: TrendAxis, changes: readonly Change[]) {
+  const changed = changes.filter((change) => change.metric === metric.id);
+  const lines = runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1], spansOf(changed, run)));
   const values = lines.flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null])).filter((value) => value !== null);
   const scale = scaleFor(values.reduce((a, b) => Math.max(a, b), 0), metric.unit);
   return { lines, scale, level: reference(lines, scale), measured: values.length > 0 };
 }
 
-function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean): ChartLine {
-  const points = axis.pointsOf(run).map(({ stop, cell }) => cell && { stop, ...valueOf(cell, metric), slow: isSlow(cell) });
+const spansOf = (changes: readonly Change[], { name }: Run): Set<number> => new Set(changes.filter((change) => change.run === name).map((change) => change.span));
+
+function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, changed: Set<number>): ChartLine {
+  const points = axis.pointsOf(run).map(({ stop, cell }) => {
+    // Only the first point of the span that is another: the set forgets it.
+    return cell && { stop, ...valueOf(cell, metric), slow: isSlow(cell), changed: focus && changed.delete(cell.number) };
+  });
   return { key: run.name, name: run.name, focus, points };
 }
 
