@@ -1,6 +1,7 @@
-"""`tb-steptime summarize PATH…`: the tab's figures for a terminal or a CI job. Reads and prints; writes no file.
+"""`tb-steptime summarize PATH…` and `tb-steptime kernels PATH…`: the tab's figures for a terminal or a CI job.
 
-Nothing heavy is imported before it is needed: for small traces, starting up is most of the time.
+Reads and prints; writes no file. Nothing heavy is imported before it is needed: for small traces, starting up is most
+of the time.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tb_steptime import __version__
 
 if TYPE_CHECKING:
     from tb_steptime.discovery import FoundSpan
-    from tb_steptime.report import Judged
+    from tb_steptime.metrics.kernels import By
+    from tb_steptime.report import Judged, Named
     from tb_steptime.span import Measured
     from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.trace.model import Trace
     from tb_steptime.wire import Problem
+
+T = TypeVar("T")
 
 _BAR_CELLS = 24
 _SECONDS_BETWEEN_DRAWINGS = 0.05
@@ -36,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies
     try:
+        if options.command == "kernels":
+            return _kernels(options.paths, options.by, options.format)
         return _summarize(options.paths, options.format)
     except KeyboardInterrupt:
         return 130
@@ -47,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tb-steptime", description="Where the step time of a PyTorch job goes.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     summarize = commands.add_parser(
         "summarize",
         help="print the figures of traces",
@@ -55,6 +62,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     summarize.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a trace file or a log directory")
     summarize.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    kernels = commands.add_parser(
+        "kernels",
+        help="print the GPU kernels of traces",
+        description="Print the kernels that start within the steps of each trace: their time, tensor cores, blocks, "
+        "waves and occupancy.",
+    )
+    kernels.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a trace file or a log directory")
+    kernels.add_argument(
+        "--by", choices=("name", "name,op", "op", "module"), default="name", help="what a row is; default: name"
+    )
+    kernels.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     return parser
 
 
@@ -65,6 +83,30 @@ def _summarize(paths: Sequence[Path], format: str) -> int:
         _write_json(spans, problems)
     else:
         _write_tables(spans)
+    return _told(problems)
+
+
+def _kernels(paths: Sequence[Path], by: By, format: str) -> int:
+    from tb_steptime.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
+    from tb_steptime.report import error_report
+    from tb_steptime.wire import encode
+
+    problems: list[Problem] = []
+    spans = (span_kernels(named, trace, by) for named, trace in _read_each(paths, problems, _trace))
+    if format == "json":
+        found = list(spans)  # first: reading them finds the problems
+        print(encode(KernelReport(found, [error_report(problem) for problem in problems])).decode())
+    elif format == "csv":
+        for line in csv_lines(spans):
+            print(line)
+    else:
+        for number, span in enumerate(spans):
+            print(("\n\n" if number else "") + kernel_text(span, shutil.get_terminal_size().columns))
+    return _told(problems)
+
+
+def _told(problems: Sequence[Problem]) -> int:
+    """The exit code, once the problems are told."""
     for problem in problems:
         print(f"{problem.file}: {problem.problem}. {problem.hint}", file=sys.stderr)
     return 1 if problems else 0
@@ -79,9 +121,18 @@ def _write_json(spans: Iterator[Judged], problems: list[Problem]) -> None:
 
 
 def _judged(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Judged]:
+    from tb_steptime.report import judged
+
+    for named, measured in _read_each(paths, problems, _measured):
+        yield judged(named, measured)
+
+
+def _read_each(
+    paths: Sequence[Path], problems: list[Problem], read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T]
+) -> Iterator[tuple[Named, T]]:
     """Every span that can be read, one at a time; those that cannot become problems."""
     from tb_steptime.errors import TraceError
-    from tb_steptime.report import Named, judged
+    from tb_steptime.report import Named
     from tb_steptime.wire import Problem
 
     found = list(_found(paths, problems))
@@ -89,11 +140,11 @@ def _judged(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Judged]:
         path = str(span.trace or span.summary)  # as the user named it, or its folder
         with _ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
             try:
-                measured = _measured(span, bar.show)
+                content = read(span, bar.show)
             except TraceError as error:
                 problems.append(Problem(error.problem, path, error.hint))
                 continue
-        yield judged(Named(span.run, span.worker, span.number, path), measured)
+        yield Named(span.run, span.worker, span.number, path), content
 
 
 def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
@@ -119,6 +170,16 @@ def _measured(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> M
         return measured_in(read_summary(span.summary) if span.summary else None, str(span.summary))
     summary = fresh_summary(span.trace) if span.trace.is_file() else None
     return measured_in(summary, str(span.trace)) if summary else measure_file(span.trace, on_progress)
+
+
+def _trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
+    from tb_steptime.errors import TraceError
+    from tb_steptime.trace.kineto import read_trace
+
+    if span.trace is None:
+        hint = "Put the trace beside it: a summary holds the longest kernels only."
+        raise TraceError("The trace of this summary file is not there", str(span.summary), hint)
+    return read_trace(span.trace, on_progress)
 
 
 def _write_tables(spans: Iterator[Judged]) -> None:
