@@ -75,22 +75,22 @@ def loader_names(trace: Trace) -> Bool:
 @per_trace
 def loader_rows(trace: Trace) -> Int64:
     """Rows of the waits for a batch, in time order."""
-    rows = trace.events.rows(Kind.USER, Kind.CPU_OP)
-    return rows[loader_names(trace)[trace.events.name[rows]]]
+    rows = np.flatnonzero(loader_names(trace)[trace.events.name])
+    return rows[np.isin(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 
 @per_trace
 def loader_intervals(trace: Trace) -> Intervals:
     """When the training process waits for a batch."""
     rows = loader_rows(trace)
-    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 @per_trace
 def device_busy(trace: Trace) -> Intervals:
     """When any device of this process does anything: kernels, copies, sets, collectives."""
     rows = trace.events.rows(*DEVICE_KINDS)
-    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 @per_trace
@@ -141,10 +141,10 @@ def loader_activities(trace: Trace) -> list[tuple[str | None, int]]:
         return []
     events = trace.events
     ops = np.sort(np.concatenate((rows, _ops_beside(trace, rows))))
-    self_ns = self_time_ns(events.start_ns[ops], events.end_ns[ops])
+    self_ns = self_time_ns(events.start_ns[ops], events.ends(ops))
     is_loader = np.isin(ops, rows, assume_unique=True)
     names = np.where(is_loader, -1, events.name[ops])
-    inside = loader_intervals(trace).overlap_ns(events.start_ns[ops], events.end_ns[ops]) > 0
+    inside = loader_intervals(trace).overlap_ns(events.start_ns[ops], events.ends(ops)) > 0
     kinds, place = np.unique(names[inside], return_inverse=True)
     totals = np.bincount(place, weights=self_ns[inside]).astype(np.int64) // len(rows)
     order = np.argsort(-totals, kind="stable")
@@ -157,5 +157,5 @@ def _ops_beside(trace: Trace, rows: Int64) -> Int64:
     ops = events.rows(Kind.CPU_OP)
     ops = ops[np.isin(events.thread[ops], np.unique(events.thread[rows])) & ~loader_names(trace)[events.name[ops]]]
     wait = np.searchsorted(events.start_ns[rows], events.start_ns[ops], side="right") - 1
-    inside = (wait >= 0) & (events.end_ns[ops] <= events.end_ns[rows][np.maximum(wait, 0)])
+    inside = (wait >= 0) & (events.ends(ops) <= events.ends(rows)[np.maximum(wait, 0)])
     return ops[inside]

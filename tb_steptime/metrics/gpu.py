@@ -97,7 +97,7 @@ def _union_by_device(trace: Trace, *kinds: Kind) -> dict[int, Intervals]:
     events, rows = trace.events, trace.events.rows(*kinds)
     on = events.device[rows]
     mine = {device: rows[on == device] for device in devices_with_activity(trace)}
-    return {device: Intervals.union(events.start_ns[own], events.end_ns[own]) for device, own in mine.items()}
+    return {device: Intervals.union(events.start_ns[own], events.ends(own)) for device, own in mine.items()}
 
 
 def gpu_utilization(trace: Trace, device: int) -> Figure:
@@ -252,5 +252,5 @@ def _all_sm_levels(trace: Trace) -> dict[int, Levels]:
         rows = rows[np.isfinite(height[rows])]
         if len(rows):
             event = trace.kernels.event[rows]
-            found[device] = levels(trace.events.start_ns[event], trace.events.end_ns[event], height[rows])
+            found[device] = levels(trace.events.start_ns[event], trace.events.ends(event), height[rows])
     return found

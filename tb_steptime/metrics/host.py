@@ -54,7 +54,7 @@ def blocked_intervals(trace: Trace) -> Intervals:
     calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
     blocking = np.array([BLOCKING_CALL.match(name) is not None for name in trace.strings.strings], bool)
     rows = np.concatenate((calls[blocking[events.name[calls]]], _pageable_copies(trace), _held_launches(trace)))
-    return Intervals.union(events.start_ns[rows], events.end_ns[rows])
+    return Intervals.union(events.start_ns[rows], events.ends(rows))
 
 
 def _pageable_copies(trace: Trace) -> Int64:

@@ -108,7 +108,7 @@ def starts_per_step(trace: Trace, device: int) -> Int64:
 def _busy(trace: Trace, device: int) -> Intervals:
     rows = trace.events.rows(*DEVICE_KINDS)
     rows = rows[trace.events.device[rows] == device]
-    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
 def _partition(trace: Trace, device: int) -> Idle:

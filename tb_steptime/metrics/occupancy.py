@@ -225,7 +225,7 @@ def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Phrase) -
 def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:
     """Kernel time x value, and kernel time, in each bin; kernels that run side by side both count."""
     event = trace.kernels.event[rows]
-    start, end = trace.events.start_ns[event], trace.events.end_ns[event]
+    start, end = trace.events.start_ns[event], trace.events.ends(event)
     whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
     return weighted_overlap(start, end, values[rows], edges), np.rint(whole)  # whole ns: nothing running is exactly 0
 

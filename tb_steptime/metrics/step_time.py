@@ -169,9 +169,12 @@ def host_ranges(trace: Trace) -> Intervals:
 def _host_ranges(trace: Trace) -> Int64:
     """Rows of the host's ops and named ranges; step marks and the loader's are not work of their own."""
     events = trace.events
-    rows = np.setdiff1d(events.rows(Kind.CPU_OP, Kind.USER), step_marks(trace), assume_unique=True)
-    return rows[~loader_names(trace)[events.name[rows]]]
+    rows = events.rows(Kind.CPU_OP, Kind.USER)
+    marks = loader_names(trace).copy()
+    marks[events.name[step_marks(trace)]] = True
+    work: Int64 = rows[~marks[events.name[rows]]]
+    return work
 
 
 def _union(trace: Trace, rows: Int64) -> Intervals:
-    return Intervals.union(trace.events.start_ns[rows], trace.events.end_ns[rows])
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))

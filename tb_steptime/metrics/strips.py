@@ -129,7 +129,7 @@ def _copies(trace: Trace, device: int, edges: Int64) -> Bins | None:
 def _union(trace: Trace, device: int, rows: Int64) -> Intervals:
     events = trace.events
     mine = rows[events.device[rows] == device]
-    return Intervals.union(events.start_ns[mine], events.end_ns[mine])
+    return Intervals.union(events.start_ns[mine], events.ends(mine))
 
 
 def _of_kernels(trace: Trace, device: int, edges: Int64, values: Float64) -> Bins | None:

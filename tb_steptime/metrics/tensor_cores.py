@@ -198,7 +198,7 @@ def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | N
         return None
     rows = kernel_rows(trace, device)
     event, on_them = trace.kernels.event[rows], (kernel_bins(trace)[rows] == _TENSOR_CORE).astype(float)
-    start, end = trace.events.start_ns[event], trace.events.end_ns[event]
+    start, end = trace.events.start_ns[event], trace.events.ends(event)
     whole = np.rint(weighted_overlap(start, end, np.ones(len(rows)), edges))
     part = np.rint(weighted_overlap(start, end, on_them, edges))
     share: Float64 = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
@@ -273,11 +273,11 @@ def _product_op(trace: Trace) -> Int64:
     call = call[trace.kernels.event]
     for thread in np.unique(events.thread[ops]).tolist():
         mine = ops[events.thread[ops] == thread]
-        outer = mine[_outermost(events.start_ns[mine], events.end_ns[mine])]
+        outer = mine[_outermost(events.start_ns[mine], events.ends(mine))]
         here = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
         start = events.start_ns[call[here]]
         place = np.searchsorted(events.start_ns[outer], start, side="right") - 1
-        within = (place >= 0) & (start < events.end_ns[outer[place]])
+        within = (place >= 0) & (start < events.ends(outer[place]))
         result[here[within]] = outer[place[within]]
     return result
 

@@ -38,16 +38,16 @@ class Intervals:
     def union(start: Int64, end: Int64) -> Intervals:
         """The union of any intervals, in any order; empty and reversed ones add nothing. Touching ones become one."""
         keep = end > start
-        start, end = start[keep], end[keep]
+        if not keep.all():
+            start, end = start[keep], end[keep]
         if not len(start):
             return Intervals.empty()
         if (start[1:] < start[:-1]).any():  # rows of the event table come sorted, and a test is cheaper than a sort
             order = np.argsort(start, kind="stable")
             start, end = start[order], end[order]
         reach = np.maximum.accumulate(end)
-        opens = np.concatenate(([True], start[1:] > reach[:-1]))
-        closes = np.concatenate((opens[1:], [True]))
-        return Intervals(start[opens], reach[closes])
+        opens = np.flatnonzero(start[1:] > reach[:-1]) + 1
+        return Intervals(start[np.append(0, opens)], reach[np.append(opens - 1, len(reach) - 1)])
 
     @property
     def total_ns(self) -> int:

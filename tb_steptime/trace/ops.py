@@ -188,7 +188,7 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
     for name in np.unique(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]
         if not trace.strings[name].startswith(_LOADER_MARKS):
-            named[trace.strings[name]] = Intervals.union(events.start_ns[mine], events.end_ns[mine])
+            named[trace.strings[name]] = Intervals.union(events.start_ns[mine], events.ends(mine))
     return named
 
 

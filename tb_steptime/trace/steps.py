@@ -70,7 +70,7 @@ def find_steps(trace: Trace) -> Steps:
     if not len(marks):
         return _one_step(trace)
     names = [_mark_number(trace, row) for row in marks]
-    start, end = trace.events.start_ns[marks], trace.events.end_ns[marks]
+    start, end = trace.events.start_ns[marks], trace.events.ends(marks)
     launched = _launched_in(trace, start, end)
     windows = _device_windows(trace, start, end, launched)
     kept = _complete_steps(launched)
@@ -110,8 +110,8 @@ def _launched_in(trace: Trace, host_start: Int64, host_end: Int64) -> _Launched:
     linked = launches.call >= 0
     call = np.where(linked, launches.call, 0)
     step = np.searchsorted(host_start, events.start_ns[call], side="right") - 1
-    inside: Bool = linked & (step >= 0) & (events.end_ns[call] <= host_end[np.maximum(step, 0)])
-    start, end = events.start_ns[launches.activity], events.end_ns[launches.activity]
+    inside: Bool = linked & (step >= 0) & (events.ends(call) <= host_end[np.maximum(step, 0)])
+    start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     limits = np.iinfo(np.int64)
     first = np.full(len(host_start), limits.max)
     last = np.full(len(host_start), limits.min)
@@ -178,4 +178,4 @@ def _host_window(trace: Trace) -> tuple[int, int]:
         rows = np.arange(len(trace.events))
     if not len(rows):
         return 0, 0
-    return int(trace.events.start_ns[rows].min()), int(trace.events.end_ns[rows].max())
+    return int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max())
