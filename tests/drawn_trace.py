@@ -40,12 +40,16 @@ def trace_of(
     given_devices: Mapping[int, Device],
     job: Job,
     notes: tuple[Note, ...],
+    inputs: Mapping[str, tuple[str, str]],
 ) -> Trace:
-    """Events sorted by (start, longer first) as columns. kernels, nbytes: what the events of a character carry."""
+    """Events sorted by (start, longer first) as columns. kernels, nbytes, inputs: what those of a character carry."""
     devices = _devices(events, given_devices)
     strings = list(dict.fromkeys(event.name for event in events))
     threads = list(dict.fromkeys(event.thread for event in events))
     sizes = [nbytes.get(event.char, -1) if event.kind in (Kind.MEMCPY, Kind.MEMSET) else -1 for event in events]
+    texts = list(dict.fromkeys(text for given in inputs.values() for text in given if text))
+    given = [inputs.get(event.char, ("", "")) if event.kind == Kind.CPU_OP else ("", "") for event in events]
+    shapes, dtypes = ([texts.index(one[place]) if one[place] else -1 for one in given] for place in (0, 1))
     table = EventTable(
         start_ns=_column([event.start_ns for event in events], np.int64),
         dur_ns=_column([event.end_ns - event.start_ns for event in events], np.int64),
@@ -57,6 +61,8 @@ def trace_of(
         correlation_id=_column([event.correlation_id for event in events], np.int64),
         external_id=_column([event.external_id for event in events], np.int64),
         bytes=_column(sizes, np.int64) if any(size >= 0 for size in sizes) else None,
+        shapes=_column(shapes, np.int32) if max(shapes, default=-1) >= 0 else None,
+        dtypes=_column(dtypes, np.int32) if max(dtypes, default=-1) >= 0 else None,
     )
     return Trace(
         path="drawn",
@@ -71,6 +77,7 @@ def trace_of(
         file_bytes=0,
         json_bytes=0,
         event_count=len(events),
+        inputs=StringTable(texts),
     )
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace, source
+from tb_steptime.trace.kineto.inputs import is_product
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests.conftest import SHARED
@@ -96,6 +97,66 @@ def test_kernel_arguments() -> None:
         [1.5],
         [0.19],
     ]
+
+
+def _inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
+    """Name, shapes and types of the ops that say them; empty texts for none."""
+    events, texts = trace.events, trace.inputs.strings
+    none = np.full(len(events), -1)
+    columns = [none if column is None else column for column in (events.shapes, events.dtypes)]
+    told = np.flatnonzero((columns[0] >= 0) | (columns[1] >= 0))
+    return [
+        (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
+        for row in told.tolist()
+    ]
+
+
+def _with_inputs(name: str, ts: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 1, "args": args}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int | None) -> None:
+    inputs = {"Input Dims": [[128, 64], [64, 32]], "Input type": ["float", "c10::Half"]}
+    events = [
+        _with_inputs("aten::mm", 1, **inputs),
+        _with_inputs("aten::relu", 2, **inputs),  # no product
+        _with_inputs("aten::bmm", 3, **inputs),
+        _with_inputs("aten::addmm", 4, **{"Input Dims": [[32]]}),
+        _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7}),
+        _with_inputs("aten::linear", 6),
+    ]
+    path = tmp_path / "shapes.json"
+    path.write_text(json.dumps({"traceEvents": events[::-1]}, indent=indent))
+    trace = read_trace(path)
+    told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
+    assert _inputs_of(trace) == [
+        ("aten::mm", *told), ("aten::bmm", *told), ("aten::addmm", "[[32]]", ""), ("aten::conv2d", "", "7"),
+    ]  # fmt: skip
+    assert len(trace.inputs) == 4
+    assert trace.notes == ()
+
+
+def test_shapes_of_an_event_that_had_to_be_mended(tmp_path: Path) -> None:
+    event = json.dumps(_with_inputs("aten::mm", 1, **{"Input Dims": [[2.0, 64]]})).replace('"dur": 1', '"dur": "1"')
+    path = tmp_path / "mended.json"
+    path.write_text('{"traceEvents": [' + event + "]}")
+    assert _inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "")]
+
+
+def test_no_shapes_are_no_columns() -> None:
+    events = read("kineto_2024.json").events
+    assert (events.shapes, events.dtypes) == (None, None)
+
+
+def test_shapes_without_end_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_steptime.trace.kineto.inputs.MOST_BYTES", 20)
+    events = [_with_inputs("aten::mm", n, **{"Input Dims": [[n % 7, 64, 64]]}) for n in range(14)]
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert trace.inputs.strings == ["[[0,64,64]]", "[[1,64,64]]"]
+    assert [shapes for _, shapes, _ in _inputs_of(trace)] == ["[[0,64,64]]", "[[1,64,64]]"] * 2
 
 
 def test_a_list_of_events_has_no_base_time() -> None:
@@ -494,6 +555,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     assert _columns(trace) == _plain_columns(complete)
     _assert_times(trace, complete, int(plain.get("baseTimeNanoseconds", 0)))
     _assert_kernels(trace, [event for event in complete if event["cat"].lower() == "kernel"])
+    assert Counter(_inputs_of(trace)) == Counter(_plain_inputs(complete))
 
 
 def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
@@ -528,6 +590,16 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
         args.get("External id", args.get("external id", -1)),
         args.get("bytes", -1) if on_device else -1,
     )
+
+
+def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    products = [event for event in events if PLAIN_KINDS[event["cat"]] == Kind.CPU_OP and is_product(event["name"])]
+    told = [[event.get("args", {}).get(key) for key in ("Input Dims", "Input type")] for event in products]
+    return [
+        (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in both))
+        for event, both in zip(products, told, strict=True)
+        if both != [None, None]
+    ]
 
 
 def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> None:

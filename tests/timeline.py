@@ -79,6 +79,7 @@ def timeline(
     calls: Mapping[str, str] | None = None,
     kernels: Mapping[str, Mapping[str, Any]] | None = None,
     nbytes: Mapping[str, int] | None = None,
+    inputs: Mapping[str, tuple[str, str]] | None = None,
     devices: Mapping[int, Device] | None = None,
     job: Job | None = None,
     notes: tuple[Note, ...] = (),
@@ -92,6 +93,7 @@ def timeline(
     kernels    character -> what the kernel carries: grid, block, registers, shared_memory, blocks_per_sm,
                kineto_occupancy. blocks_per_sm follows from the grid where the device's sm_count is known
     nbytes     character -> bytes of a copy or set
+    inputs     character -> shapes and types of its ops' inputs: ("[[128,64],[64,32]]", '["float","float"]')
     devices    GPU -> its properties (default: a nameless one for each that is drawn on)
 
     A character on one call and several activities joins them all to the call, as a CUDA graph does; on several calls
@@ -101,7 +103,7 @@ def timeline(
     runs = [run for line in drawing.strip("\n").splitlines() if line.strip() for run in _line(line, cell_ns)]
     renamed = [_named(run, names or {}) for run in runs]
     events = sorted(_joined(renamed, calls or {}), key=lambda event: (event.start_ns, -event.end_ns))
-    return trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes)
+    return trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes, inputs or {})
 
 
 def _line(line: str, cell_ns: int) -> list[Drawn]:

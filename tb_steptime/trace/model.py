@@ -58,6 +58,7 @@ class Trace:
     origin_ns    epoch time of t = 0, ns. Exact for files with `baseTimeNanoseconds` and for absolute microseconds.
     file_bytes   size on disk;  json_bytes: size of the JSON text that was read
     event_count  events of any phase in the file, those that the table leaves out included
+    inputs       shapes and types of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]'
     """
 
     path: str
@@ -72,6 +73,7 @@ class Trace:
     file_bytes: int
     json_bytes: int
     event_count: int
+    inputs: StringTable = field(default_factory=lambda: StringTable([]))
     memo: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
 
 

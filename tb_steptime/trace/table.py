@@ -70,6 +70,8 @@ class EventTable:
     correlation_id     int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        int64, joins an op with what it launched; -1 = none
     bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
+    shapes, dtypes     int32, of the inputs of an op that multiplies matrices, rows of `Trace.inputs`; -1 = not said;
+                       None where no op says it
     """
 
     start_ns: Int64
@@ -82,6 +84,8 @@ class EventTable:
     correlation_id: Int64
     external_id: Int64
     bytes: Int64 | None
+    shapes: Int32 | None = None
+    dtypes: Int32 | None = None
 
     def __len__(self) -> int:
         return len(self.start_ns)

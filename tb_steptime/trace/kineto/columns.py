@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.inputs import Texts, is_product
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.rows import Args, Begin, End, Meta, Stretch, time_ns, to_ns
 from tb_steptime.trace.model import Thread
@@ -38,7 +39,7 @@ class Labels(dict[tuple[Any, ...], int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds = array("B")
+        self.kinds, self.products = array("B"), array("B")
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
 
@@ -48,6 +49,7 @@ class Labels(dict[tuple[Any, ...], int]):
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
+        self.products.append(kind == Kind.CPU_OP and is_product(name or ""))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -63,12 +65,15 @@ class Columns:
     label               of `labels`, which know kind, name and thread
     device ... bytes    of events on a device; -1 for all others
     kernel              row of each kernel, for the columns after it
+    product             row of each op that multiplies matrices, for `shapes` and `dtypes`, rows of `inputs`
     """
 
     def __init__(self) -> None:
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
-        self.label, self.device, self.stream = (array("i") for _ in range(3))
+        self.inputs = Texts()
+        self.label, self.device, self.stream, self.shapes, self.dtypes = (array("i") for _ in range(5))
+        self.product = array("q")
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
@@ -123,6 +128,10 @@ class Columns:
         self.label += label
         self._add_columns(rows, args, kinds)
         self._add_device(rows, args, np.flatnonzero(_ON_A_DEVICE[kinds]))
+        products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
+        if len(products):
+            self.product.frombytes((products + first).tobytes())
+            self._add_inputs([args[index] for index in products])
         kernels = np.flatnonzero(kinds == Kind.KERNEL)
         if len(kernels):
             self.kernel.frombytes((kernels + first).tobytes())
@@ -145,6 +154,10 @@ class Columns:
         self.device += _scattered("i", size, places, small_integers(device))
         self.stream += _scattered("i", size, places, small_integers(stream))
         self.bytes += _scattered("q", size, places, integers([args[i].bytes for i in at]))
+
+    def _add_inputs(self, ops: list[Args]) -> None:
+        self.shapes += self.inputs.numbers([op.shapes for op in ops])
+        self.dtypes += self.inputs.numbers([op.dtypes for op in ops])
 
     def _add_kernels(self, args: list[Args]) -> None:
         self.grid += triples([arg.grid for arg in args])

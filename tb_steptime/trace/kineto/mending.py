@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_STRING_OR_WORD = re.compile(
-    rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-    rb"|(?<![\w.])(?:[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?|1\.#\w+)|n/a|none|undefined)(?![\w.])",
-    re.DOTALL | re.IGNORECASE,
+_WORD = re.compile(
+    rb"(?<![\w.])(?:[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?|1\.#\w+)|n/a|none|undefined)(?![\w.])", re.IGNORECASE
 )
 _CONTROL = re.compile(rb"[\x00-\x1f]")
-_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_BAD_ESCAPE = re.compile(rb"\\")
-_BACKSLASH = re.compile(rb'\\(?!")')
+#: Bytes that UTF-8 does not have stand for escaped backslashes and quotes, so that each quote left is one of JSON's.
+_BACKSLASH, _QUOTE = b"\xff\xff", b"\xff\xfe"
+_BAD_ESCAPE = re.compile(rb"\\(?![/bfnrt]|u[0-9a-fA-F]{4})")
 
 
 class Mended(NamedTuple):
@@ -27,22 +25,25 @@ class Mended(NamedTuple):
 def mend(text: bytes) -> Mended:
     """Write null for what is no number, and escape what a string may not hold."""
     valid = text.decode("utf-8", "replace").encode()
-    counts = {"value": 0, "string": valid.count("\ufffd".encode()) - text.count("\ufffd".encode())}
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        word = match.group()
-        if not word.startswith(b'"'):
-            counts["value"] += 1
-            return b"null"
-        mended = _mended_string(word)
-        counts["string"] += mended != word
-        return mended
-
-    mended = _STRING_OR_WORD.sub(replace, valid)
-    return Mended(mended, counts["value"], counts["string"])
+    replaced_count = valid.count("\ufffd".encode()) - text.count("\ufffd".encode())
+    parts = valid.replace(rb"\\", _BACKSLASH).replace(rb"\"", _QUOTE).split(b'"')
+    outside, value_count = _WORD.subn(b"null", b'"'.join(parts[0::2]))
+    strings = _mended_strings(parts[1::2])
+    string_count = replaced_count + sum(new != old for new, old in zip(strings, parts[1::2], strict=True))
+    parts[0::2], parts[1::2] = outside.split(b'"'), strings
+    return Mended(
+        b'"'.join(parts).replace(_QUOTE, rb"\"").replace(_BACKSLASH, rb"\\"), value_count, max(0, string_count)
+    )
 
 
-def _mended_string(word: bytes) -> bytes:
-    if b"\\" in word and _BAD_ESCAPE.search(_ESCAPE.sub(b"", word)):
-        word = _BACKSLASH.sub(rb"\\\\", word)  # its writer does not escape: a path of Windows
-    return _CONTROL.sub(lambda match: b"\\u%04x" % match.group()[0], word)
+def _mended_strings(strings: list[bytes]) -> list[bytes]:
+    together = b" ".join(strings)
+    if _CONTROL.search(together) or _BAD_ESCAPE.search(together):
+        return [_mended_string(string) for string in strings]
+    return strings
+
+
+def _mended_string(string: bytes) -> bytes:
+    if _BAD_ESCAPE.search(string):  # its writer does not escape: a path of Windows
+        string = string.replace(_BACKSLASH, _BACKSLASH * 2).replace(b"\\", _BACKSLASH)
+    return _CONTROL.sub(lambda match: b"\\u%04x" % match.group()[0], string)

@@ -74,6 +74,7 @@ class _Reading:
         outline = self._walk()
         self._refuse_what_is_no_trace(outline)
         strings, threads = self._columns.strings(), self._columns.threads()
+        inputs = self._columns.inputs.table()
         tables = Tables(self._columns)
         return Trace(
             path=str(self._source.path),
@@ -81,6 +82,7 @@ class _Reading:
             events=tables.events(),
             kernels=tables.kernels(),
             strings=strings,
+            inputs=inputs,
             threads=threads,
             devices=self._metadata.devices(),
             job=self._metadata.job(),

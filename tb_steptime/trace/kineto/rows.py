@@ -21,11 +21,17 @@ _EXACT_AS_FLOAT_US = 2.0**43
 #: Times beyond this do not fit 64 bits of nanoseconds, with room for a base time.
 _LATEST_NS = 2**62
 
+#: Raw cannot be optional: a union of it with None takes null only.
+_NOT_SAID = msgspec.Raw()
+
 Track = int | float | str | None  # a process or thread: producers write numbers and words
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
-    """What is wanted of an event's arguments. Any, because each of them has been written with a wrong type."""
+    """What is wanted of an event's arguments. Any, because each of them has been written with a wrong type.
+
+    Long lists that are the same for many events stay as they are spelled.
+    """
 
     correlation: Any = -1
     external_id: Any = msgspec.field(default=-1, name="External id")
@@ -39,6 +45,8 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     shared_memory: Any = msgspec.field(default=-1, name="shared memory")
     blocks_per_sm: Any = msgspec.field(default=math.nan, name="blocks per SM")
     occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
+    shapes: msgspec.Raw = msgspec.field(default=_NOT_SAID, name="Input Dims")
+    dtypes: msgspec.Raw = msgspec.field(default=_NOT_SAID, name="Input type")
 
 
 _NO_ARGS = Args()
@@ -287,7 +295,12 @@ def _track(value: object) -> Track:
 def _loose_args(args: object) -> Args:
     if not isinstance(args, dict):
         return _NO_ARGS
-    return Args(**{name: args[key] for name, key in _ARG_KEYS if key in args})
+    said = {name: args[key] for name, key in _ARG_KEYS if key in args}
+    for name in ("shapes", "dtypes"):
+        if name in said:
+            said[name] = msgspec.Raw(_AGAIN.encode(said[name]))
+    return Args(**said)
 
 
+_AGAIN = msgspec.json.Encoder(decimal_format="number")
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))

@@ -6,10 +6,13 @@ Works on whatever has been read so far: "not yet" is an answer.
 from __future__ import annotations
 
 import re
+import sys
 from typing import NamedTuple
 
 #: Where cuts are looked for first, counted from the end of the text.
 _TAIL_BYTES = 16 * 1024
+#: What begins like an event and does not end within this is not looked at further in the search for one.
+_EVENT_BYTES = 64 * 1024
 
 _CLOSES = {b"{": b"}", b"[": b"]"}
 _SPACE = re.compile(rb"[\s,\x00]*")  # zeros stand at the end of a file that is still being written
@@ -46,13 +49,14 @@ def scalar_end(text: bytes, start: int = 0) -> int:
     return match.end() if match else start
 
 
-def closing(text: bytes, start: int) -> int | None:
-    """Where the string, object or list that opens at `start` has ended; None when the text ends before.
+def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
+    """Where the string, object or list that opens at `start` has ended; None when the text (or
+    the part before `limit`) ends before.
 
     Of one whose brackets do not match: where the first one stands that cannot belong to it.
     """
     opened: list[bytes] = []
-    for match in _STRUCTURE.finditer(text, start):
+    for match in _STRUCTURE.finditer(text, start, limit):
         sign = match.group()
         if sign == b'"':
             return None  # a string without an end
@@ -100,7 +104,7 @@ def _junk_end(text: bytes, start: int) -> int | None:
 def next_start(text: bytes, start: int = 0) -> int | None:
     """Where an event seems to begin: an object whose first key is one of an event's, and that holds a phase."""
     for match in _EVENT_START.finditer(text, start):
-        end = closing(text, match.start())
+        end = closing(text, match.start(), match.start() + _EVENT_BYTES)
         if end is not None and b'"ph"' in text[match.start() : end]:
             return match.start()
     return None

@@ -12,6 +12,7 @@ from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable
 
 _EVENT_COLUMNS = ("device", "stream", "correlation", "external", "bytes")
+_INPUT_COLUMNS = ("shapes", "dtypes")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -39,7 +40,10 @@ class Tables:
             self._of[name] = columns.take(name)[order]
         if not _says_anything(self._of["bytes"]):
             self._of["bytes"] = None
-        self._sort_kernels(columns, order)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        self._place_inputs(columns, place)
+        self._sort_kernels(columns, place)
         self.duplicate_count = self._drop_duplicates()
 
     def events(self) -> EventTable:
@@ -55,6 +59,8 @@ class Tables:
             correlation_id=of["correlation"],
             external_id=of["external"],
             bytes=of["bytes"],
+            shapes=of["shapes"],
+            dtypes=of["dtypes"],
         )
 
     def kernels(self) -> KernelTable:
@@ -69,9 +75,15 @@ class Tables:
             kineto_occupancy=None if of["occupancy"] is None else of["occupancy"] / 100,
         )
 
-    def _sort_kernels(self, columns: Columns, order: Int64) -> None:
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
+    def _place_inputs(self, columns: Columns, place: Int64) -> None:
+        rows = place[columns.take("product")]
+        for name in _INPUT_COLUMNS:
+            values = columns.take(name)
+            self._of[name] = np.full(len(place), UNKNOWN, values.dtype) if _says_anything(values) else None
+            if self._of[name] is not None:
+                self._of[name][rows] = values
+
+    def _sort_kernels(self, columns: Columns, place: Int64) -> None:
         event = place[columns.take("kernel")]
         by_event = np.argsort(event, kind="stable")
         self._kernels: dict[str, Any] = {"event": event[by_event]}

@@ -1,0 +1,58 @@
+"""Shapes and types of ops' inputs: JSON as it is spelled -> numbers of distinct texts, without a list per op."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable
+
+import msgspec
+
+from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.table import StringTable
+
+#: A job whose every batch has a length of its own spells new shapes without end. Beyond this many bytes of distinct
+#: texts new ones are left out; real traces hold less than a megabyte.
+MOST_BYTES = 16 * 2**20
+
+
+#: Ops that multiply matrices, convolve or attend: their inputs tell how much they compute. Nothing is asked of other
+#: ops' inputs, and keeping those of all would cost a tenth of the time of reading.
+_PRODUCT = re.compile(r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm")
+
+
+def is_product(name: str) -> bool:
+    """Are the inputs of ops of this name kept?"""
+    return bool(_PRODUCT.search(name))
+
+
+class Texts(dict[bytes, int]):
+    """Numbers of spellings. Those that differ in white space only have the same number."""
+
+    def __init__(self) -> None:
+        super().__init__({b"": UNKNOWN, b"null": UNKNOWN})
+        self._numbers: dict[str, int] = {}
+        self._bytes = 0
+
+    def table(self) -> StringTable:
+        """The distinct texts, compact, in order of first appearance."""
+        return StringTable(list(self._numbers))
+
+    def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
+        """-1 for an empty one, for null, for what is no JSON, and for what finds no room."""
+        return array("i", map(self.__getitem__, map(bytes, values)))
+
+    def __missing__(self, spelling: bytes) -> int:
+        text = _compact(spelling)
+        if text is None or (self._bytes >= MOST_BYTES and text not in self._numbers):
+            return UNKNOWN
+        number = self[spelling] = self._numbers.setdefault(text, len(self._numbers))
+        self._bytes += len(spelling)
+        return number
+
+
+def _compact(spelling: bytes) -> str | None:
+    try:
+        return msgspec.json.encode(msgspec.json.decode(spelling)).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
