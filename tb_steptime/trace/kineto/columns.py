@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.inputs import Texts, is_product
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
-from tb_steptime.trace.kineto.rows import Args, Begin, End, Meta, Stretch, time_ns, to_ns
+from tb_steptime.trace.kineto.rows import NO_ARGS, Args, Begin, End, Meta, Stretch, time_ns, to_ns
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
 
@@ -123,7 +123,7 @@ class Columns:
         if (kinds == LEFT_OUT).any():
             kept = np.flatnonzero(kinds != LEFT_OUT)
             return self._add_timed([rows[index] for index in kept], start_ns[kept]) if len(kept) else None
-        first, args = len(self), [row.args for row in rows]
+        first, args = len(self), [row.args or NO_ARGS for row in rows]
         self.start.frombytes(start_ns.tobytes())
         self.label += label
         self._add_columns(rows, args, kinds)

@@ -29,10 +29,11 @@ def mend(text: bytes) -> Mended:
     parts = valid.replace(rb"\\", _BACKSLASH).replace(rb"\"", _QUOTE).split(b'"')
     outside, value_count = _WORD.subn(b"null", b'"'.join(parts[0::2]))
     strings = _mended_strings(parts[1::2])
-    string_count = replaced_count + sum(new != old for new, old in zip(strings, parts[1::2], strict=True))
+    if strings != parts[1::2]:
+        replaced_count += sum(new != old for new, old in zip(strings, parts[1::2], strict=True))
     parts[0::2], parts[1::2] = outside.split(b'"'), strings
     return Mended(
-        b'"'.join(parts).replace(_QUOTE, rb"\"").replace(_BACKSLASH, rb"\\"), value_count, max(0, string_count)
+        b'"'.join(parts).replace(_QUOTE, rb"\"").replace(_BACKSLASH, rb"\\"), value_count, max(0, replaced_count)
     )
 
 

@@ -24,6 +24,9 @@ _LATEST_NS = 2**62
 #: Raw cannot be optional: a union of it with None takes null only.
 _NOT_SAID = msgspec.Raw()
 
+#: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be mended; what else is wrong cannot.
+_INVALID = "invalid"
+
 Track = int | float | str | None  # a process or thread: producers write numbers and words
 
 
@@ -49,7 +52,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     dtypes: msgspec.Raw = msgspec.field(default=_NOT_SAID, name="Input type")
 
 
-_NO_ARGS = Args()
+NO_ARGS = Args()
 
 
 class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
@@ -61,7 +64,7 @@ class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     pid: Track = None
     tid: Track = None
     dur: float | None = None
-    args: Args = _NO_ARGS
+    args: Args | None = NO_ARGS
 
 
 class Begin(Complete, gc=False, tag="B"):
@@ -114,6 +117,7 @@ class _Rows(NamedTuple):
     """The decoder of a list of events, and the types that it makes of those that have a time."""
 
     decoder: msgspec.json.Decoder[list[Any]]
+    lax: msgspec.json.Decoder[list[Any]]  # takes numbers in strings for numbers
     complete: type
     begin: type
     end: type
@@ -123,12 +127,9 @@ class _Rows(NamedTuple):
 def _rows(exact: bool) -> _Rows:
     """With times as floats, or as they are spelled."""
     complete, begin, end = (_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End))
-    return _Rows(
-        msgspec.json.Decoder(list[Union.__getitem__((complete, begin, end, Meta, *_COUNTED))]),  # type: ignore[misc]
-        complete,
-        begin,
-        end,
-    )
+    events: Any = list[Union.__getitem__((complete, begin, end, Meta, *_COUNTED))]  # type: ignore[misc]
+    decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
+    return _Rows(decoder, lax, complete, begin, end)
 
 
 def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
@@ -150,17 +151,21 @@ class RowDecoder:
 
     def decode(self, events: bytes) -> Stretch | None:
         """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
-        rows, mended = self._decode(events), None
-        if rows is None and self._mends:
-            mended = mend(events)
-            rows = self._decode(mended.text)
-        if rows is None:
+        mended = None
+        try:
+            rows: list[Any] | None = self._decode(events)
+        except msgspec.ValidationError:
+            rows = self._decode_lax(events)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            mended = mend(events) if self._mends and _INVALID in str(error) else None
+            rows = self._decode_lax(mended.text) if mended else None
+        except RecursionError:
             return None
-        stretch = _stretch(rows, self._exact)
-        if stretch is None:
+        stretch = None if rows is None else _stretch(rows, self._exact)
+        if stretch is None and rows is not None:
             self._exact = True
             return self.decode(events)
-        if mended:
+        if mended and stretch:
             self._count(mended)
         return stretch
 
@@ -177,9 +182,12 @@ class RowDecoder:
             self._count(mended)
         return stretch
 
-    def _decode(self, events: bytes) -> list[Any] | None:
+    def _decode(self, events: bytes) -> list[Any]:
+        return _rows(self._exact).decoder.decode(b"[%b]" % events)
+
+    def _decode_lax(self, events: bytes) -> list[Any] | None:
         try:
-            return _rows(self._exact).decoder.decode(b"[%b]" % events)
+            return _rows(self._exact).lax.decode(b"[%b]" % events)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
 
@@ -294,7 +302,7 @@ def _track(value: object) -> Track:
 
 def _loose_args(args: object) -> Args:
     if not isinstance(args, dict):
-        return _NO_ARGS
+        return NO_ARGS
     said = {name: args[key] for name, key in _ARG_KEYS if key in args}
     for name in ("shapes", "dtypes"):
         if name in said:

@@ -15,6 +15,7 @@ _TAIL_BYTES = 16 * 1024
 _EVENT_BYTES = 64 * 1024
 
 _CLOSES = {b"{": b"}", b"[": b"]"}
+_CLOSING = frozenset(_CLOSES.values())
 _SPACE = re.compile(rb"[\s,\x00]*")  # zeros stand at the end of a file that is still being written
 _CUT = re.compile(rb"\}\s*,\s*(?=\{)")
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
@@ -50,8 +51,7 @@ def scalar_end(text: bytes, start: int = 0) -> int:
 
 
 def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
-    """Where the string, object or list that opens at `start` has ended; None when the text (or
-    the part before `limit`) ends before.
+    """Where the string, object or list that opens at `start` has ended; None when it has not before the text does.
 
     Of one whose brackets do not match: where the first one stands that cannot belong to it.
     """
@@ -62,7 +62,7 @@ def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
             return None  # a string without an end
         if sign in _CLOSES:
             opened.append(_CLOSES[sign])
-        elif sign in _CLOSES.values() and opened.pop() != sign:
+        elif sign in _CLOSING and opened.pop() != sign:
             return match.start()
         if not opened:
             return match.end()
