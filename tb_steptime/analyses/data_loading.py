@@ -213,7 +213,7 @@ def _activities_title(activities: list[Activity]) -> Phrase:
 
 
 def _lanes(trace: Trace, rows: list[LoaderStep]) -> LaneWindow | None:
-    """Two steps whose waits are nearest to the mean: not the first batch, not an outlier."""
+    """The loader, the host and, where one is recorded, the device through two typical steps."""
     if len(rows) < LANE_STEPS:
         return None
     first = _typical_pair(rows)
@@ -229,15 +229,27 @@ def _lanes(trace: Trace, rows: list[LoaderStep]) -> LaneWindow | None:
         lanes=[
             _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
             _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
-            _lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low),
+            *_device_lane(trace, low, high),
         ],
     )
 
 
+def _device_lane(trace: Trace, low: int, high: int) -> list[Lane]:
+    """An empty lane would say that the device is idle, where in truth none was recorded."""
+    if not has_device_activity(trace):
+        return []
+    return [_lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low)]
+
+
 def _typical_pair(rows: list[LoaderStep]) -> int:
-    waits = np.array([row.wait_ns for row in rows])
+    """Two steps whose waits are nearest to the mean: not the first batch, not an outlier. Where long waits come back
+    (bursts), not two steps between them."""
+    waits = np.array([row.wait_ns for row in rows], np.float64)
     distance = np.abs(waits - waits.mean())
-    return int((distance[:-1] + distance[1:]).argmin())
+    both = distance[:-1] + distance[1:]
+    if (waits[1:] >= waits.mean()).any():
+        both[np.maximum(waits[:-1], waits[1:]) < waits.mean()] = np.inf
+    return int(both.argmin())
 
 
 def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
