@@ -63,9 +63,9 @@ class Columns:
 
     start, dur          ns; dur is NO_DURATION where there is none, and negative where the file says so
     label               of `labels`, which know kind, name and thread
-    device ... bytes    of events on a device; -1 for all others
-    kernel              row of each kernel, for the columns after it
+    on_device           row of each event on a device, for `device`, `stream` and `bytes`
     product             row of each op that multiplies matrices, for `shapes` and `dtypes`, rows of `inputs`
+    kernel              row of each kernel, for `grid` to `occupancy`
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Columns:
         self.start, self.dur = array("q"), array("q")
         self.inputs = Texts()
         self.label, self.device, self.stream, self.shapes, self.dtypes = (array("i") for _ in range(5))
-        self.product = array("q")
+        self.on_device, self.product = array("q"), array("q")
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
@@ -127,7 +127,10 @@ class Columns:
         self.start.frombytes(start_ns.tobytes())
         self.label += label
         self._add_columns(rows, args, kinds)
-        self._add_device(rows, args, np.flatnonzero(_ON_A_DEVICE[kinds]))
+        on_device = np.flatnonzero(_ON_A_DEVICE[kinds])
+        if len(on_device):
+            self.on_device.frombytes((on_device + first).tobytes())
+            self._add_device([rows[index] for index in on_device], [args[index] for index in on_device])
         products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
         if len(products):
             self.product.frombytes((products + first).tobytes())
@@ -147,13 +150,14 @@ class Columns:
             external = _either(external, integers([arg.external_id_2021 for arg in args]))
         self.external += external
 
-    def _add_device(self, rows: list[Any], args: list[Args], places: Int64) -> None:
-        size, at = len(rows), places.tolist()
-        device = [rows[i].pid if args[i].device is None else args[i].device for i in at]
-        stream = [rows[i].tid if args[i].stream is None else args[i].stream for i in at]
-        self.device += _scattered("i", size, places, small_integers(device))
-        self.stream += _scattered("i", size, places, small_integers(stream))
-        self.bytes += _scattered("q", size, places, integers([args[i].bytes for i in at]))
+    def _add_device(self, rows: list[Any], args: list[Args]) -> None:
+        self.device += small_integers(
+            [r.pid if a.device is None else a.device for r, a in zip(rows, args, strict=True)]
+        )
+        self.stream += small_integers(
+            [r.tid if a.stream is None else a.stream for r, a in zip(rows, args, strict=True)]
+        )
+        self.bytes += integers([arg.bytes for arg in args])
 
     def _add_inputs(self, ops: list[Args]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])
@@ -211,11 +215,3 @@ def _durations(us: list[float | None]) -> Int64:
 
 def _either(first: array[int], second: array[int]) -> array[int]:
     return array("q", [b if a == UNKNOWN else a for a, b in zip(first, second, strict=True)])
-
-
-def _scattered(typecode: str, size: int, places: Int64, values: array[int]) -> array[int]:
-    """-1 but in these places."""
-    column = array(typecode, [UNKNOWN]) * size
-    if len(places):
-        np.frombuffer(column, values.typecode)[places] = np.frombuffer(values, values.typecode)
-    return column

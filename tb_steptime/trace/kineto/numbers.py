@@ -10,6 +10,8 @@ from itertools import chain
 from typing import Any
 
 UNKNOWN = -1
+#: Far beyond any count or time, and few enough to calculate with.
+_MOST_DIGITS = 30
 _NO_TRIPLE = (UNKNOWN,) * 3
 
 
@@ -21,7 +23,7 @@ def number_of(value: object) -> Decimal | None:
         number = Decimal(str(value).strip())
     except InvalidOperation:
         return None
-    return number if number.is_finite() and abs(number) < Decimal(10) ** 30 else None
+    return number if number.is_finite() and number.adjusted() < _MOST_DIGITS else None
 
 
 def integers(values: Sequence[Any]) -> array[int]:

@@ -11,8 +11,11 @@ from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable
 
-_EVENT_COLUMNS = ("device", "stream", "correlation", "external", "bytes")
+_EVENT_COLUMNS = ("correlation", "external")
+_DEVICE_COLUMNS = ("device", "stream", "bytes")
 _INPUT_COLUMNS = ("shapes", "dtypes")
+#: What stands in the table also where no event says it.
+_ALWAYS = ("device", "stream")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -38,11 +41,11 @@ class Tables:
             self._of[name] = np.array(shared, shared.typecode)[label]
         for name in _EVENT_COLUMNS:
             self._of[name] = columns.take(name)[order]
-        if not _says_anything(self._of["bytes"]):
-            self._of["bytes"] = None
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        self._place_inputs(columns, place)
+        place = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
+        place[order] = np.arange(len(order), dtype=place.dtype)
+        del order, label
+        self._spread(columns, _DEVICE_COLUMNS, place[columns.take("on_device")], len(place))
+        self._spread(columns, _INPUT_COLUMNS, place[columns.take("product")], len(place))
         self._sort_kernels(columns, place)
         self.duplicate_count = self._drop_duplicates()
 
@@ -75,16 +78,18 @@ class Tables:
             kineto_occupancy=None if of["occupancy"] is None else of["occupancy"] / 100,
         )
 
-    def _place_inputs(self, columns: Columns, place: Int64) -> None:
-        rows = place[columns.take("product")]
-        for name in _INPUT_COLUMNS:
+    def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
+        """Columns of some rows only -> columns of all, -1 for the others; None where no row says anything."""
+        for name in names:
             values = columns.take(name)
-            self._of[name] = np.full(len(place), UNKNOWN, values.dtype) if _says_anything(values) else None
-            if self._of[name] is not None:
-                self._of[name][rows] = values
+            if name not in _ALWAYS and not _says_anything(values):
+                self._of[name] = None
+                continue
+            column = self._of[name] = np.full(size, UNKNOWN, values.dtype)
+            column[rows] = values
 
-    def _sort_kernels(self, columns: Columns, place: Int64) -> None:
-        event = place[columns.take("kernel")]
+    def _sort_kernels(self, columns: Columns, place: npt.NDArray[Any]) -> None:
+        event = place[columns.take("kernel")].astype(np.int64)
         by_event = np.argsort(event, kind="stable")
         self._kernels: dict[str, Any] = {"event": event[by_event]}
         for name in _KERNEL_COLUMNS:
