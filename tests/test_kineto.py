@@ -76,6 +76,7 @@ def read(name: str) -> Trace:
         "gzip_members.json.gz",
         "metadata_of_wrong_types.json",
         "simulated.json",
+        "numbers_in_strings.json",
     ],
 )
 def test_the_same_trace_in_other_layouts_reads_the_same(name: str) -> None:
@@ -275,6 +276,12 @@ def test_the_job() -> None:
             "missing_dur.json",
             [STEP, OP.replace("40125", "0"), CALL.replace("5500", "0"), KERNEL],
             {"missing-durations": 2},
+        ),
+        ("null_arguments.json", [STEP, OP.replace(" id 2", ""), CALL, KERNEL], {}),
+        (
+            "absurd_numbers.json",
+            [STEP, OP.replace(" id 2", ""), CALL.replace(" corr 77", ""), KERNEL.replace(" gpu 0", "")],
+            {},
         ),
         ("negative_dur.json", [STEP, OP.replace("40125", "0"), CALL, KERNEL], {"negative-durations": 1}),
         (
@@ -517,6 +524,48 @@ def test_a_cut_anywhere_keeps_all_events_before_it(
     trace = read_trace(path)
     assert sorted(trace.events.correlation_id.tolist()) == whole
     assert ("truncated-file" in noted(trace)) == (cut < len(text))
+
+
+_pieces_of_json = st.sampled_from(
+    [
+        b'"',
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\\",
+        b"NaN",
+        b"-",
+        b"1e999",
+        b"9" * 30,
+        b"\x00",
+        b"\xff",
+        b'"ph"',
+        b'"ts":',
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.sampled_from(sorted(path.name for path in TRACES.iterdir())))
+def test_no_damage_raises_anything_but_a_trace_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, name: str
+) -> None:
+    content = bytearray((TRACES / name).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        content[start : start + data.draw(st.integers(0, 40))] = data.draw(_pieces_of_json | st.binary(max_size=4))
+    path = tmp_path_factory.getbasetemp() / ("damaged.json.gz" if name.endswith(".gz") else "damaged.json")
+    path.write_bytes(content)
+    looks_like_trace(path)
+    try:
+        trace = read_trace(path)
+    except TraceError:
+        return
+    assert len(drawn(trace)) == len(trace.events) > 0
+    assert (trace.events.start_ns >= 0).all() and (trace.events.dur_ns >= 0).all()
 
 
 # Real traces, against a plain parser.
