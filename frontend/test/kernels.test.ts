@@ -9,6 +9,7 @@ test.each([
   ["void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3> >(int)", "vectorized_elementwise_kernel<4, AddFunctor<float>, detail::Array<char*, 3>>"],
   ["void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true>(float*, int)", "softmax_warp_forward<float, float, float, 10, true>"],
   ["std::enable_if<(((8)>(0)))&&(true), void>::type vllm::rms_norm_kernel<c10::Half, 8>(c10::Half*, float)", "vllm::rms_norm_kernel<Half, 8>"],
+  ["void max_pool_backward_nchw<at::Half, int>", "max_pool_backward_nchw<Half, int>"],
   ["triton poi with spaces", "triton poi with spaces"],
   ["", ""],
 ])("%s is shown as %s", (name, shown) => {

@@ -20,11 +20,11 @@ export function valueAxis(values: readonly number[], fromZero: boolean, most: nu
   const highest = values.reduce((a, b) => Math.max(a, b), -Infinity);
   if (values.length === 0) return { low: 0, high: 1, ticks: [0] };
   if (fromZero || least < LIFTED * highest || least < 0) return fromNought(Math.min(0, least), highest, most);
-  const low = Math.max(0, Math.min(least, highest - LEAST_RANGE * highest));
+  const beyond = Math.max(0, (LEAST_RANGE * highest - (highest - least)) / 2);
+  const low = Math.max(0, least - beyond);
   const [first = low, second = highest] = ticks(low, highest, most);
   const start = first > low ? Math.max(0, first - (second - first)) : first;
-  const shown = ticks(start, highest, most + 1);
-  return { low: start, high: highest, ticks: shown };
+  return { low: start, high: highest + beyond, ticks: ticks(start, highest, most + 1) };
 }
 
 function fromNought(low: number, highest: number, most: number): ValueAxis {

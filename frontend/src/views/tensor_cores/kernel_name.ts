@@ -1,7 +1,7 @@
 /** Kernel names, which run to hundreds of characters, as they fit a column. */
 
-/** Namespaces that say nothing about the kernel. */
-const NOISE = /\b(?:at::native|at|c10)::|\(anonymous namespace\)::/g;
+/** What says nothing about the kernel. */
+const NOISE = /^void\s+|\b(?:at::native|at|c10)::|\(anonymous namespace\)::/g;
 
 /** Without return type, parameters and the namespaces that all kernels share. */
 export function bare(name: string): string {

@@ -22,7 +22,8 @@ interface ControlsProps {
 
 export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
   const { metrics } = tab.meanings;
-  const quick = metrics.filter(({ id }) => QUICK.includes(id) || id === metric.id);
+  const inSight = QUICK.includes(metric.id) ? QUICK : [...QUICK.slice(0, -1), metric.id];
+  const quick = metrics.filter(({ id }) => inSight.includes(id));
   return (
     <div class="controls">
       <Chips label="Metric" name="Metric" chosen={metric.id} options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))} choose={(id) => tab.update({ metric: id })}>
