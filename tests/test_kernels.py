@@ -176,11 +176,30 @@ def test_what_cannot_be_measured_is_none():
     assert (missing.blocks_per_sm, missing.kineto_achieved_occupancy, missing.persistent) == (1.0, 0.5, False)
 
 
+def test_groups():
+    groups, weight = Groups.of(np.array([7, 9, 7, 7]), np.array([1, 1, 1, 1])), np.array([10, 5, 30, 15])
+    assert (groups.place.tolist(), groups.first.tolist()) == ([0, 1, 0, 0], [0, 1])
+    assert (groups.count().tolist(), groups.sum(weight).tolist()) == ([3, 1], [55, 5])
+    assert [each.tolist() for each in groups.extremes(weight)] == [[10, 5], [30, 5]]
+    assert [each.tolist() for each in groups.extremes(weight, 2 * weight)] == [[10, 5], [60, 10]]
+    assert groups.leading(np.array([3, 8, 4, 3]), weight) == ([4, 8], [2, 1])
+    assert groups.leading(np.array([4, 8, 3, 5]), np.array([9, 9, 9, 9])) == ([3, 8], [3, 1])
+
+
 def test_means_weigh_by_length_and_leave_out_what_is_not_known():
-    groups = Groups.of(np.array([10, 30, 60, 5]), np.array([7, 7, 7, 9]))
-    assert groups.mean(np.array([1.0, 0.0, np.nan, np.nan])) == [0.25, None]
-    assert groups.extremes() == ([10, 5], [60, 5])
-    assert groups.leading(np.array([3, 4, 3, 8])) == ([3, 8], [2, 1])
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        op       | aaaaaaaaaa |
+        runtime  | xyz....... |
+        kernel 7 | .xyyyzzzzz |""",
+        devices={0: V100},
+        names={"x": "same", "y": "same", "z": "same"},
+        kernels={"x": launch(80), "y": launch(240)},
+    )
+    (found,) = kernel_table(trace, "name")
+    assert (found.count, found.blocks_per_sm, found.kineto_achieved_occupancy) == (3, (1 * 1 + 3 * 3) / 4, 0.5)
+    assert (found.min_ns, found.max_ns, found.mean_ns) == (1_000, 5_000, 3_000)
 
 
 @given(st.lists(st.integers(-(2**40), 2**40) | st.integers(0, 9)))

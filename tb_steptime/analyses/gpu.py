@@ -28,8 +28,8 @@ TILES = ("gpu_utilization", "est_sm_efficiency", "slot_efficiency", "est_achieve
 COARSEST_BINS, FINER = 256, 4
 #: A finer level would show single kernels, which the kernel table does better.
 FINEST_BIN_NS = 2_000
-#: Values of all strips, levels and devices: about a byte each once compressed. Large traces may have more.
-STRIP_VALUES, STRIP_VALUES_PER_TRACE_BYTE = 100_000, 0.01
+#: Values of all strips, levels and devices. Compressed, each takes about a byte, and a trace a fifteenth of its JSON.
+STRIP_VALUES, STRIP_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
 
 #: Rows of each table; the rest is folded into one line. Kernels that can be opened are those with most time.
 TABLE_ROWS: dict[By, int] = {"name": 200, "name,op": 200, "op": 100, "module": 200}
@@ -148,7 +148,7 @@ def _table(by: By, rows: list[KernelRow]) -> KernelTable:
 
 
 def _values(trace: Trace) -> int:
-    return max(STRIP_VALUES, round(STRIP_VALUES_PER_TRACE_BYTE * trace.file_bytes))
+    return max(STRIP_VALUES, round(STRIP_VALUES_PER_JSON_BYTE * trace.json_bytes))
 
 
 def _strips(trace: Trace, device: int, values: int) -> list[GpuStrip]:

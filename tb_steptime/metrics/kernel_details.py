@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu import blocks
 from tb_steptime.metrics.groups import Groups
-from tb_steptime.metrics.kernels import rows_in_window
+from tb_steptime.metrics.kernel_cells import rows_in_window
 from tb_steptime.metrics.launch_shapes import is_persistent, slots, sm_counts
 from tb_steptime.metrics.occupancy import filling
 from tb_steptime.trace.intervals import weighted_overlap
@@ -84,10 +84,10 @@ def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
     rows = rows_in_window(trace)
     rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
     event = trace.kernels.event[rows]
-    groups = Groups.of(trace.events.dur_ns[event], trace.events.name[event].astype(np.int64))
+    groups = Groups.of(trace.events.name[event].astype(np.int64))
     order = np.argsort(groups.place, kind="stable")
     ends = np.cumsum(np.bincount(groups.place, minlength=len(groups.first)))
-    most = np.argsort(-groups.sum(groups.dur_ns), kind="stable")[:limit]
+    most = np.argsort(-groups.sum(trace.events.dur_ns[event]), kind="stable")[:limit]
     parts = np.split(rows[order], ends[:-1]) if len(rows) else []
     return [_detail(trace, parts[place]) for place in most.tolist()]
 
@@ -137,7 +137,7 @@ def _shape_numbers(trace: Trace) -> Int64:
         return np.full(len(kernels), -1, np.int64)
     columns = [kernels.grid, kernels.block, kernels.registers, kernels.shared_memory]
     keys = np.column_stack([column for column in columns if column is not None]).astype(np.int64)
-    numbers = Groups.of(trace.events.dur_ns[kernels.event], *keys.T).place
+    numbers = Groups.of(*keys.T).place
     return np.where(kernels.grid.min(axis=1) > 0, numbers, -1)
 
 

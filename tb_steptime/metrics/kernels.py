@@ -15,15 +15,14 @@ import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.groups import Groups
-from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
+from tb_steptime.metrics.kernel_cells import Cells, kernel_cells
 from tb_steptime.metrics.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.tensor_core_rules import Answer, TensorCore
-from tb_steptime.metrics.tensor_cores import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores import BINS, kernel_answers
 from tb_steptime.phrases import Unit
-from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.ops import MODULE_FRAME, NoOp, kernel_origins
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import MODULE_FRAME, NoOp
+from tb_steptime.trace.table import Float64
 
 TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
@@ -121,34 +120,21 @@ class KernelRow(msgspec.Struct, frozen=True):
 
 def kernel_table(trace: Trace, by: By) -> list[KernelRow]:
     """All groups of all devices, those with most time first."""
-    rows = rows_in_window(trace)
-    return sorted(_rows(trace, rows, by), key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+    return sorted(_rows(trace, by), key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
 
 
-@per_trace
-def rows_in_window(trace: Trace) -> Int64:
-    """Rows of the kernel table that start within the span's window, of all devices."""
-    start = trace.events.start_ns[trace.kernels.event]
-    low, high = find_steps(trace).window
-    return np.flatnonzero((start >= low) & (start < high))
-
-
-def _rows(trace: Trace, rows: Int64, by: By) -> list[KernelRow]:
-    events, event = trace.events, trace.kernels.event[rows]
-    device, name = events.device[event].astype(np.int64), events.name[event].astype(np.int64)
-    op, module = _op_keys(trace)[rows], _module_keys(trace)[rows]
-    keys = {"name": (name,), "name,op": (name, op), "op": (op,), "module": (module,)}[by]
-    groups = Groups.of(events.dur_ns[event], device, *keys)
+def _rows(trace: Trace, by: By) -> list[KernelRow]:
+    cells = kernel_cells(trace)
+    keys = {"name": (cells.name,), "name,op": (cells.name, cells.op), "op": (cells.op,), "module": (cells.module,)}[by]
+    groups = Groups.of(cells.device, *keys)
     columns: dict[str, Sequence[Any]] = {
-        "device": device[groups.first].tolist(),
-        **_times(groups, device),
-        **_tensor_cores(trace, rows, groups),
-        **_origins(trace, groups, op, module),
-        **{id: groups.mean(values[rows]) for id, values in launch_columns(trace).items()},
-        "kernel_count": groups.leading(name)[1],
-        "persistent": (groups.sum(~is_persistent(trace)[rows]) == 0).tolist(),
+        **_times(cells, groups),
+        **_tensor_cores(trace, cells, groups),
+        **_origins(trace, cells, groups),
+        **{id: _means(groups, cells.weighted[id], cells.weight[id]) for id in cells.weight},
+        "persistent": (groups.sum(cells.with_tail) == 0).tolist(),
     }
-    columns["name"] = _names(trace, by, name[groups.first].tolist(), columns)
+    columns["name"] = _names(trace, by, cells.name[groups.first].tolist(), columns)
     return [KernelRow(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
@@ -160,70 +146,70 @@ def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[
     return [trace.strings[row] for row in kernel]
 
 
-def _times(groups: Groups, device: Int64) -> dict[str, Sequence[Any]]:
-    total, count = groups.sum(groups.dur_ns), np.bincount(groups.place, minlength=len(groups.first))
-    shortest, longest = groups.extremes()
-    on = device[groups.first]
-    whole = {each: int(total[on == each].sum()) for each in np.unique(on).tolist()}
+def _times(cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
+    total, count, device = groups.sum(cells.total_ns), groups.sum(cells.count), cells.device[groups.first]
+    shortest, longest = groups.extremes(cells.shortest_ns, cells.longest_ns)
+    whole = {each: int(total[device == each].sum()) for each in np.unique(device).tolist()}
     return {
+        "device": device.tolist(),
         "count": count.tolist(),
         "total_ns": total.tolist(),
         "mean_ns": (total / count).tolist(),
-        "min_ns": shortest,
-        "max_ns": longest,
-        "share": [part / whole[at] if whole[at] else 0.0 for part, at in zip(total.tolist(), on.tolist(), strict=True)],
+        "min_ns": shortest.tolist(),
+        "max_ns": longest.tolist(),
+        "share": [
+            part / whole[on] if whole[on] else 0.0 for part, on in zip(total.tolist(), device.tolist(), strict=True)
+        ],
     }
 
 
-def _tensor_cores(trace: Trace, rows: Int64, groups: Groups) -> dict[str, Sequence[Any]]:
-    bins, leading = kernel_bins(trace)[rows], _leading_answers(trace, rows, groups)
+def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | None]:
+    """None where no launch of the group says the value."""
+    parts, wholes = groups.total(weighted).tolist(), groups.total(weight).tolist()
+    return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
+
+
+def _tensor_cores(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
+    leading = _leading_answers(trace, cells, groups)
     return {
         "tensor_core": [answer.answer for answer in leading],
         "tensor_core_reason": [answer.reason for answer in leading],
-        **{f"{bin}_ns": groups.sum(np.where(bins == code, groups.dur_ns, 0)).tolist() for code, bin in enumerate(BINS)},
-        "eligible": _eligible(trace, rows, groups),
-        "why_not": [None] * len(groups.first),
-        "gain_ns": [None] * len(groups.first),
+        **{
+            f"{bin}_ns": groups.sum(np.where(cells.bin == code, cells.total_ns, 0)).tolist()
+            for code, bin in enumerate(BINS)
+        },
+        "eligible": _eligible(trace, cells, groups),
+        "why_not": [None] * len(groups),
+        "gain_ns": [None] * len(groups),
     }
 
 
-def _leading_answers(trace: Trace, rows: Int64, groups: Groups) -> list[Answer]:
+def _leading_answers(trace: Trace, cells: Cells, groups: Groups) -> list[Answer]:
     """Per group the answer that holds for most of its time, by the rule that gives it for most of that."""
-    answers = kernel_answers(trace)
-    told = np.array([TOLD.index(answer.answer) for answer in answers.distinct], np.int64)[answers.place[rows]]
-    main = told == np.array(groups.leading(told)[0], np.int64)[groups.place]
-    of_main = Groups.of(groups.dur_ns[main], groups.place[main])  # every group has some, so the numbers stay
-    return [answers.distinct[place] for place in of_main.leading(answers.place[rows][main])[0]]
+    distinct = kernel_answers(trace).distinct
+    told = np.array([TOLD.index(answer.answer) for answer in distinct], np.int64)[cells.answer]
+    main = told == np.array(groups.leading(told, cells.total_ns)[0], np.int64)[groups.place]
+    of_main = Groups.of(groups.place[main])  # every group has some, so the numbers stay
+    return [distinct[place] for place in of_main.leading(cells.answer[main], cells.total_ns[main])[0]]
 
 
-def _eligible(trace: Trace, rows: Int64, groups: Groups) -> list[bool | None]:
+def _eligible(trace: Trace, cells: Cells, groups: Groups) -> list[bool | None]:
     """Products, and stages around products that could have run on tensor cores."""
-    answers, bins = kernel_answers(trace), kernel_bins(trace)[rows]
-    product = np.array([answer.matmul_like for answer in answers.distinct], bool)[answers.place[rows]]
-    could = groups.sum(product | np.isin(bins, (BINS.index("tensor_core"), BINS.index("matmul_like"))))
-    untold = groups.sum(bins == BINS.index("unknown"))
-    return [True if yes else None if open else False for yes, open in zip(could.tolist(), untold.tolist(), strict=True)]
+    product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[cells.answer]
+    on_products = np.isin(cells.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
+    could = groups.sum((product | on_products).astype(np.int64)).tolist()
+    untold = groups.sum((cells.bin == BINS.index("unknown")).astype(np.int64)).tolist()
+    return [True if yes else None if open else False for yes, open in zip(could, untold, strict=True)]
 
 
-def _origins(trace: Trace, groups: Groups, op: Int64, module: Int64) -> dict[str, Sequence[Any]]:
-    ops, op_count = groups.leading(op)
-    modules, module_count = groups.leading(module)
+def _origins(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
+    ops, op_count = groups.leading(cells.op, cells.total_ns)
+    modules, module_count = groups.leading(cells.module, cells.total_ns)
     return {
+        "kernel_count": groups.leading(cells.name, cells.total_ns)[1],
         "op": [None if key < 0 else trace.strings[key] for key in ops],
         "op_count": op_count,
         "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],
         "module": [None if key < 0 else trace.strings[key].removeprefix(MODULE_FRAME) for key in modules],
         "module_count": module_count,
     }
-
-
-def _op_keys(trace: Trace) -> Int64:
-    """Of each kernel: the name of its op, as a row of the string table; else minus the reason for having none."""
-    origins = kernel_origins(trace)
-    return np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int64))
-
-
-def _module_keys(trace: Trace) -> Int64:
-    """Of each kernel: the name of its module's frame; -1 for none."""
-    module = kernel_origins(trace).module
-    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int64)

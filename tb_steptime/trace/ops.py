@@ -24,7 +24,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.nesting import parents
 from tb_steptime.trace.steps import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
 
 #: How a Python frame that calls a module is named: "nn.Module: Linear_3".
 MODULE_FRAME = "nn.Module: "
@@ -72,7 +72,7 @@ def find_origins(trace: Trace) -> Origins:
     launches = find_launches(trace)
     ops = trace.events.rows(Kind.CPU_OP)
     op = _op_by_id(trace, ops)
-    op = np.where(op >= 0, op, innermost(trace, ops, launches.call))
+    op = np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call)))
     anchor = np.where(launches.call >= 0, launches.call, op)
     return Origins(
         launches.activity,
@@ -158,7 +158,7 @@ def _op_by_id(trace: Trace, ops: Int64) -> Int64:
     return np.where(holds & np.where(call >= 0, in_thread, own), op, -1)
 
 
-def _numbered(trace: Trace, ops: Int64, ids: Int64) -> Int64:
+def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id[ops]
     ops, numbers = ops[numbers >= 0], numbers[numbers >= 0]

@@ -1,0 +1,103 @@
+"""Launches that agree in kernel, op, module and bin, as one cell with its sums: what every kernel table is made of.
+
+A span has tens of thousands of launches and hundreds of cells; tables sum cells, so launches are summed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.groups import Groups
+from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
+from tb_steptime.metrics.tensor_cores import kernel_answers, kernel_bins
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Float64, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One entry per cell of the kernels that start within the span's window; int64.
+
+    device, name       name: row of the string table
+    answer, bin        what the rules say of the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
+    op                 name of the innermost op, or minus the `NoOp` that says why there is none
+    module             name of the innermost module's frame; -1 for none
+    count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those whose grid tells of a tail
+    weight, weighted   per column of `launch_columns`: lengths of the launches that say it, and lengths x value
+    """
+
+    device: Int64
+    name: Int64
+    answer: Int64
+    bin: Int64
+    op: Int64
+    module: Int64
+    count: Int64
+    total_ns: Int64
+    shortest_ns: Int64
+    longest_ns: Int64
+    with_tail: Int64
+    weight: dict[str, Float64]
+    weighted: dict[str, Float64]
+
+
+@per_trace
+def rows_in_window(trace: Trace) -> Int64:
+    """Rows of the kernel table that start within the span's window, of all devices."""
+    start = trace.events.start_ns[trace.kernels.event]
+    low, high = find_steps(trace).window
+    return np.flatnonzero((start >= low) & (start < high))
+
+
+@per_trace
+def kernel_cells(trace: Trace) -> Cells:
+    """The cells of all devices."""
+    rows, events = rows_in_window(trace), trace.events
+    event = trace.kernels.event[rows]
+    answer, bins = kernel_answers(trace).place.reshape(-1)[rows], kernel_bins(trace)[rows].astype(np.int64)
+    op, module = _op_keys(trace)[rows], _module_keys(trace)[rows]
+    groups = Groups.of(answer, bins, op, module)
+    first, dur_ns = groups.first, events.dur_ns[event]
+    shortest, longest = groups.extremes(dur_ns)
+    weight, weighted = _weighted(trace, rows, groups, dur_ns)
+    return Cells(
+        device=events.device[event[first]].astype(np.int64),
+        name=events.name[event[first]].astype(np.int64),
+        answer=answer[first],
+        bin=bins[first],
+        op=op[first],
+        module=module[first],
+        count=groups.count(),
+        total_ns=groups.sum(dur_ns),
+        shortest_ns=shortest,
+        longest_ns=longest,
+        with_tail=groups.sum((~is_persistent(trace)[rows]).astype(np.int64)),
+        weight=weight,
+        weighted=weighted,
+    )
+
+
+def _weighted(
+    trace: Trace, rows: Int64, groups: Groups, dur_ns: Int64
+) -> tuple[dict[str, Float64], dict[str, Float64]]:
+    lengths = np.maximum(dur_ns, 1).astype(np.float64)  # clocks of microseconds write lengths of 0
+    weight, weighted = {}, {}
+    for column, values in launch_columns(trace).items():
+        known = np.isfinite(values[rows])
+        weight[column] = groups.total(np.where(known, lengths, 0.0))
+        weighted[column] = groups.total(np.where(known, lengths * values[rows], 0.0))
+    return weight, weighted
+
+
+def _op_keys(trace: Trace) -> Int64:
+    origins = kernel_origins(trace)
+    return np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int64))
+
+
+def _module_keys(trace: Trace) -> Int64:
+    module = kernel_origins(trace).module
+    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int64)
