@@ -64,6 +64,8 @@ describe("the axis of values", () => {
     expect(valueAxis([119, 203], false, 4)).toEqual({ low: 100, high: 203, ticks: [100, 125, 150, 175, 200] });
     const { low, high } = valueAxis([100, 100.4], false, 4);
     expect(high - low).toBeGreaterThanOrEqual(0.2 * 100);
+    expect((low + high) / 2).toBeCloseTo(100, -1);
+    expect(valueAxis([98, 99.5], false, 4, 100).high).toBe(100);
   });
 
   test("holds every value, with at most five grid lines", () => {

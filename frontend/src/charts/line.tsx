@@ -173,11 +173,14 @@ function layout(props: Still): Drawn {
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
   const values = lines.flatMap((line) => line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])));
   const known = [...values, props.reference?.value ?? null].filter((value) => value !== null).map(scale.of);
-  const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4);
+  const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
   const room = small ? 0 : 6; // a ring around the highest point
   const y = (value: number) => frame.bottom - ((scale.of(value) - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
   return { ...props, frame, axis, xs: stops.map((stop) => axis.x(stop.segment, stop.at)), y, ticks };
 }
+
+/** Shares end here, in percent. */
+const ALL = 100;
 
 const stopOf = (stops: readonly LineStop[], key: string | null): number | null => {
   const at = stops.findIndex((stop) => stop.key === key);

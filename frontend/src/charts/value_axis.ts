@@ -14,8 +14,8 @@ const LIFTED = 0.45;
 /** The range spans at least this share of the highest value, so that noise looks like noise. */
 const LEAST_RANGE = 0.2;
 
-/** `most` gaps between ticks. A figure below 0 (there is none today) would extend the axis downward. */
-export function valueAxis(values: readonly number[], fromZero: boolean, most: number): ValueAxis {
+/** `most` gaps between ticks; no value of this kind lies above `ceiling`. A figure below 0 (there is none today) would extend the axis downward. */
+export function valueAxis(values: readonly number[], fromZero: boolean, most: number, ceiling = Infinity): ValueAxis {
   const least = values.reduce((a, b) => Math.min(a, b), Infinity);
   const highest = values.reduce((a, b) => Math.max(a, b), -Infinity);
   if (values.length === 0) return { low: 0, high: 1, ticks: [0] };
@@ -24,7 +24,8 @@ export function valueAxis(values: readonly number[], fromZero: boolean, most: nu
   const low = Math.max(0, least - beyond);
   const [first = low, second = highest] = ticks(low, highest, most);
   const start = first > low ? Math.max(0, first - (second - first)) : first;
-  return { low: start, high: highest + beyond, ticks: ticks(start, highest, most + 1) };
+  const high = Math.max(highest, Math.min(ceiling, highest + beyond));
+  return { low: start, high, ticks: ticks(start, high, most + 1) };
 }
 
 function fromNought(low: number, highest: number, most: number): ValueAxis {

@@ -33,7 +33,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
     <Picture title={TITLE} sub="kernel time in each step" name={`kernel time by step ${name}`} table={() => splitTable(device)} link={() => tab.address()}>
       <StackedBars
         height={HEIGHT} label={`Kernel time of steps ${range(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}
-        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(step.split.kernel_ns))} firm={names.map(() => false)}
+        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(shown.reduce((sum, bin) => sum + bin.of(step.split), 0)))} firm={names.map(() => false)}
         parts={shown.map((bin) => ({ id: bin.id, colour: bin.colour, hatched: bin.hatched, values: steps.map((step) => scale.of(bin.of(step.split))) }))}
         lit={place(chosen.lit)} kept={place(chosen.kept)} light={(at) => chosen.light(keyAt(at))} keep={(at) => chosen.keep(keyAt(at) ?? chosen.kept)}
         tip={(at) => ({
