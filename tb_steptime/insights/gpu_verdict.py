@@ -1,0 +1,44 @@
+"""The first line of the GPU view, and its rail: does the GPU work all the time, and is it full when it does?"""
+
+from __future__ import annotations
+
+from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.insights.base import Headline, Rail
+from tb_steptime.phrases import Phrase, fraction, phrase
+
+#: From here on a GPU works all the time, or has work for all its SMs, as far as advice goes.
+NEARLY_ALL = 0.90
+
+
+def gpu_headline(result: GpuResult) -> Headline:
+    """Of the device that is busy longest."""
+    if not result.devices:
+        return Headline(result.unknown or phrase("This trace has no GPU activity."))
+    return Headline(_verdict(result.devices[0]))
+
+
+def _verdict(device: DeviceGpu) -> Phrase:
+    figures = {tile.metric: tile.value for tile in device.tiles}
+    works, efficiency = figures["gpu_utilization"], figures["est_sm_efficiency"]
+    if not works:
+        return phrase("No kernel runs within the steps.")
+    values = {"works": fraction(works)}
+    if efficiency is None:
+        return Phrase("The GPU works {works} of the time.", values)
+    filled = efficiency / works
+    if filled >= NEARLY_ALL and works >= NEARLY_ALL:
+        return Phrase("The GPU works {works} of the time and is full when it does.", values)
+    if filled >= NEARLY_ALL:
+        return Phrase("The GPU is full when it works, but it works only {works} of the time.", values)
+    values["filled"] = fraction(filled)
+    joint = "but its kernels have" if works >= NEARLY_ALL else "and then its kernels have"
+    return Phrase(f"The GPU works {{works}} of the time, {joint} blocks for only {{filled}} of its SMs.", values)
+
+
+def gpu_rail(result: GpuResult, overview: OverviewResult) -> Rail:
+    """The share of the mean step in which a GPU works."""
+    busy, step = overview.mean_gpu_busy_ns, overview.mean_duration_ns
+    if busy is None or not step:
+        return Rail(None, "kernel", reason=result.unknown or phrase("no GPU activity"))
+    return Rail(busy / step, "kernel")
