@@ -73,6 +73,9 @@ REGISTER_UNIT, PARTITIONS = 256, 4
 #: A true occupancy below half a point is written as 0; from there on a 0 is wrong.
 IMPOSSIBLE_ZERO = 0.005
 
+#: Kernels filled in at once: a few megabytes on the way, whatever the trace.
+FILLED_AT_ONCE = 1 << 15
+
 NO_LAUNCH_SHAPES = phrase(
     "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not)."
 )
@@ -149,25 +152,31 @@ def filling(trace: Trace) -> Filling:
 
 
 def _fill(trace: Trace, device: Device, result: Filling) -> None:
-    """Fill in the rows of one device's kernels."""
+    """Fill in the rows of one device's kernels, so many at a time that what is made on the way stays small."""
     kernels, counted = trace.kernels, blocks(trace)
     if counted is None or kernels.block is None or kernels.registers is None or kernels.shared_memory is None:
         return
-    threads: Int64 = kernels.block[:, 0] * kernels.block[:, 1] * kernels.block[:, 2]
-    said = (counted > 0) & (threads > 0) & (kernels.registers >= 0) & (kernels.shared_memory >= 0)
     rows = kernel_rows(trace, device.id)
-    rows = rows[said[rows]]
-    resident = resident_blocks(
-        device, threads[rows], kernels.registers[rows].astype(np.int64), kernels.shared_memory[rows]
-    )
-    if resident is None or not device.sm_count or not device.max_threads_per_sm:
-        return
-    waves, tail = rounds(counted[rows], device.sm_count * resident)
-    thread_share = threads[rows] / device.max_threads_per_sm
-    slot_efficiency = counted[rows] / (device.sm_count * resident * waves)
+    rows = rows[(counted[rows] > 0) & (kernels.registers[rows] >= 0) & (kernels.shared_memory[rows] >= 0)]
+    rows = rows[(kernels.block[rows] > 0).all(axis=1)]
+    for first in range(0, len(rows), FILLED_AT_ONCE):
+        some = rows[first : first + FILLED_AT_ONCE]
+        threads = kernels.block[some].prod(axis=1, dtype=np.int64)
+        shared_memory = kernels.shared_memory[some]
+        resident = resident_blocks(device, threads, kernels.registers[some].astype(np.int64), shared_memory)
+        if resident is None or not device.sm_count or not device.max_threads_per_sm:
+            return
+        _fill_rows(some, counted[some], resident, device.sm_count, threads / device.max_threads_per_sm, result)
+
+
+def _fill_rows(
+    rows: Int64, counted: Int64, resident: Int64, sm_count: int, thread_share: Float64, result: Filling
+) -> None:
+    waves, tail = rounds(counted, sm_count * resident)
+    slot_efficiency = counted / (sm_count * resident * waves)
     result.resident[rows], result.waves[rows], result.tail[rows] = resident, waves, tail
-    result.occupancy[rows] = np.minimum(counted[rows] / device.sm_count, resident) * thread_share
-    result.sm_active[rows] = (waves - 1 + np.minimum(tail, device.sm_count) / device.sm_count) / waves
+    result.occupancy[rows] = np.minimum(counted / sm_count, resident) * thread_share
+    result.sm_active[rows] = (waves - 1 + np.minimum(tail, sm_count) / sm_count) / waves
     result.slot_efficiency[rows] = slot_efficiency
     result.tail_occupancy[rows] = resident * thread_share * slot_efficiency
 

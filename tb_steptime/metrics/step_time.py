@@ -15,7 +15,7 @@ from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals, partition
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps, step_marks
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -146,34 +146,49 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     events = trace.events
     kernels = events.rows(Kind.KERNEL)
     compute = kernels[~collective_names(trace)[events.name[kernels]]]
-    host = _host_ranges(trace)
-    collective_call = collective_names(trace)[events.name[host]]
     on_device = has_device_activity(trace)
     return {
         "kernel": _union(trace, compute),
-        "communication": collective_kernels(trace) if on_device else _union(trace, host[collective_call]),
+        "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
         "memcpy": _union(trace, events.rows(Kind.MEMCPY)),
         "memset": _union(trace, events.rows(Kind.MEMSET)),
         "runtime": _union(trace, events.rows(Kind.RUNTIME, Kind.DRIVER)),
         "data_loader": loader_intervals(trace),
-        "cpu_exec": _union(trace, host),
+        "cpu_exec": host_ranges(trace),
     }
+
+
+def _collective_calls(trace: Trace) -> Intervals:
+    """When the host is inside a collective."""
+    return _union_where(trace, _is_host_range(trace) & collective_names(trace)[trace.events.name])
 
 
 @per_trace
 def host_ranges(trace: Trace) -> Intervals:
     """When the host runs an op or a named range."""
-    return _union(trace, _host_ranges(trace))
+    return _union_where(trace, _is_host_range(trace))
 
 
-def _host_ranges(trace: Trace) -> Int64:
-    """Rows of the host's ops and named ranges; step marks and the loader's are not work of their own."""
+def _is_host_range(trace: Trace) -> Bool:
+    """Which events are the host's ops and named ranges; step marks and the loader's are not work of their own."""
     events = trace.events
-    rows = events.rows(Kind.CPU_OP, Kind.USER)
     marks = loader_names(trace).copy()
     marks[events.name[step_marks(trace)]] = True
-    work: Int64 = rows[~marks[events.name[rows]]]
-    return work
+    mask: Bool = ((events.kind == Kind.CPU_OP) | (events.kind == Kind.USER)) & ~marks[events.name]
+    return mask
+
+
+#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
+JOINED_AT_ONCE = 1 << 18
+
+
+def _union_where(trace: Trace, mask: Bool) -> Intervals:
+    pieces = [Intervals.empty()]
+    for first in range(0, len(mask), JOINED_AT_ONCE):
+        pieces.append(_union(trace, first + np.flatnonzero(mask[first : first + JOINED_AT_ONCE])))
+    return Intervals.union(
+        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
+    )
 
 
 def _union(trace: Trace, rows: Int64) -> Intervals:

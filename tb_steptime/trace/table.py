@@ -65,10 +65,10 @@ class EventTable:
     start_ns, dur_ns   int64, relative to `Trace.origin_ns`; durations are never negative
     kind               uint8, a `Kind`
     name               int32, row of the string table
-    thread             int32, row of `Trace.threads`
-    device, stream     int32, -1 where the event is not on a device
-    correlation_id     int64, joins a runtime or driver call with what it launched; -1 = none
-    external_id        int64, joins an op with what it launched; -1 = none
+    thread             int16 or int32, row of `Trace.threads`
+    device, stream     likewise, -1 where the event is not on a device
+    correlation_id     int32 or, where that is too narrow, int64; joins a runtime or driver call with what it launched; -1 = none
+    external_id        likewise; joins an op with what it launched; -1 = none
     bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
     shapes, dtypes     int32, of the inputs of an op that multiplies matrices, rows of `Trace.inputs`; -1 = not said;
                        None where no op says it
@@ -81,8 +81,8 @@ class EventTable:
     thread: Int32
     device: Int32
     stream: Int32
-    correlation_id: Int64
-    external_id: Int64
+    correlation_id: Int32 | Int64
+    external_id: Int32 | Int64
     bytes: Int64 | None
     shapes: Int32 | None = None
     dtypes: Int32 | None = None

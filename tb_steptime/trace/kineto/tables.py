@@ -16,6 +16,8 @@ _DEVICE_COLUMNS = ("device", "stream", "bytes")
 _INPUT_COLUMNS = ("shapes", "dtypes")
 #: What stands in the table also where no event says it.
 _ALWAYS = ("device", "stream")
+#: Small numbers that are only compared: int16 where it holds them, as it does in all but strange traces.
+_NARROWER = dict.fromkeys(("thread", "device", "stream", "shapes", "dtypes"), (np.int16,))
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -38,9 +40,9 @@ class Tables:
         del start, dur
         label, labels = columns.take("label")[order], columns.labels
         for name, shared in (("kind", labels.kinds), ("name", labels.names), ("thread", labels.threads)):
-            self._of[name] = np.array(shared, shared.typecode)[label]
+            self._of[name] = _narrow(np.array(shared, shared.typecode), *_NARROWER.get(name, ()))[label]
         for name in _EVENT_COLUMNS:
-            self._of[name] = columns.take(name)[order]
+            self._of[name] = _narrow(columns.take(name)[order], np.int32)
         place = np.empty(len(order), np.int32 if len(order) < 2**31 else np.int64)
         place[order] = np.arange(len(order), dtype=place.dtype)
         del order, label
@@ -85,6 +87,7 @@ class Tables:
             if name not in _ALWAYS and not _says_anything(values):
                 self._of[name] = None
                 continue
+            values = _narrow(values, *_NARROWER.get(name, ()))
             column = self._of[name] = np.full(size, UNKNOWN, values.dtype)
             column[rows] = values
 
@@ -107,6 +110,15 @@ class Tables:
             self._kernels = {name: _where(values, kernels) for name, values in self._kernels.items()}
             self._kernels["event"] = (np.cumsum(kept) - 1)[self._kernels["event"]]
         return int(again.sum())
+
+
+def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+    """The values in the first of these types that holds them all, or as they are. Most traces need half the room."""
+    low, high = (values.min(), values.max()) if len(values) else (0, 0)
+    for kind in narrower:
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return values.astype(kind)
+    return values
 
 
 def _order(start: Int64, dur: Int64) -> Int64:
