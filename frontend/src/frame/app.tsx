@@ -10,7 +10,7 @@ import type { UrlState, UrlStore } from "../state";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { type Kept, useAnswer } from "../use_answer";
-import { compares, isViewId } from "../views";
+import { compares, isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { type Watch, type Watched, watchIndex } from "../watch";
 import { Bar } from "./bar";
@@ -53,7 +53,7 @@ function Inside({ tab, source }: { tab: Tab; source: Source }) {
       <Hatches />
       <Bar
         index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false}
-        compares={compares(view)} tab={tab}
+        compares={compares(view)} many={VIEWS[view].of === "spans"} tab={tab}
       />
       <Finished index={tab.index} />
       {selection ? <Content view={view} selection={selection} tab={tab} source={source} /> : <main class="wide" data-state="empty"><Empty index={tab.index} /></main>}

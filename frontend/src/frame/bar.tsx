@@ -4,6 +4,7 @@ import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { bytes, bytesOf, count, counted, ns, range } from "../format";
 import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../selection";
+import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { Picker, type PickerEntry } from "./picker";
 
@@ -15,14 +16,17 @@ interface BarProps {
   simulated: boolean;
   /** Whether the view can show another span beside the chosen one. */
   compares: boolean;
+  /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
+  many: boolean;
   tab: Pick<Tab, "state" | "update" | "address">;
 }
 
-export function Bar({ index, selection, spansAtFirst, simulated, compares, tab }: BarProps) {
+export function Bar({ index, selection, spansAtFirst, simulated, compares, many, tab }: BarProps) {
   return (
     <header class="bar">
       <span class="name">Step Insights</span>
-      {selection && <Pickers index={index} selection={selection} tab={tab} />}
+      {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
+      {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
       {selection && compares && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
       {simulated && <b class="stamp" title="These figures come from a simulator, not from a recording.">Simulated</b>}
       <span class="state push">{readState(index, spansAtFirst)}</span>
@@ -49,6 +53,21 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
         choose={(number) => open(inWorker(run, worker, { run, worker, span: worker.spans.find((other) => String(other.number) === number)! }))}
       />
     </>
+  );
+}
+
+/** The run that Trends speaks of, of those that it shows. */
+function FocusPicker({ index, selection, tab }: { index: Index; selection: Selection; tab: Pick<Tab, "state" | "update"> }) {
+  const all = index.runs.map((run) => run.name);
+  const named = namedRuns(tab.state, all);
+  const shown = named.length > 0 ? named : all;
+  const runs = index.runs.filter((run) => shown.includes(run.name));
+  const open = (next: Selection | null) => next && tab.update(keysOf(next));
+  return (
+    <Picker
+      label="Run in focus" many="runs" entries={runs.map((run) => runEntry(run, selection))} chosen={focusRun(tab.state, shown) ?? shown[shown.length - 1]!}
+      choose={(name) => open(inRun(runs.find((run) => run.name === name)!, selection))}
+    />
   );
 }
 
