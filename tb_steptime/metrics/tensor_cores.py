@@ -1,7 +1,8 @@
 """Which kernels run on tensor cores (AMD: matrix cores), which could, and which cannot be told: kernel time in four.
 
-A name's answer comes from `tensor_core_rules`. A stage around a product (a layout conversion, a transform) goes with
-its op: where no kernel of a convolution or product ran on tensor cores, its stages are time that could have gone there.
+A name's answer comes from `tensor_core_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
+product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
+cores, its stages are time that could have gone there.
 
 Kernel time here is the sum of the kernels' lengths: kernels that run side by side both count. A kernel belongs to the
 step in whose window it starts, and to the span if it starts within the span's window; so where steps touch, their
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.arithmetic import KernelAnswers, resolve
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu import NO_KERNELS, Figure, devices_with_activity, kernel_rows, unknown, windows
 from tb_steptime.metrics.tensor_core_rules import Answer, classify, has_tensor_cores
@@ -230,20 +232,14 @@ def _bin(answer: Answer) -> int:
     return _MATMUL_LIKE if answer.matmul_like else _OTHER
 
 
-class KernelAnswers(NamedTuple):
-    """What the rules say of each kernel: distinct[place[row]] for a row of the kernel table."""
-
-    distinct: list[Answer]
-    place: Int64
-
-
 @per_trace
 def kernel_answers(trace: Trace) -> KernelAnswers:
-    """Each distinct name is judged once per device."""
+    """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
     events, event = trace.events, trace.kernels.event
     pairs = events.device[event].astype(np.int64) * len(trace.strings) + events.name[event]
     distinct, place = np.unique(pairs, return_inverse=True)
-    return KernelAnswers([_answer(trace, *divmod(pair, len(trace.strings))) for pair in distinct.tolist()], place)
+    answers = [_answer(trace, *divmod(pair, len(trace.strings))) for pair in distinct.tolist()]
+    return resolve(trace, KernelAnswers(answers, place.reshape(-1)))
 
 
 def _answer(trace: Trace, device: int, name: int) -> Answer:
