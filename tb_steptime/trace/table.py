@@ -67,7 +67,7 @@ class EventTable:
     name               int32, row of the string table
     thread             int16 or int32, row of `Trace.threads`
     device, stream     likewise, -1 where the event is not on a device
-    correlation_id     int32 or, where that is too narrow, int64; joins a runtime or driver call with what it launched; -1 = none
+    correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        likewise; joins an op with what it launched; -1 = none
     bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
     shapes, dtypes     int32, of the inputs of an op that multiplies matrices, rows of `Trace.inputs`; -1 = not said;
