@@ -8,13 +8,13 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace, source
-from tb_steptime.trace.kineto.inputs import is_product
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 
@@ -95,7 +95,7 @@ def test_kernel_arguments() -> None:
     ]
 
 
-def _inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
+def inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
     """Name, shapes and types of the ops that say them; empty texts for none."""
     events, texts = trace.events, trace.inputs.strings
     none = np.full(len(events), -1)
@@ -126,7 +126,7 @@ def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int |
     path.write_text(json.dumps({"traceEvents": events[::-1]}, indent=indent))
     trace = read_trace(path)
     told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
-    assert _inputs_of(trace) == [
+    assert inputs_of(trace) == [
         ("aten::mm", *told), ("aten::bmm", *told), ("aten::addmm", "[[32]]", ""), ("aten::conv2d", "", "7"),
     ]  # fmt: skip
     assert len(trace.inputs) == 4
@@ -137,7 +137,7 @@ def test_shapes_of_an_event_that_had_to_be_mended(tmp_path: Path) -> None:
     event = json.dumps(_with_inputs("aten::mm", 1, **{"Input Dims": [[2.0, 64]]})).replace('"dur": 1', '"dur": "1"')
     path = tmp_path / "mended.json"
     path.write_text('{"traceEvents": [' + event + "]}")
-    assert _inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "")]
+    assert inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "")]
 
 
 def test_no_shapes_are_no_columns() -> None:
@@ -152,7 +152,7 @@ def test_shapes_without_end_are_left_out(tmp_path: Path, monkeypatch: pytest.Mon
     path.write_text(json.dumps({"traceEvents": events}))
     trace = read_trace(path)
     assert trace.inputs.strings == ["[[0,64,64]]", "[[1,64,64]]"]
-    assert [shapes for _, shapes, _ in _inputs_of(trace)] == ["[[0,64,64]]", "[[1,64,64]]"] * 2
+    assert [shapes for _, shapes, _ in inputs_of(trace)] == ["[[0,64,64]]", "[[1,64,64]]"] * 2
 
 
 def test_a_list_of_events_has_no_base_time() -> None:

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.inputs import is_product
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.conftest import SHARED
+from tests.test_kineto import inputs_of
 
 REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
 
@@ -51,7 +53,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     assert _columns(trace) == _plain_columns(complete)
     _assert_times(trace, complete, int(plain.get("baseTimeNanoseconds", 0)))
     _assert_kernels(trace, [event for event in complete if event["cat"].lower() == "kernel"])
-    assert Counter(_inputs_of(trace)) == Counter(_plain_inputs(complete))
+    assert Counter(inputs_of(trace)) == Counter(_plain_inputs(complete))
 
 
 def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
