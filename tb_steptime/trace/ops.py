@@ -36,6 +36,10 @@ _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
+#: Rows of the event table.
+Rows = Int32 | Int64
+
+
 class NoOp(enum.IntEnum):
     """Why an activity has no op."""
 
@@ -56,17 +60,16 @@ class Origins:
     reason             a `NoOp`
     """
 
-    activity: Int64
-    call: Int64
-    op: Int64
-    outer_op: Int64
-    user_range: Int64
-    module: Int64
-    source: Int64
+    activity: Rows
+    call: Rows
+    op: Rows
+    outer_op: Rows
+    user_range: Rows
+    module: Rows
+    source: Rows
     reason: UInt8
 
 
-@per_trace
 def find_origins(trace: Trace) -> Origins:
     """Of every kernel, copy and set of the trace."""
     launches = find_launches(trace)
@@ -89,9 +92,12 @@ def find_origins(trace: Trace) -> Origins:
 @per_trace
 def kernel_origins(trace: Trace) -> Origins:
     """The rows of `find_origins` for the kernel table, one for each of its rows."""
-    whole = find_origins(trace)
+    whole = find_origins(trace)  # kept for the kernels only: the rows of copies and sets are asked for nowhere else
     place = np.searchsorted(whole.activity, trace.kernels.event)
-    return Origins(**{name: getattr(whole, name)[place] for name in Origins.__dataclass_fields__})
+    rows = (name for name in Origins.__dataclass_fields__ if name != "reason")
+    # Half the room: no trace that fits in memory has more rows than int32 can number.
+    columns = {name: getattr(whole, name)[place].astype(np.int32) for name in rows}
+    return Origins(reason=whole.reason[place], **columns)
 
 
 def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
