@@ -111,7 +111,7 @@ function Strips(props: StripsProps) {
   return (
     <>
       <div
-        class="strips" ref={box} style={{ height: `${height}px` }} role="img" aria-label={props.label} tabIndex={0}
+        class="strips" title="Drag to zoom all strips, double click to see all" ref={box} style={{ height: `${height}px` }} role="img" aria-label={props.label} tabIndex={0}
         onPointerMove={move}
         onPointerDown={(event) => place(event).px >= gutter && event.button === 0 && setDrag([place(event).px, place(event).px])}
         onPointerUp={release}

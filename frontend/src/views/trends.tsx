@@ -72,8 +72,8 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
       <div class="trend-small">
         {SMALL.map((id) => <TrendPicture key={id} small metric={tab.meanings.metric(id)} title={titles[id]} runs={runs} axis={axis} changes={shown} chosen={chosen} tab={tab} />)}
       </div>
-      <Changes changes={shown} tab={tab} />
       <Strips title={titles["strips"]} runs={all} chosen={chosen} tab={tab} />
+      <Changes changes={shown} tab={tab} />
     </>
   );
 }

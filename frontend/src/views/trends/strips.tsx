@@ -34,7 +34,7 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
   return (
     <Picture
-      title={shown} sub="a line above marks a slow step; drag to zoom" name={`${metric.id} strips`} table={() => tableOf(strips, metric)}
+      title={shown} sub="a line above marks a slow step" name={`${metric.id} strips`} table={() => tableOf(strips, metric)}
       link={() => tab.address({ strip: metric.id })}
       tools={
         <>
