@@ -59,14 +59,15 @@ def kernel_cells(trace: Trace) -> Cells:
     rows, events = rows_in_window(trace), trace.events
     event = trace.kernels.event[rows]
     answer, bins = kernel_answers(trace).place.reshape(-1)[rows], kernel_bins(trace)[rows].astype(np.int64)
+    device, name = events.device[event].astype(np.int64), events.name[event].astype(np.int64)
     op, module = _op_keys(trace)[rows], _module_keys(trace)[rows]
-    groups = Groups.of(answer, bins, op, module)
+    groups = Groups.of(device, name, answer, bins, op, module)
     first, dur_ns = groups.first, events.dur_ns[event]
     shortest, longest = groups.extremes(dur_ns)
     weight, weighted = _weighted(trace, rows, groups, dur_ns)
     return Cells(
-        device=events.device[event[first]].astype(np.int64),
-        name=events.name[event[first]].astype(np.int64),
+        device=device[first],
+        name=name[first],
         answer=answer[first],
         bin=bins[first],
         op=op[first],
