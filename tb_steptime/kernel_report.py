@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tb_steptime.metrics.kernels import By, KernelRow, kernel_table
+from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
 from tb_steptime.printer import GAP, UNKNOWN, count, duration, number, percent_exact, printable
 from tb_steptime.report import ErrorReport, Named
 from tb_steptime.trace.model import Trace
@@ -32,7 +32,7 @@ class SpanKernels(msgspec.Struct, frozen=True):
     span: int
     trace: str
     by: By
-    kernels: list[KernelRow]
+    kernels: list[KernelGroup]
 
 
 class KernelReport(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ def span_kernels(named: Named, trace: Trace, by: By) -> SpanKernels:
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
     """A head, then a line for each row of each span, without line ends. What cannot be measured is empty."""
-    yield _csv_line(("run", "worker", "span", "trace", *KernelRow.__struct_fields__))
+    yield _csv_line(("run", "worker", "span", "trace", *KernelGroup.__struct_fields__))
     for span in spans:
         for row in span.kernels:
             yield _csv_line(
@@ -76,7 +76,7 @@ def kernel_text(span: SpanKernels, width: int) -> str:
     return "\n".join(lines).replace(GAP, " ")
 
 
-def _table(rows: list[KernelRow], by: By, width: int) -> Iterator[str]:
+def _table(rows: list[KernelGroup], by: By, width: int) -> Iterator[str]:
     shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
     cells = [list(_HEADS), *(_cells(row) for row in shown)]
     if more:
@@ -94,7 +94,7 @@ _FIRST: dict[By, str] = {"name": "Kernel", "name,op": "Kernel, op", "op": "Op", 
 _HEADS = ("launches", "total", "mean", "share", "tensor cores", "blocks/SM", "waves", "slot eff.", "est. occupancy")
 
 
-def _name(row: KernelRow, by: By, width: int) -> str:
+def _name(row: KernelGroup, by: By, width: int) -> str:
     op = f", {row.op or row.no_op}" if by == "name,op" else ""
     name = _without_parameters(row.name.removeprefix("void "))
     return printable(_shortened(name, max(MIN_WIDTH_BESIDE_OP if op else MIN_NAME_WIDTH, width - len(op))) + op)
@@ -110,7 +110,7 @@ def _without_parameters(name: str) -> str:
     return name
 
 
-def _cells(row: KernelRow) -> list[str]:
+def _cells(row: KernelGroup) -> list[str]:
     return [
         count(row.count),
         duration(row.total_ns),
@@ -124,7 +124,7 @@ def _cells(row: KernelRow) -> list[str]:
     ]
 
 
-def _more(rows: list[KernelRow]) -> list[str]:
+def _more(rows: list[KernelGroup]) -> list[str]:
     launches, total = sum(row.count for row in rows), sum(row.total_ns for row in rows)
     cells = [
         count(launches),

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tb_steptime.metrics.gpu import blocks, devices_with_activity
 from tb_steptime.metrics.groups import Groups, numbered
-from tb_steptime.metrics.kernel_details import Lengths, kernel_details, lengths
-from tb_steptime.metrics.kernels import COLUMNS, By, KernelRow, kernel_table
+from tb_steptime.metrics.kernel_details import LaunchLengths, kernel_details, lengths
+from tb_steptime.metrics.kernels import COLUMNS, By, KernelGroup, kernel_table
 from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
 from tb_steptime.metrics.occupancy import filling, rounds
 from tb_steptime.metrics.tensor_cores import split_kernel_time
@@ -58,14 +58,14 @@ def drawn() -> Trace:
     )
 
 
-def row(rows: list[KernelRow], name: str) -> KernelRow:
+def row(rows: list[KernelGroup], name: str) -> KernelGroup:
     (found,) = (row for row in rows if row.name == name)
     return found
 
 
 def test_a_row_of_the_table_by_name():
     found = row(kernel_table(drawn(), "name"), GEMM)
-    assert found == KernelRow(
+    assert found == KernelGroup(
         name=GEMM,
         device=0,
         count=2,
@@ -312,7 +312,7 @@ def test_graphs_of_cuda_keep_their_kernels_arguments():
 
 
 def test_a_distribution_holds_every_launch():
-    assert lengths(np.array([7, 7])) == Lengths([7, 7], [2])
+    assert lengths(np.array([7, 7])) == LaunchLengths([7, 7], [2])
     found = lengths(np.array([100, 100, 199, 400, 6_400]))
     assert (found.edges_ns[0], found.edges_ns[-1], sum(found.count)) == (100, 6_400, 5)
     assert found.count[0] == 2
@@ -367,7 +367,7 @@ def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: Pat
 
 
 def test_every_column_has_a_meaning_and_is_a_field():
-    fields = set(KernelRow.__struct_fields__)
+    fields = set(KernelGroup.__struct_fields__)
     assert {column.id for column in COLUMNS} <= fields
     numbers = {
         name for name in fields if name.endswith(("_ns", "share", "fraction", "occupancy", "efficiency", "waves"))

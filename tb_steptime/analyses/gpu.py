@@ -11,7 +11,7 @@ from tb_steptime.metrics.gpu import NO_KERNELS, kernel_intervals
 from tb_steptime.metrics.idle import devices_by_activity, idle_partition
 from tb_steptime.metrics.kernel_details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernel_words import most_of_the_time
-from tb_steptime.metrics.kernels import By, KernelRow, kernel_table
+from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
 from tb_steptime.metrics.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.strips import STRIPS, Bins, strips_in
 from tb_steptime.metrics.tensor_cores import Split, split_kernel_time
@@ -63,11 +63,11 @@ class GpuStrip(msgspec.Struct, frozen=True):
     levels: list[StripLevel]
 
 
-class KernelTable(msgspec.Struct, frozen=True):
+class KernelGrouping(msgspec.Struct, frozen=True):
     """Groups with most time; more_* fold the others: groups, their launches, their time."""
 
     by: str
-    rows: list[KernelRow]
+    rows: list[KernelGroup]
     more_rows: int
     more_count: int
     more_ns: int
@@ -88,7 +88,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     strips_title: Phrase
     split: Split
     kineto_zero_fraction: float | None
-    tables: list[KernelTable]
+    tables: list[KernelGrouping]
     kernels_title: Phrase
     details: list[KernelDetail]
 
@@ -117,7 +117,7 @@ def analyse(trace: Trace) -> GpuResult:
     )
 
 
-def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelRow]]) -> DeviceGpu:
+def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelGroup]]) -> DeviceGpu:
     known = trace.devices.get(device)
     mine = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
     return DeviceGpu(
@@ -142,9 +142,9 @@ def _tile(trace: Trace, device: int, metric: str) -> Series:
     return Series(metric, device, figure.value, list(figure.steps), figure.reason)
 
 
-def _table(by: By, rows: list[KernelRow]) -> KernelTable:
+def _table(by: By, rows: list[KernelGroup]) -> KernelGrouping:
     shown, more = rows[: TABLE_ROWS[by]], rows[TABLE_ROWS[by] :]
-    return KernelTable(by, shown, len(more), sum(row.count for row in more), sum(row.total_ns for row in more))
+    return KernelGrouping(by, shown, len(more), sum(row.count for row in more), sum(row.total_ns for row in more))
 
 
 def _values(trace: Trace) -> int:

@@ -21,7 +21,7 @@ LENGTH_BINS = 24
 CALL_BINS = 120
 
 
-class Lengths(msgspec.Struct, frozen=True):
+class LaunchLengths(msgspec.Struct, frozen=True):
     """A distribution: count[i] launches last edges_ns[i] or more and less than edges_ns[i + 1], the last edge included.
 
     Edges grow by one factor, as far as whole ns allow; one bin where all launches last equally long.
@@ -31,7 +31,7 @@ class Lengths(msgspec.Struct, frozen=True):
     count: list[int]
 
 
-class Calls(msgspec.Struct, frozen=True):
+class LaunchTimes(msgspec.Struct, frozen=True):
     """Launches in equal bins of the span, the last of which may be shorter.
 
     count: launches that start in the bin. busy_ns: their lengths within the bin, by exact overlap; what lasts beyond
@@ -44,7 +44,7 @@ class Calls(msgspec.Struct, frozen=True):
     busy_ns: list[int]
 
 
-class Shape(msgspec.Struct, frozen=True):
+class LaunchShape(msgspec.Struct, frozen=True):
     """One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
 
     It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
@@ -74,9 +74,9 @@ class KernelDetail(msgspec.Struct, frozen=True):
     """shape is None where the trace does not say the kernel's grids."""
 
     name: str
-    lengths: Lengths
-    calls: Calls
-    shape: Shape | None
+    lengths: LaunchLengths
+    calls: LaunchTimes
+    shape: LaunchShape | None
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
@@ -98,28 +98,28 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
     return KernelDetail(name, lengths(trace.events.dur_ns[event]), _calls(trace, event), _shape(trace, rows))
 
 
-def lengths(dur_ns: Int64) -> Lengths:
+def lengths(dur_ns: Int64) -> LaunchLengths:
     """The distribution of some lengths, at least one."""
     low, high = int(dur_ns.min()), int(dur_ns.max())
     edges = np.unique(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
     edges[0], edges[-1] = low, high  # rounding must lose no launch
     if len(edges) < 2 or low == high:
-        return Lengths([low, high], [len(dur_ns)])
+        return LaunchLengths([low, high], [len(dur_ns)])
     place = np.searchsorted(edges[1:-1], dur_ns, side="right")
-    return Lengths(edges.tolist(), np.bincount(place, minlength=len(edges) - 1).tolist())
+    return LaunchLengths(edges.tolist(), np.bincount(place, minlength=len(edges) - 1).tolist())
 
 
-def _calls(trace: Trace, event: Int64) -> Calls:
+def _calls(trace: Trace, event: Int64) -> LaunchTimes:
     low, high = find_steps(trace).window
     bin_ns = max(1, -(-(high - low) // CALL_BINS))
     edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
     count = np.bincount((start - low) // bin_ns, minlength=len(edges) - 1)
     busy = np.rint(weighted_overlap(start, start + dur, np.ones(len(event)), edges)).astype(np.int64)
-    return Calls(low, bin_ns, count.tolist(), busy.tolist())
+    return LaunchTimes(low, bin_ns, count.tolist(), busy.tolist())
 
 
-def _shape(trace: Trace, rows: Int64) -> Shape | None:
+def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
     number = _shape_numbers(trace)[rows]
     rows, number = rows[number >= 0], number[number >= 0]
     if not len(rows):
@@ -141,10 +141,10 @@ def _shape_numbers(trace: Trace) -> Int64:
     return np.where(kernels.grid.min(axis=1) > 0, numbers, -1)
 
 
-def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> Shape:
+def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> LaunchShape:
     kernels, found = trace.kernels, filling(trace)
     assert kernels.grid is not None
-    return Shape(
+    return LaunchShape(
         grid=kernels.grid[row].tolist(),
         block=[] if kernels.block is None else kernels.block[row].tolist(),
         registers=_said(kernels.registers, row),

@@ -69,7 +69,7 @@ NO_OP_WORDS = {
 NO_MODULE_WORDS = "outside any module"
 
 
-class KernelRow(msgspec.Struct, frozen=True):
+class KernelGroup(msgspec.Struct, frozen=True):
     """Launches of one group on one device. Times are ns, shares and occupancies fractions.
 
     name                the kernel, op or module that the row is of; where there is none, why
@@ -118,12 +118,12 @@ class KernelRow(msgspec.Struct, frozen=True):
     persistent: bool
 
 
-def kernel_table(trace: Trace, by: By) -> list[KernelRow]:
+def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
     """All groups of all devices, those with most time first."""
     return sorted(_rows(trace, by), key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
 
 
-def _rows(trace: Trace, by: By) -> list[KernelRow]:
+def _rows(trace: Trace, by: By) -> list[KernelGroup]:
     cells = kernel_cells(trace)
     keys = {"name": (cells.name,), "name,op": (cells.name, cells.op), "op": (cells.op,), "module": (cells.module,)}[by]
     groups = Groups.of(cells.device, *keys)
@@ -135,7 +135,7 @@ def _rows(trace: Trace, by: By) -> list[KernelRow]:
         "persistent": (groups.sum(cells.with_tail) == 0).tolist(),
     }
     columns["name"] = _names(trace, by, cells.name[groups.first].tolist(), columns)
-    return [KernelRow(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return [KernelGroup(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
 def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[Any]]) -> list[str]:
