@@ -38,7 +38,7 @@ def _row(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
     window = [step.duration_ns / 1e3 - want["duration_us"] for step, want in zip(steps, values["steps"], strict=True)]
     parts = [
         _part_differences(ours, want["parts_us"])
-        for ours, want in zip(step_breakdown(trace).steps, values["steps"], strict=True)
+        for ours, want in zip(step_breakdown(trace), values["steps"], strict=True)
     ]
     device, loader, host = (max((abs(row[i]) for row in parts), default=0.0) for i in range(3))
     short = "/".join(Path(name).parts[:-1])

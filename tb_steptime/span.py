@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tb_steptime.allocator import give_back_large_blocks
 from tb_steptime.analyses import ANALYSES, quality
 from tb_steptime.phrases import Note
 from tb_steptime.trace.kineto import read_trace
@@ -16,6 +18,10 @@ from tb_steptime.trace.steps import find_steps
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto import ReadProgress
     from tb_steptime.trace.model import Trace
+
+
+#: From here on memory is what a user runs out of; below it the time that saving it costs is the greater loss.
+LARGE_FILE_BYTES = 300_000_000
 
 
 class SpanFacts(msgspec.Struct, frozen=True):
@@ -52,6 +58,9 @@ class Measured(msgspec.Struct, frozen=True):
 
 def measure_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Measured:
     """Read and analyse one trace file. Raises TraceError with text for the user."""
+    with contextlib.suppress(OSError):
+        if Path(path).stat().st_size >= LARGE_FILE_BYTES:
+            give_back_large_blocks()
     trace = read_trace(str(path), on_progress)
     facts = facts_of(trace)
     return Measured(facts, {analysis.id: analysis.analyse(trace) for analysis in ANALYSES})

@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.metrics.gpu import busy_intervals, est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.idle import REASONS, devices_by_activity, idle_partition
 from tb_steptime.metrics.occupancy import kineto_achieved_occupancy
-from tb_steptime.metrics.step_time import step_breakdown
+from tb_steptime.metrics.step_time import part_intervals, step_breakdown
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
@@ -74,7 +74,7 @@ def test_step_windows_agree(name: str):
 @pytest.mark.parametrize("name", STEPS)
 def test_parts_agree(name: str):
     tolerance = FLOAT_GRID_US if name in ON_A_FLOAT_GRID else 1.0
-    for ours, step in zip(step_breakdown(trace_of(name)).steps, STEPS[name]["steps"], strict=True):
+    for ours, step in zip(step_breakdown(trace_of(name)), STEPS[name]["steps"], strict=True):
         want = step["parts_us"]
         host_ns = ours.runtime + ours.data_loader + ours.cpu_exec
         pairs = {
@@ -98,8 +98,7 @@ def test_parts_agree(name: str):
 def test_collectives_of_current_torch_are_communication_and_not_kernel():
     """The reference books them as compute: 20.7 us a step of Communication. Their kernels run for 27 256 us a step."""
     name = "hta_a100_ddp_control/control.json.gz"
-    breakdown = step_breakdown(trace_of(name))
-    exposed_ns = sum(row.communication for row in breakdown.steps)
+    exposed_ns = sum(row.communication for row in step_breakdown(trace_of(name)))
     assert exposed_ns == BUSY[name]["exposed_comm_ns"]
     assert STEPS[name]["mean_us"]["Communication"] == pytest.approx(20.666667)
 
@@ -132,9 +131,9 @@ def test_time_is_conserved(name: str):
     """On every trace, in integers: parts sum to the step, idle reasons to the idle time, busy and idle to the step."""
     trace = trace_of(name)
     steps = find_steps(trace)
-    assert [row.total_ns for row in step_breakdown(trace).steps] == [step.duration_ns for step in steps.steps]
+    assert [row.total_ns for row in step_breakdown(trace)] == [step.duration_ns for step in steps.steps]
     windows = Intervals.union(steps.start_ns, steps.end_ns)
-    assert sum(part.total_ns for part in step_breakdown(trace).intervals.values()) == windows.total_ns
+    assert sum(part.total_ns for part in part_intervals(trace).values()) == windows.total_ns
     for device, idle in idle_partition(trace).items():
         busy = busy_intervals(trace, device).overlap_ns(steps.start_ns, steps.end_ns)
         reasons = sum(idle.per_step_ns[reason] for reason in REASONS)

@@ -96,7 +96,7 @@ def test_waits_for_data_are_the_declared_ones(simulated):
 
 def test_parts_are_the_declared_ones(simulated):
     trace, truth = simulated
-    for ours, step in zip(step_breakdown(trace).steps, truth["steps"], strict=True):
+    for ours, step in zip(step_breakdown(trace), truth["steps"], strict=True):
         theirs = {key: getattr(ours, key) for key in ("kernel", "memcpy", "memset", "runtime", "data_loader")}
         assert {**theirs, "cpu_and_other": ours.cpu_exec + ours.other} == step["parts_ns"]
 

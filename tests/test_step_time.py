@@ -14,7 +14,7 @@ from tests.timeline import timeline
 
 def parts_us(trace: Trace) -> list[dict[str, int]]:
     """Parts that have a length, in us, per step."""
-    rows = (msgspec.structs.asdict(row) for row in step_breakdown(trace).steps)
+    rows = (msgspec.structs.asdict(row) for row in step_breakdown(trace))
     return [{part: ns // 1_000 for part, ns in row.items() if ns} for row in rows]
 
 
@@ -101,4 +101,4 @@ def test_every_step_is_shared_out_in_full():
         runtime  | ...k.....q.... |
         kernel 7 | .....kkk..qqqq |""")
     lengths = [step.duration_ns for step in find_steps(trace).steps]
-    assert [row.total_ns for row in step_breakdown(trace).steps] == lengths
+    assert [row.total_ns for row in step_breakdown(trace)] == lengths

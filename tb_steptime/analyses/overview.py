@@ -111,7 +111,7 @@ def analyse(trace: Trace) -> OverviewResult:
 
 def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
-    parts = step_breakdown(trace).steps
+    parts = step_breakdown(trace)
     outlier = slow(steps.end_ns - steps.start_ns)
     busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
     on_device = has_device_activity(trace)

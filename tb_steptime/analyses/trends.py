@@ -87,7 +87,7 @@ def _strips(trace: Trace, device: int) -> list[Strip]:
 def _slow_steps(trace: Trace) -> list[SlowStep]:
     steps = find_steps(trace)
     durations = steps.end_ns - steps.start_ns
-    parts = step_breakdown(trace).steps
+    parts = step_breakdown(trace)
     middle = _median_parts(parts)
     rows = np.flatnonzero(slow(durations)).tolist()
     rows.sort(key=lambda row: -durations[row])

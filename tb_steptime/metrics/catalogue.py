@@ -62,7 +62,7 @@ def _host_step_time(trace: Trace) -> Figure:
 
 def _part_time(part: str) -> Measure:
     def of(trace: Trace) -> Figure:
-        return _mean(np.array([getattr(row, part) for row in step_time.step_breakdown(trace).steps], np.int64))
+        return _mean(np.array([getattr(row, part) for row in step_time.step_breakdown(trace)], np.int64))
 
     return of
 

@@ -168,7 +168,7 @@ def blocks(trace: Trace) -> Int64 | None:
     if in_items.any():
         threads = np.full_like(grid, -1) if block is None else block
         grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
-    counted: Int64 = grid[:, 0] * grid[:, 1] * grid[:, 2]
+    counted: Int64 = grid.prod(axis=1, dtype=np.int64)
     return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
 
 
@@ -230,11 +230,10 @@ def levels(start: Int64, end: Int64, height: Float64) -> Levels:
     """min(1, sum of the heights of the open intervals) at each instant. Heights above 1 count as 1: the sum is capped
     at 1 anyway, and small numbers stay exact."""
     units = np.rint(np.minimum(height, 1.0) * FIXED_POINT).astype(np.int64)
-    times = np.concatenate((start, end))
-    knots, place = np.unique(times, return_inverse=True)
-    change = np.zeros(len(knots), np.int64)
-    np.add.at(change, place.reshape(-1), np.concatenate((units, -units)))
-    running = np.cumsum(change)[:-1]
+    knots = np.concatenate((start, end))
+    order = np.argsort(knots)
+    knots = knots[order]  # knots at one instant have no time between them
+    running = np.cumsum(np.concatenate((units, -units))[order])[:-1]
     return Levels(knots, np.minimum(running, FIXED_POINT) / FIXED_POINT)
 
 

@@ -19,7 +19,7 @@ from tb_steptime.metrics.gpu import NO_KERNELS, Figure, blocks, figure, kernel_r
 from tb_steptime.phrases import Phrase, Unit, phrase
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Device, Trace, per_trace
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
@@ -86,18 +86,18 @@ NO_KINETO_OCCUPANCY = phrase("This trace records no occupancy (AMD GPUs do not).
 class Filling:
     """How each kernel fills its device; one entry per row of the kernel table.
 
-    resident            int64, blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`
+    resident            int32, blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`
     occupancy           fraction of an SM's threads while the kernel runs; NaN where unknown, as in all that follow
-    waves, tail         int64: rounds in which the blocks run; blocks in the last round
+    waves, tail         int32: rounds in which the blocks run; blocks in the last round
     sm_active           share of the SMs that have a block, averaged over the waves
     slot_efficiency     share of the slots for blocks that are used, averaged over the waves
     tail_occupancy      share of an SM's threads over the waves, the last one's empty slots included
     """
 
-    resident: Int64
+    resident: Int32
     occupancy: Float64
-    waves: Int64
-    tail: Int64
+    waves: Int32
+    tail: Int32
     sm_active: Float64
     slot_efficiency: Float64
     tail_occupancy: Float64
@@ -143,7 +143,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
 def filling(trace: Trace) -> Filling:
     """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
     count = len(trace.kernels)
-    whole = [np.full(count, -1, np.int64) for _ in range(3)]
+    whole = [np.full(count, -1, np.int32) for _ in range(3)]
     parts = [np.full(count, np.nan) for _ in range(4)]
     result = Filling(whole[0], parts[0], whole[1], whole[2], parts[1], parts[2], parts[3])
     for device in trace.devices.values():
@@ -162,7 +162,7 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
     for first in range(0, len(rows), FILLED_AT_ONCE):
         some = rows[first : first + FILLED_AT_ONCE]
         threads = kernels.block[some].prod(axis=1, dtype=np.int64)
-        shared_memory = kernels.shared_memory[some]
+        shared_memory = kernels.shared_memory[some].astype(np.int64)
         resident = resident_blocks(device, threads, kernels.registers[some].astype(np.int64), shared_memory)
         if resident is None or not device.sm_count or not device.max_threads_per_sm:
             return

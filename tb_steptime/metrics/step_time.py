@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -91,17 +90,16 @@ PART_METRICS = tuple(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Breakdown:
-    """Parts per step, and the same as intervals over the whole span (part id -> disjoint intervals)."""
-
-    steps: tuple[Parts, ...]
-    intervals: Mapping[str, Intervals]
-
-
 @per_trace
-def step_breakdown(trace: Trace) -> Breakdown:
-    """Parts are disjoint and sum to the step. An instant is charged to the first part that covers it.
+def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
+    """The parts of each step; they sum to the step."""
+    steps = find_steps(trace)
+    lengths = {part: each.overlap_ns(steps.start_ns, steps.end_ns) for part, each in part_intervals(trace).items()}
+    return tuple(Parts(**{part: int(each[i]) for part, each in lengths.items()}) for i in range(len(steps.steps)))
+
+
+def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
+    """When each part has the steps: disjoint, and together all of them. The first part that covers an instant has it.
 
     cpu_exec  aaaaaaaa
     kernel        kkkkkk   ->  cpu_exec 4, kernel 6
@@ -109,10 +107,7 @@ def step_breakdown(trace: Trace) -> Breakdown:
     steps = find_steps(trace)
     layers = _layers(trace)
     shared = partition(Intervals.union(steps.start_ns, steps.end_ns), [layers[part] for part in PRIORITY])
-    intervals = dict(zip([*PRIORITY, "other"], shared, strict=True))
-    columns = {part: each.overlap_ns(steps.start_ns, steps.end_ns) for part, each in intervals.items()}
-    rows = (Parts(**{part: int(column[i]) for part, column in columns.items()}) for i in range(len(steps.steps)))
-    return Breakdown(tuple(rows), intervals)
+    return dict(zip([*PRIORITY, "other"], shared, strict=True))
 
 
 def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:

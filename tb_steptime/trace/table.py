@@ -64,7 +64,7 @@ class EventTable:
 
     start_ns, dur_ns   int64, relative to `Trace.origin_ns`; durations are never negative
     kind               uint8, a `Kind`
-    name               int32, row of the string table
+    name               int16 or int32, row of the string table
     thread             int16 or int32, row of `Trace.threads`
     device, stream     likewise, -1 where the event is not on a device
     correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
@@ -110,9 +110,9 @@ class EventTable:
 class KernelTable:
     """What only kernels carry; one row per kernel, `event` gives its row in the event table (ascending).
 
-    grid, block          int64 (n, 3); -1 where not said
+    grid, block          int32 or int64 (n, 3), to be multiplied in 64 bits; -1 where not said
     registers            int32, per thread; -1 where not said
-    shared_memory        int64, bytes per block, static and dynamic; -1 where not said
+    shared_memory        likewise, bytes per block, static and dynamic; -1 where not said
     blocks_per_sm        float64, grid blocks / SMs as the file says it; NaN where not said
     kineto_occupancy     float64 fraction, the file's "est. achieved occupancy %" / 100; NaN where not said
 
@@ -120,10 +120,10 @@ class KernelTable:
     """
 
     event: Int64
-    grid: Int64 | None
-    block: Int64 | None
+    grid: Int32 | Int64 | None
+    block: Int32 | Int64 | None
     registers: Int32 | None
-    shared_memory: Int64 | None
+    shared_memory: Int32 | Int64 | None
     blocks_per_sm: Float64 | None
     kineto_occupancy: Float64 | None
 

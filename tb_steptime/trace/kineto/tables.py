@@ -16,8 +16,11 @@ _DEVICE_COLUMNS = ("device", "stream", "bytes")
 _INPUT_COLUMNS = ("shapes", "dtypes")
 #: What stands in the table also where no event says it.
 _ALWAYS = ("device", "stream")
-#: Small numbers that are only compared: int16 where it holds them, as it does in all but strange traces.
-_NARROWER = dict.fromkeys(("thread", "device", "stream", "shapes", "dtypes"), (np.int16,))
+#: Small numbers, in the first of these that holds them: nobody counts with the former, products are made in 64 bits.
+_NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
+    **dict.fromkeys(("name", "thread", "device", "stream", "shapes", "dtypes"), (np.int16,)),
+    **dict.fromkeys(("grid", "block", "shared_memory"), (np.int32,)),
+}
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -97,6 +100,7 @@ class Tables:
         self._kernels: dict[str, Any] = {"event": event[by_event]}
         for name in _KERNEL_COLUMNS:
             values = columns.take(name)
+            values = _narrow(values, *_NARROWER.get(name, ()))
             values = values.reshape(-1, 3) if name in ("grid", "block") else values
             self._kernels[name] = values[by_event] if _says_anything(values) else None
 
