@@ -87,7 +87,9 @@ export interface DeviceFigures {
 /**
  * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
- * Rows are the kernels with most time, `more` folds the rest.
+ * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
+ * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
+ * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
  */
 export interface DeviceSplit {
   device: number;
@@ -103,6 +105,13 @@ export interface DeviceSplit {
   more_count: number;
   more_kernels: number;
   more_ns: number;
+  ops: OpSplit[];
+  phases: PhaseSplit[];
+  opportunities: Opportunity[];
+  obstacles: Obstacle[];
+  opportunities_more_count: number;
+  opportunities_more_ns: number;
+  opportunities_more_gain_ns: number;
 }
 
 /** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
@@ -233,6 +242,50 @@ export interface Note {
 }
 
 /**
+ * All opportunities with the same reason. bound_ns is the gain by the ratio of the peaks alone, gain_ns what memory
+ * bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its.
+ */
+export interface Obstacle {
+  why_not: string;
+  why: Phrase;
+  setting: string | null;
+  op: string | null;
+  shapes: string | null;
+  count: number;
+  total_ns: number;
+  bound_ns: number;
+  gain_ns: number;
+}
+
+/** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
+export interface OpSplit {
+  op: string | null;
+  no_op: string | null;
+  count: number;
+  split: Split;
+}
+
+/**
+ * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
+ * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
+ * why_not, why     why they do not: a stable id, and the sentence; setting: what to type, if that would change it
+ * gain_ns          over the span, at most; formula says how it was computed
+ */
+export interface Opportunity {
+  op: string | null;
+  shapes: string | null;
+  dtypes: string | null;
+  kernel: string;
+  why_not: string;
+  why: Phrase;
+  setting: string | null;
+  count: number;
+  total_ns: number;
+  gain_ns: number;
+  formula: Phrase;
+}
+
+/**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length ("communication": no collective in this trace).
@@ -274,6 +327,13 @@ export interface Parts {
   runtime: number;
   cpu_exec: number;
   other: number;
+}
+
+/** The split of the kernels of a phase: forward, backward, optimizer, or unknown (their launch is not recorded). */
+export interface PhaseSplit {
+  phase: string;
+  count: number;
+  split: Split;
 }
 
 /**

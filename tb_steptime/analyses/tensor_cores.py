@@ -10,6 +10,15 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle import devices_by_activity
 from tb_steptime.metrics.kernel_words import most_of_the_time
+from tb_steptime.metrics.opportunities import (
+    Obstacle,
+    Opportunity,
+    OpSplit,
+    PhaseSplit,
+    opportunities,
+    split_by_op,
+    split_by_phase,
+)
 from tb_steptime.metrics.profiler_tab import VISIBLE_FRACTION, profiler_tab
 from tb_steptime.metrics.tensor_cores import (
     BINS,
@@ -62,7 +71,9 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     """A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
 
     profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
-    Rows are the kernels with most time, `more` folds the rest.
+    Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
+    total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
+    obstacles sums all of them by why they are none yet. Gains are over the span, at most.
     """
 
     device: int
@@ -78,6 +89,13 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     more_count: int
     more_kernels: int
     more_ns: int
+    ops: list[OpSplit]
+    phases: list[PhaseSplit]
+    opportunities: list[Opportunity]
+    obstacles: list[Obstacle]
+    opportunities_more_count: int
+    opportunities_more_ns: int
+    opportunities_more_gain_ns: int
 
 
 class TensorCoresResult(msgspec.Struct, frozen=True):
@@ -120,6 +138,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
     tab = profiler_tab(trace, device)
     rows = _kernel_table(trace, device, total.kernel_ns)
     more = rows[KERNEL_ROWS:]
+    found = opportunities(trace, device)
     return DeviceSplit(
         device=device,
         name=trace.devices[device].name if device in trace.devices else f"GPU {device}",
@@ -134,6 +153,13 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
         more_count=sum(row.count for row in more),
         more_kernels=len(more),
         more_ns=sum(row.total_ns for row in more),
+        ops=split_by_op(trace, device),
+        phases=split_by_phase(trace, device),
+        opportunities=found.rows,
+        obstacles=found.obstacles,
+        opportunities_more_count=found.more_count,
+        opportunities_more_ns=found.more_ns,
+        opportunities_more_gain_ns=found.more_gain_ns,
     )
 
 
