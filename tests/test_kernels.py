@@ -235,7 +235,7 @@ def test_waves_are_what_comes_of_dealing_out_blocks(block_count: int, sms: int, 
     assert shape.resident.tolist() == [resident]
     assert shape.sm_active[0] == pytest.approx(np.mean([len(wave) / sms for wave in waves]))
     assert shape.slot_efficiency[0] == pytest.approx(np.mean([wave.total() / (sms * resident) for wave in waves]))
-    assert launch_columns(trace)["tail_fraction"][0] == pytest.approx(waves[-1].total() / (sms * resident))
+    assert dict(launch_columns(trace))["tail_fraction"][0] == pytest.approx(waves[-1].total() / (sms * resident))
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.gpu import busy_intervals, devices_with_activity
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) stands after the hash.
 LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
@@ -89,8 +92,8 @@ def loader_intervals(trace: Trace) -> Intervals:
 @per_trace
 def device_busy(trace: Trace) -> Intervals:
     """When any device of this process does anything: kernels, copies, sets, collectives."""
-    rows = trace.events.rows(*DEVICE_KINDS)
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    first, *others = [busy_intervals(trace, device) for device in devices_with_activity(trace)] or [Intervals.empty()]
+    return reduce(or_, others, first)
 
 
 @per_trace

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import Float64, Int32, Int64
 
 #: Keys that leave this many numbers free for each that is used are cheaper to sort.
 SCATTERED = 64
@@ -24,7 +24,7 @@ class Groups:
     first: Int64
 
     @staticmethod
-    def of(*keys: Int64) -> Groups:
+    def of(*keys: Int32 | Int64) -> Groups:
         """Rows that agree in all keys are a group. Groups come in the order of their keys."""
         place = np.zeros(len(keys[0]), np.int64)
         for key in keys:
@@ -65,7 +65,7 @@ class Groups:
         return value[order][np.cumsum(count) - 1].tolist(), count.tolist()
 
 
-def numbered(keys: Int64) -> Int64:
+def numbered(keys: Int32 | Int64) -> Int64:
     """The rank of each key among the distinct ones. Keys that are close together are ranked without being sorted."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
     if high - low > SCATTERED * len(keys) + 1:

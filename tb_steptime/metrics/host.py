@@ -47,7 +47,6 @@ def host_floor_ns(trace: Trace) -> Int64:
     return steps.end_ns - steps.start_ns - held_up.overlap_ns(steps.start_ns, steps.end_ns)
 
 
-@per_trace
 def blocked_intervals(trace: Trace) -> Intervals:
     """When a host thread is inside a call that waits for the device."""
     events = trace.events

@@ -17,6 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.data_loading import loader_intervals
+from tb_steptime.metrics.gpu import busy_intervals
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -87,7 +88,7 @@ def devices_by_activity(trace: Trace) -> tuple[int, ...]:
     """Devices with any activity, the one that is busy longest first."""
     rows = trace.events.rows(*DEVICE_KINDS)
     ids = np.unique(trace.events.device[rows])
-    busy = {int(device): _busy(trace, int(device)).total_ns for device in ids}
+    busy = {int(device): busy_intervals(trace, int(device)).total_ns for device in ids}
     return tuple(sorted(busy, key=lambda device: (-busy[device], device)))
 
 
@@ -105,16 +106,10 @@ def starts_per_step(trace: Trace, device: int) -> Int64:
     return np.asarray(counts, np.int64)
 
 
-def _busy(trace: Trace, device: int) -> Intervals:
-    rows = trace.events.rows(*DEVICE_KINDS)
-    rows = rows[trace.events.device[rows] == device]
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
-
-
 def _partition(trace: Trace, device: int) -> Idle:
     steps = find_steps(trace)
     windows = Intervals.union(steps.start_ns, steps.end_ns)
-    idle = windows - _busy(trace, device)
+    idle = windows - busy_intervals(trace, device)
     loading = idle & loader_intervals(trace)
     reasons = {"data_loading": loading}
     for reason, intervals in _by_launch(trace, device, *steps.window).items():
@@ -125,7 +120,7 @@ def _partition(trace: Trace, device: int) -> Idle:
 
 def _by_launch(trace: Trace, device: int, low: int, high: int) -> dict[str, Intervals]:
     """Each gap of the device goes to the reason that the launch of the activity after it gives."""
-    gaps = _busy(trace, device).gaps(low, high)
+    gaps = busy_intervals(trace, device).gaps(low, high)
     start, call_start = _next_activity(trace, device, gaps.end)
     follows, linked = start < np.iinfo(np.int64).max, call_start >= 0
     late = np.clip(call_start, gaps.start, gaps.end)  # host late before this instant, launch latency after it

@@ -87,7 +87,7 @@ def _weighted(
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
     lengths = np.maximum(dur_ns, 1).astype(np.float64)  # clocks of microseconds write lengths of 0
     weight, weighted = {}, {}
-    for column, values in launch_columns(trace).items():
+    for column, values in launch_columns(trace):
         known = np.isfinite(values[rows])
         weight[column] = groups.total(np.where(known, lengths, 0.0))
         weighted[column] = groups.total(np.where(known, lengths * values[rows], 0.0))

@@ -135,9 +135,9 @@ def _shape_numbers(trace: Trace) -> Int64:
     kernels = trace.kernels
     if kernels.grid is None:
         return np.full(len(kernels), -1, np.int64)
-    columns = [kernels.grid, kernels.block, kernels.registers, kernels.shared_memory]
-    keys = np.column_stack([column for column in columns if column is not None]).astype(np.int64)
-    numbers = Groups.of(*keys.T).place
+    wide = (axis for columns in (kernels.grid, kernels.block) if columns is not None for axis in columns.T)
+    narrow = (column for column in (kernels.registers, kernels.shared_memory) if column is not None)
+    numbers = Groups.of(*wide, *narrow).place
     return np.where(kernels.grid.min(axis=1) > 0, numbers, -1)
 
 

@@ -6,6 +6,7 @@ One entry per row of the kernel table. Occupancy and waves are measured by `occu
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,19 +20,16 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 PERSISTENT = re.compile(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?softmax)")
 
 
-@per_trace
-def launch_columns(trace: Trace) -> dict[str, Float64]:
-    """What each kernel's launch is like, by the id of the column; NaN where it cannot be told."""
+def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
+    """What each kernel's launch is like, column after column, with the column's id; NaN where it cannot be told."""
     found, said = filling(trace), trace.kernels.kineto_occupancy
-    return {
-        "blocks_per_sm": _blocks_per_sm(trace),
-        "waves": np.where(found.waves > 0, found.waves, np.nan),
-        "tail_fraction": np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan),
-        "sm_active_share": found.sm_active,
-        "slot_efficiency": found.slot_efficiency,
-        "est_achieved_occupancy": found.occupancy,
-        "kineto_achieved_occupancy": np.full(len(trace.kernels), np.nan) if said is None else said,
-    }
+    yield "blocks_per_sm", _blocks_per_sm(trace)
+    yield "waves", np.where(found.waves > 0, found.waves, np.nan)
+    yield "tail_fraction", np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan)
+    yield "sm_active_share", found.sm_active
+    yield "slot_efficiency", found.slot_efficiency
+    yield "est_achieved_occupancy", found.occupancy
+    yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if said is None else said
 
 
 def _blocks_per_sm(trace: Trace) -> Float64:
@@ -42,13 +40,11 @@ def _blocks_per_sm(trace: Trace) -> Float64:
     return np.where((counted > 0) & (sms > 0), counted / np.maximum(sms, 1), blocks_per_sm(trace))
 
 
-@per_trace
 def slots(trace: Trace) -> Int64:
     """Blocks of each kernel's launch that the device holds at once; 0 where that cannot be told."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 
-@per_trace
 def sm_counts(trace: Trace) -> Int64:
     """SMs of the device of each kernel; 0 where the trace does not say."""
     on = trace.events.device[trace.kernels.event]

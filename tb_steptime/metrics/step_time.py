@@ -158,7 +158,6 @@ def _collective_calls(trace: Trace) -> Intervals:
     return _union_where(trace, _is_host_range(trace) & collective_names(trace)[trace.events.name])
 
 
-@per_trace
 def host_ranges(trace: Trace) -> Intervals:
     """When the host runs an op or a named range."""
     return _union_where(trace, _is_host_range(trace))
