@@ -29,7 +29,9 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, METRICS, TILES
+from tb_steptime.metrics.kernels import COLUMNS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
+from tb_steptime.metrics.strips import STRIPS
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.typescript import doc_comment, interfaces, string_union
 
@@ -193,10 +195,14 @@ class ViewMeaning(msgspec.Struct, frozen=True):
 
 
 class Catalogue(msgspec.Struct, frozen=True):
-    """Every label, unit and definition that the tab shows; the only source of tooltips and table heads."""
+    """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
+
+    metrics can be measured of any span and step; figures are what else strips and tables of a view show.
+    """
 
     version: str
     metrics: list[Metric]
+    figures: list[Metric]
     parts: list[PartMeaning]
     views: list[ViewMeaning]
 
@@ -212,7 +218,13 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (Index, SpanPage, Waiting, TrendsPa
 def catalogue() -> Catalogue:
     """All meanings of this release."""
     views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
-    return Catalogue(__version__, list(METRICS), list(PART_MEANINGS), views)
+    return Catalogue(__version__, list(METRICS), _figures(), list(PART_MEANINGS), views)
+
+
+def _figures() -> list[Metric]:
+    """Meanings of strips and columns that are not among the metrics, each once."""
+    known = {metric.id for metric in METRICS}
+    return list({metric.id: metric for metric in (*STRIPS, *COLUMNS) if metric.id not in known}.values())
 
 
 def encode(answer: Any) -> bytes:

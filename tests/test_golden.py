@@ -29,6 +29,9 @@ WORK = {"X-Tb-Steptime": "1"}
 VIEWS = ("overview", "data_loading", "tensor_cores")
 #: A trends answer holds every metric: two of them show the format, and the others nothing new.
 TRENDS_OF = ("baseline_simulated", "cpu_baseline")
+#: So does one of the GPU, of which the first of many rows and the coarsest strips are enough.
+GPU_OF = ("baseline_simulated", "cpu_baseline")
+FIRST = 3
 #: Sums of floats may differ in their last digits between builds of numpy.
 DIGITS = 9
 
@@ -117,3 +120,14 @@ def test_view(ask: Any, run: str, view: str) -> None:
 @pytest.mark.parametrize("run", TRENDS_OF)
 def test_trends(ask: Any, run: str) -> None:
     _hold(f"{run}.trends", ask("trends", run=run))
+
+
+@pytest.mark.parametrize("run", GPU_OF)
+def test_gpu(ask: Any, run: str) -> None:
+    page = ask("view", span=_first_span(ask, run), view="gpu")
+    for device in page["result"]["devices"]:
+        for strip in device["strips"]:
+            del strip["levels"][1:]
+        for rows in (*(table["rows"] for table in device["tables"]), device["details"]):
+            del rows[FIRST:]
+    _hold(f"{run}.gpu", page)

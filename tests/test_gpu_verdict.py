@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.analyses import gpu, overview
+from tb_steptime.analyses import ANALYSES, gpu, overview
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.gpu_verdict import gpu_headline, gpu_rail
 from tb_steptime.printer import plain
 from tb_steptime.trace.model import Trace
@@ -53,3 +55,24 @@ def test_a_trace_without_a_gpu():
 def test_a_gpu_that_only_copies():
     trace = timeline("step | 0000 |\nop | aaaa |\nruntime | x... |\nmemcpy 3 | .xx. |")
     assert plain(gpu_headline(gpu.analyse(trace)).verdict) == "No kernel runs within the steps."
+
+
+def judged(trace: Trace) -> Judgement:
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def test_the_view_opens_with_what_to_do_first():
+    trace = timeline("""
+        step          | 00000000001111111111 |
+        loader single | llll......llll...... |
+        runtime       | ....x.........x..... |
+        kernel 7      | .....xxxxx.....xxxxx |""")
+    headline = judged(trace).headlines["gpu"]
+    assert headline.action is not None
+    assert (headline.action.values["gain"].value, headline.view) == (4_000, "data_loading")
+    assert judged(trace).rails["gpu"].share == 0.5
+
+
+def test_the_view_has_nothing_to_do_where_the_gpu_always_works():
+    headline = judged(working("x" * 20, None)).headlines["gpu"]
+    assert (headline.verdict.values["works"].value, headline.action, headline.view) == (1.0, None, None)

@@ -83,6 +83,12 @@ def test_what_the_trace_does_not_hold_has_no_strip():
     assert strips == {"busy_share", "gpu_utilization", "tensor_core_share", "matmul_like_share"}
 
 
+def test_a_strips_own_figure_is_that_of_the_whole_window():
+    (device,) = analyse(loading()).devices
+    values = {strip.metric: strip.value for strip in device.strips}
+    assert values == pytest.approx({metric: bins[0] for metric, bins in figures(loading(), [0, 24_000]).items()})
+
+
 @given(st.integers(1, 40), st.integers(2, 5))
 def test_joined_bins_are_those_of_wider_bins(bin_ns: int, count: int):
     edges = np.minimum(bin_ns * 100 * np.arange(-(-240 // bin_ns) + 1), 24_000)

@@ -12,6 +12,8 @@ import pytest
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.metrics.base import Series
+from tb_steptime.metrics.kernels import COLUMNS
+from tb_steptime.metrics.strips import STRIPS
 from tb_steptime.typescript import interfaces
 from tb_steptime.wire import Neighbour, catalogue, encode, typescript
 
@@ -109,3 +111,10 @@ def test_the_catalogue_names_every_metric_once():
     assert [view.id for view in meanings.views] == [analysis.id for analysis in ANALYSES]
     assert all(metric.label and metric.meaning.endswith(".") for metric in meanings.metrics)
     assert msgspec.json.decode(encode(Series("step_time", None, 1.0, [None])), type=Series).steps == [None]
+
+
+def test_the_catalogue_says_what_every_strip_and_column_of_a_table_is_and_says_it_once():
+    said = catalogue()
+    ids = [metric.id for metric in (*said.metrics, *said.figures)]
+    assert len(ids) == len(set(ids))
+    assert {metric.id for metric in (*STRIPS, *COLUMNS)} <= set(ids)

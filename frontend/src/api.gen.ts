@@ -1,6 +1,6 @@
 /** Made by `make gen` from tb_steptime/wire.py. Do not edit. */
 
-export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores";
+export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu";
 
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
@@ -8,6 +8,7 @@ export interface ResultOf {
   trends: TrendsResult;
   data_loading: DataLoadingResult;
   tensor_cores: TensorCoresResult;
+  gpu: GpuResult;
 }
 
 /** A SpanPage whose view is known. */
@@ -21,10 +22,14 @@ export interface Activity {
 
 export type Better = "higher" | "lower" | "neither";
 
-/** Every label, unit and definition that the tab shows; the only source of tooltips and table heads. */
+/**
+ * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
+ * metrics can be measured of any span and step; figures are what else strips and tables of a view show.
+ */
 export interface Catalogue {
   version: string;
   metrics: Metric[];
+  figures: Metric[];
   parts: PartMeaning[];
   views: ViewMeaning[];
 }
@@ -85,6 +90,26 @@ export interface DeviceFigures {
 }
 
 /**
+ * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
+ * grouping: rows and the rest sum to split.kernel_ns.
+ * kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+ */
+export interface DeviceGpu {
+  device: number;
+  name: string;
+  sm_count: number | null;
+  tiles: Series[];
+  strips: GpuStrip[];
+  strips_title: Phrase;
+  split: Split;
+  split_title: Phrase;
+  kineto_zero_fraction: number | null;
+  tables: KernelGrouping[];
+  kernels_title: Phrase;
+  details: KernelDetail[];
+}
+
+/**
  * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
@@ -112,6 +137,32 @@ export interface DeviceSplit {
   opportunities_more_count: number;
   opportunities_more_ns: number;
   opportunities_more_gain_ns: number;
+}
+
+/** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
+export interface GpuResult {
+  unknown: Phrase | null;
+  start_ns: number;
+  end_ns: number;
+  steps: GpuStep[];
+  devices: DeviceGpu[];
+}
+
+/** Where a step lies, relative to the span's origin. */
+export interface GpuStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
+ * value: the figure over the whole window; None where nothing runs.
+ */
+export interface GpuStrip {
+  metric: string;
+  value: number | null;
+  levels: StripLevel[];
 }
 
 /** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
@@ -162,6 +213,71 @@ export interface Insight {
   steps: string[];
 }
 
+/** shape is None where the trace does not say the kernel's grids. */
+export interface KernelDetail {
+  name: string;
+  lengths: LaunchLengths;
+  calls: LaunchTimes;
+  shape: LaunchShape | null;
+}
+
+/**
+ * Launches of one group on one device. Times are ns, shares and occupancies fractions.
+ * name                the kernel, op or module that the row is of; where there is none, why
+ * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
+ * share               of the device's kernel time
+ * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
+ * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
+ * why_not, gain_ns    why it does not, and what that costs; None: not examined
+ * op, module          the innermost ones around the launches; those with most time where they differ (op_count,
+ * module_count); None: most time has none, and then no_op says why
+ * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+ * these kernels
+ * persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+ */
+export interface KernelGroup {
+  name: string;
+  device: number;
+  count: number;
+  total_ns: number;
+  mean_ns: number;
+  min_ns: number;
+  max_ns: number;
+  share: number;
+  tensor_core: "no" | "unknown" | "yes";
+  tensor_core_reason: string;
+  tensor_core_ns: number;
+  matmul_like_ns: number;
+  unknown_ns: number;
+  other_ns: number;
+  eligible: boolean | null;
+  why_not: string | null;
+  gain_ns: number | null;
+  kernel_count: number;
+  op: string | null;
+  op_count: number;
+  no_op: string | null;
+  module: string | null;
+  module_count: number;
+  blocks_per_sm: number | null;
+  waves: number | null;
+  tail_fraction: number | null;
+  sm_active_share: number | null;
+  slot_efficiency: number | null;
+  est_achieved_occupancy: number | null;
+  kineto_achieved_occupancy: number | null;
+  persistent: boolean;
+}
+
+/** Groups with most time; more_* fold the others: groups, their launches, their time. */
+export interface KernelGrouping {
+  by: string;
+  rows: KernelGroup[];
+  more_rows: number;
+  more_count: number;
+  more_ns: number;
+}
+
 /**
  * Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
  * reason is what the deciding rule says of the name. A name may have two rows: a layout conversion is matmul-like
@@ -197,6 +313,52 @@ export interface LaneWindow {
   lanes: Lane[];
 }
 
+/**
+ * A distribution: count[i] launches last edges_ns[i] or more and less than edges_ns[i + 1], the last edge included.
+ * Edges grow by one factor, as far as whole ns allow; one bin where all launches last equally long.
+ */
+export interface LaunchLengths {
+  edges_ns: number[];
+  count: number[];
+}
+
+/**
+ * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
+ * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
+ * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
+ * GPU's limits do not say. persistent: the waves tell nothing of a tail.
+ */
+export interface LaunchShape {
+  grid: number[];
+  block: number[];
+  registers: number | null;
+  shared_memory: number | null;
+  launches: number;
+  shape_count: number;
+  blocks: number | null;
+  sm_count: number | null;
+  resident: number | null;
+  slots: number | null;
+  waves: number | null;
+  tail: number | null;
+  slot_efficiency: number | null;
+  occupancy: number | null;
+  kineto_occupancy: number | null;
+  persistent: boolean;
+}
+
+/**
+ * Launches in equal bins of the span, the last of which may be shorter.
+ * count: launches that start in the bin. busy_ns: their lengths within the bin, by exact overlap; what lasts beyond
+ * the span's window is in no bin.
+ */
+export interface LaunchTimes {
+  start_ns: number;
+  bin_ns: number;
+  count: number[];
+  busy_ns: number[];
+}
+
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
 export interface LoaderStep {
   name: string;
@@ -208,8 +370,8 @@ export interface LoaderStep {
 
 /**
  * id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
- * `colour` names the meaning's colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu,
- * runtime, blocking, other, ink.
+ * `short` is the label where room is scarce, as in table heads; empty: the label itself. `colour` names the meaning's
+ * colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu, runtime, blocking, other, ink.
  */
 export interface Metric {
   id: string;
@@ -219,6 +381,7 @@ export interface Metric {
   meaning: string;
   estimated: boolean;
   colour: string;
+  short: string;
 }
 
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
@@ -506,6 +669,12 @@ export interface Strip {
   metric: string;
   device: number | null;
   start_ns: number;
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
+/** A strip at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
+export interface StripLevel {
   bin_ns: number;
   permille: (number | null)[];
 }

@@ -13,7 +13,7 @@ export interface Meanings {
 }
 
 export function meaningsOf(catalogue: Catalogue): Meanings {
-  const metrics = new Map(catalogue.metrics.map((metric) => [metric.id, metric]));
+  const metrics = new Map([...catalogue.metrics, ...catalogue.figures].map((metric) => [metric.id, metric]));
   const titles = new Map(catalogue.views.map((view) => [view.id, view.title]));
   return {
     ...catalogue,

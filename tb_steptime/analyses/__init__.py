@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_steptime.analyses import data_loading, overview, tensor_cores, trends
+from tb_steptime.analyses import data_loading, gpu, overview, tensor_cores, trends
 from tb_steptime.analyses.base import Analysis
 
 ANALYSES: tuple[Analysis[Any], ...] = (
@@ -12,4 +12,5 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     trends.ANALYSIS,
     data_loading.ANALYSIS,
     tensor_cores.ANALYSIS,
+    gpu.ANALYSIS,
 )

@@ -10,11 +10,11 @@ from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_intervals
 from tb_steptime.metrics.idle import devices_by_activity, idle_partition
 from tb_steptime.metrics.kernel_details import KernelDetail, kernel_details
-from tb_steptime.metrics.kernel_words import most_of_the_time
+from tb_steptime.metrics.kernel_words import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
 from tb_steptime.metrics.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.strips import STRIPS, Bins, strips_in
-from tb_steptime.metrics.tensor_cores import Split, split_kernel_time
+from tb_steptime.metrics.tensor_cores import Split, device_has_tensor_cores, split_kernel_time
 from tb_steptime.phrases import Phrase, fraction, phrase, text
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -57,9 +57,13 @@ class StripLevel(msgspec.Struct, frozen=True):
 
 
 class GpuStrip(msgspec.Struct, frozen=True):
-    """One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next."""
+    """One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
+
+    value: the figure over the whole window; None where nothing runs.
+    """
 
     metric: str
+    value: float | None
     levels: list[StripLevel]
 
 
@@ -87,6 +91,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     strips: list[GpuStrip]
     strips_title: Phrase
     split: Split
+    split_title: Phrase
     kineto_zero_fraction: float | None
     tables: list[KernelGrouping]
     kernels_title: Phrase
@@ -119,6 +124,7 @@ def analyse(trace: Trace) -> GpuResult:
 
 def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelGroup]]) -> DeviceGpu:
     known = trace.devices.get(device)
+    split = split_kernel_time(trace, device).total
     mine = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
     return DeviceGpu(
         device=device,
@@ -127,7 +133,8 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         tiles=[_tile(trace, device, metric) for metric in TILES],
         strips=_strips(trace, device, _values(trace) // device_count),
         strips_title=_strips_title(trace, device),
-        split=split_kernel_time(trace, device).total,
+        split=split,
+        split_title=use_of_tensor_cores(split, device_has_tensor_cores(trace, device)),
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
         tables=[_table(by, rows) for by, rows in mine.items()],
         kernels_title=most_of_the_time([(row.share, row.tensor_core_reason) for row in mine["name"]]),
@@ -181,7 +188,12 @@ def _edges(low: int, high: int, finest_per_coarsest: int) -> Int64:
 def _strip(metric: str, finest: Bins, edges: Int64, levels: int) -> GpuStrip:
     bin_ns = int(edges[1] - edges[0])
     joined = [FINER**level for level in reversed(range(levels))]
-    return GpuStrip(metric, [StripLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined])
+    value = float(finest.joined(len(finest.part)).values[0])
+    return GpuStrip(
+        metric,
+        None if np.isnan(value) else value,
+        [StripLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined],
+    )
 
 
 def _permille(bins: Bins) -> list[int | None]:

@@ -8,6 +8,7 @@ import msgspec
 
 from tb_steptime.insights.base import CouldBe, Insight, Judgement, Rail
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.gpu_verdict import gpu_rail
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.input_bound import input_bound
 from tb_steptime.insights.launches_late import launches_late
@@ -64,7 +65,11 @@ def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
 
 
 def _rails(facts: Facts) -> dict[str, Rail]:
-    return {"data_loading": _loader_rail(facts), "tensor_cores": _tensor_rail(facts)}
+    return {
+        "data_loading": _loader_rail(facts),
+        "tensor_cores": _tensor_rail(facts),
+        "gpu": gpu_rail(facts.gpu, facts.overview),
+    }
 
 
 def _loader_rail(facts: Facts) -> Rail:

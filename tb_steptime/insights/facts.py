@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
@@ -27,6 +28,7 @@ class Facts:
     trends: TrendsResult
     data_loading: DataLoadingResult
     tensor_cores: TensorCoresResult
+    gpu: GpuResult
 
     @property
     def step_ns(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.phrases import Phrase, Quantity, code, fraction, ns, phrase
 
 #: Idle share of the step from which the wait, and not the work, is the news.
@@ -156,4 +157,13 @@ def _tensor_verdict(low: float | None, high: float | None, eligible: float | Non
     return Phrase(used + ", and hardly any more could.", values)
 
 
-HEADLINES = {"overview": overview, "data_loading": data_loading, "tensor_cores": tensor_cores}
+def gpu(facts: Facts, insights: list[Insight]) -> Headline:
+    """With the first thing to do about the step: an idle GPU is mended before a half-empty one."""
+    headline = gpu_headline(facts.gpu)
+    first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
+    if first is None or not facts.gpu.devices:
+        return headline
+    return Headline(headline.verdict, _action(facts, first), first.view if first.view != "gpu" else None)
+
+
+HEADLINES = {"overview": overview, "data_loading": data_loading, "tensor_cores": tensor_cores, "gpu": gpu}

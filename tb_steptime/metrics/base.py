@@ -18,8 +18,8 @@ class Better(enum.Enum):
 class Metric(msgspec.Struct, frozen=True):
     """id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
 
-    `colour` names the meaning's colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu,
-    runtime, blocking, other, ink.
+    `short` is the label where room is scarce, as in table heads; empty: the label itself. `colour` names the meaning's
+    colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu, runtime, blocking, other, ink.
     """
 
     id: str
@@ -29,6 +29,7 @@ class Metric(msgspec.Struct, frozen=True):
     meaning: str
     estimated: bool = False
     colour: str = "ink"
+    short: str = ""
 
 
 class Series(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""How a table of kernels is told in one sentence."""
+"""How kernels are told in one sentence: which of them take the time, and how much of it uses tensor cores."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tb_steptime.metrics.profiler_tab import VISIBLE_FRACTION
+from tb_steptime.metrics.tensor_cores import Split
 from tb_steptime.phrases import Phrase, fraction, phrase
 
 #: The kernels with most time that together take about this share of it are what the table's title speaks of.
@@ -17,6 +19,9 @@ NEAR_FRACTION = 0.015
 
 #: More kernels than this are a crowd, in which none stands out.
 FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
+
+#: Time that could use tensor cores is the news from this share of kernel time on.
+WORTH_SAYING_FRACTION = 0.05
 
 #: What kernels are called when all of them do the same, by the words of their rule.
 KINDS = {
@@ -49,3 +54,20 @@ def most_of_the_time(rows: Sequence[tuple[float, str]]) -> Phrase:
 def _kind(rows: Sequence[tuple[float, str]]) -> str:
     """The word for what all these kernels do; empty where they differ."""
     return next((word for key, word in KINDS.items() if all(key in reason for _, reason in rows)), "")
+
+
+def use_of_tensor_cores(split: Split, has: bool) -> Phrase:
+    """How much of some kernel time runs on tensor cores, within its bounds, and how much more could. has: there are
+    any."""
+    low, high, eligible = split.share_low, split.share_high, split.matmul_like_share
+    if not has or low is None or high is None or eligible is None:
+        return phrase("Kernel time by what it does")
+    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+    if not high:
+        if eligible < WORTH_SAYING_FRACTION:
+            return phrase("No kernel runs on tensor cores, and hardly any could")
+        return Phrase("{eligible} of kernel time could use tensor cores, and none of it does", values)
+    used = "{low} of kernel time runs on tensor cores"
+    if high - low >= VISIBLE_FRACTION:
+        used = "Between {low} and {high} of kernel time runs on tensor cores"
+    return Phrase(used + (", another {eligible} could" if eligible >= WORTH_SAYING_FRACTION else ""), values)

@@ -30,6 +30,11 @@ TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 By = Literal["name", "name,op", "op", "module"]
 
 COLUMNS = (
+    Metric(
+        "tensor_core", "Tensor cores", Unit.TEXT, Better.NEITHER,
+        "Whether the kernels run on tensor cores (AMD: matrix cores), and what tells it. Where those of a row differ, "
+        "what holds for most of its time.",
+    ),
     Metric("count", "Launches", Unit.COUNT, Better.NEITHER, "How often the kernels of this row start in the span."),
     Metric("total_ns", "Total", Unit.NS, Better.LOWER, "Sum of their lengths; kernels side by side both count."),
     Metric("mean_ns", "Mean", Unit.NS, Better.LOWER, "Mean length of a launch."),
@@ -39,7 +44,7 @@ COLUMNS = (
     Metric(
         "blocks_per_sm", "Blocks per SM", Unit.NUMBER, Better.HIGHER,
         "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Mean over the "
-        "launches, weighted by their lengths, as in all columns after it.",
+        "launches, weighted by their lengths, as in all columns after it.", short="Blocks/SM",
     ),
     Metric(
         "waves", "Waves", Unit.NUMBER, Better.NEITHER,

@@ -30,6 +30,7 @@ EST_ACHIEVED_OCCUPANCY = Metric(
     "Recomputed from each launch. Tensor-core kernels are fast at a low occupancy.",
     estimated=True,
     colour="kernel",
+    short="Est. occupancy",
 )
 KINETO_ACHIEVED_OCCUPANCY = Metric(
     "kineto_achieved_occupancy",
@@ -51,6 +52,7 @@ SLOT_EFFICIENCY = Metric(
     "weighted by kernel time. It is low for small grids and for small last waves.",
     estimated=True,
     colour="kernel",
+    short="Slot eff.",
 )
 
 #: Most resident blocks per SM by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications

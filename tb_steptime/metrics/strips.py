@@ -45,7 +45,7 @@ BUSY = Metric(
 MATMUL_LIKE_SHARE = Metric(
     "matmul_like_share", "Matmul-like without tensor cores", Unit.FRACTION, Better.LOWER,
     "Share of kernel time in matrix products, convolutions and attention that run on the plain cores.",
-    colour="kernel",
+    colour="kernel", short="Could use tensor cores",
 )  # fmt: skip
 COMMUNICATION_SHARE = Metric(
     "communication_share", "Communication", Unit.FRACTION, Better.LOWER,

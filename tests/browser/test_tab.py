@@ -22,6 +22,7 @@ VIEWS = {
     "Trends": "trends",
     "Data loading": "data_loading",
     "Tensor cores": "tensor_cores",
+    "GPU": "gpu",
 }
 
 

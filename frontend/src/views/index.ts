@@ -2,6 +2,7 @@
 
 import type { ViewId } from "../api.gen";
 import { DataLoading } from "./data_loading";
+import { Gpu } from "./gpu";
 import { Overview } from "./overview";
 import type { View } from "./props";
 import { TensorCores } from "./tensor_cores";
@@ -12,6 +13,7 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   trends: { of: "spans", Content: Trends },
   data_loading: { of: "span", compares: true, Content: DataLoading },
   tensor_cores: { of: "span", compares: true, Content: TensorCores },
+  gpu: { of: "span", Content: Gpu },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);

@@ -10,6 +10,7 @@ import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { RunLegend } from "./trends/legend";
 import { TrendPicture } from "./trends/lines";
+import { OpenSpan } from "./trends/open_span";
 import { type Run, runsOf } from "./trends/runs";
 import { SlowSteps } from "./trends/slow_steps";
 import { Strips } from "./trends/strips";
@@ -67,6 +68,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
         <div>
           <SlowSteps title={titles["slow"]} rule={titles["slow_rule"]} run={focus} chosen={chosen} tab={tab} />
           <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
+          <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>
       </div>
       <div class="trend-small">

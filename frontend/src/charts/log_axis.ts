@@ -1,0 +1,33 @@
+/** An axis on which equal factors are equally far apart. */
+
+import { ticks } from "./ticks";
+
+const DIGITS = [[1], [1, 3], [1, 2, 5], [1, 2, 3, 5, 7]] as const;
+
+/** Fewer ticks than this do not tell a scale, more run into each other. */
+const LEAST = 3;
+
+/** Ticks at round figures within [low, high], with the fewest digits that give at least three; evenly apart where none do. */
+export function logTicks(low: number, high: number): number[] {
+  if (!(low > 0) || !(high > low)) return [Math.max(low, high)];
+  const found = DIGITS.map((digits) => within(digits, low, high)).find((each) => each.length >= LEAST);
+  return found ?? ticks(low, high, LEAST + 1);
+}
+
+function within(digits: readonly number[], low: number, high: number): number[] {
+  const found: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power++) {
+    for (const digit of digits) {
+      const tick = Number((digit * 10 ** power).toPrecision(12));
+      if (tick >= low && tick <= high) found.push(tick);
+    }
+  }
+  return found;
+}
+
+/** Where a value stands between `left` and `right`; the middle where the axis has no length. */
+export function logX(value: number, low: number, high: number, left: number, right: number): number {
+  if (!(high > low)) return (left + right) / 2;
+  const [from, to] = [Math.log(Math.max(low, 1)), Math.log(Math.max(high, 1))];
+  return left + ((Math.log(Math.max(value, 1)) - from) / (to - from || 1)) * (right - left);
+}

@@ -1,0 +1,92 @@
+import { useMemo } from "preact/hooks";
+import type { DeviceGpu, KernelGroup } from "../../api.gen";
+import { Sized } from "../../charts/sized";
+import { Chips } from "../../components/chips";
+import { Picture } from "../../components/picture";
+import { ROW_PX, Table } from "../../components/table";
+import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import type { Tab } from "../props";
+import { columnsOf, csvOf } from "./columns";
+import { type Grouping, GROUPINGS, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
+
+interface GpuKernelsProps {
+  device: DeviceGpu;
+  tab: Tab;
+  name: string;
+  /** The kernel whose launches are shown below. */
+  opened: string | null;
+  open(kernel: string): void;
+}
+
+/** Rows before the table scrolls. */
+const MOST = 14;
+
+/** Kernels by time, grouped as the person wishes. */
+export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps) {
+  const grouping = groupingOf(tab.state["by"]);
+  const table = tableBy(device, grouping);
+  const typed = tab.state["kernel"] ?? "";
+  const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
+  const rest = restOf(table, rows);
+  const scale = scaleFor(table.rows[0]?.total_ns ?? 0, "ns");
+  const choose = chooserOf(grouping, tab, open);
+  return (
+    <Picture
+      title={device.kernels_title} sub="over the span" name={`kernels by ${grouping.id} ${name}`} table={() => csvOf(rows, tab.meanings)} link={() => tab.address()} drawn={false}
+      tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
+    >
+      <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
+        {(width) => (
+          <Table
+            label={`Kernels by ${grouping.label.toLowerCase()}`} columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)} rows={rows} rowKey={keyOf} most={MOST}
+            sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })} {...(choose && { onChoose: choose })}
+            chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
+            empty={typed ? <>Nothing here matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ kernel: null })}>Clear</button></> : "No kernels."}
+            foot={rest.rows > 0 && <Foot grouping={grouping} rest={rest} whole={device.split.kernel_ns} scale={scale} />}
+          />
+        )}
+      </Sized>
+      {(device.kineto_zero_fraction ?? 0) > 0 && <p class="quiet small aside">Occupancy is recomputed for {percent(device.kineto_zero_fraction)} of kernel time, where Kineto wrote 0.</p>}
+    </Picture>
+  );
+}
+
+const heightOf = (rows: number, foot: boolean): number => (Math.min(MOST, Math.max(1, rows)) + (foot ? 2 : 1)) * ROW_PX;
+
+/** A kernel opens its launches, an op its kernels; a module has nothing finer. */
+function chooserOf(grouping: Grouping, tab: Tab, open: (kernel: string) => void): ((row: KernelGroup) => void) | undefined {
+  switch (grouping.id) {
+    case "op":
+      return (row) => tab.update({ by: "name,op", kernel: row.name });
+    case "module":
+      return undefined;
+    default:
+      return (row) => open(row.name);
+  }
+}
+
+function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
+  return (
+    <>
+      <div class="groupings"><Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} /></div>
+      <input
+        class="field filter" type="search" placeholder="Filter names" aria-label="Filter by kernel, op or module" value={typed}
+        onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+      />
+    </>
+  );
+}
+
+/** What is folded or filtered away, so that the columns still tell the whole. */
+function Foot({ grouping, rest, whole, scale }: { grouping: Grouping; rest: Rest; whole: number; scale: Scale }) {
+  const before = grouping.id === "name,op" ? 3 : 2;
+  return (
+    <tr>
+      <td colSpan={before}>{counted(rest.rows, `more ${grouping.one}`)}</td>
+      <td class="num">{count(rest.count)}</td>
+      <td />
+      <td class="num">{scale.text(rest.ns)}</td>
+      <td class="num">{percent(whole ? rest.ns / whole : null)}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,220 @@
+import type { VNode } from "preact";
+import { renderToString } from "preact-render-to-string";
+import { describe, expect, test } from "vitest";
+import { logTicks, logX } from "../src/charts/log_axis";
+import { levelFor, valueAt, zoomKey, zoomOf } from "../src/charts/pyramid";
+import { waveRows } from "../src/charts/wave_rows";
+import { sorted } from "../src/components/table";
+import { scaleFor } from "../src/format";
+import { Gpu } from "../src/views/gpu";
+import { columnsOf, csvOf } from "../src/views/gpu/columns";
+import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/views/gpu/groups";
+import { LaunchPicture } from "../src/views/gpu/launch_picture";
+import { rowsOf } from "../src/views/gpu/strips";
+import { DETAIL, DEVICE, gpuPage, gpuTab, kernel, KERNELS, RESULT } from "./fixtures/gpu";
+import { plain } from "./fixtures/pages";
+
+const words = (drawn: VNode): string =>
+  renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<");
+
+describe("the resolution of a strip", () => {
+  const levels = [256, 1024, 4096].map((count) => ({ start: 0, bin: 4096_000 / count, values: Array.from({ length: count }, (_, at) => at) }));
+  const bins = (low: number, high: number, pixels: number) => levelFor(levels, low, high, pixels).values.length;
+
+  test("is the finest whose bins are a pixel wide", () => {
+    expect([bins(0, 4096_000, 1023), bins(0, 4096_000, 1024), bins(0, 4096_000, 4096)]).toEqual([256, 1024, 4096]);
+  });
+
+  test("grows finer with the zoom, and stays at the finest beyond it", () => {
+    expect([bins(0, 1024_000, 1024), bins(0, 1000, 1024)]).toEqual([4096, 4096]);
+  });
+
+  test("is the coarsest where even its bins are thinner than a pixel", () => {
+    expect(bins(0, 4096_000, 100)).toBe(256);
+  });
+
+  test("nothing to draw has no values", () => {
+    expect(valueAt(levelFor([], 0, 10, 10), 5)).toBeNull();
+  });
+
+  test("a bin holds its start and not its end", () => {
+    const level = { start: 0, bin: 10, values: [7, null, 9] };
+    expect([0, 9.9, 10, 20, 29.9, 30, -1].map((at) => valueAt(level, at))).toEqual([7, 7, null, 9, 9, null, null]);
+  });
+});
+
+test("a zoom survives the address, and another span's does not hold", () => {
+  expect(zoomOf(zoomKey([1234.4, 5678.6]), 10_000)).toEqual([1234, 5679]);
+  expect([zoomOf(undefined, 100), zoomOf("5-2", 100), zoomOf("1-101", 100), zoomOf("a-b", 100), zoomOf("-1-5", 100)]).toEqual([null, null, null, null, null]);
+});
+
+describe("waves", () => {
+  const launch = { sms: 10, resident: 2, waves: 2, tail: 13, whole: false };
+
+  test("blocks of the last wave go to all SMs in turn", () => {
+    expect(waveRows(launch, 6)).toEqual([
+      { first: 1, waves: 1, blocks: 20, tail: false, pieces: [{ wide: 1, high: 1 }] },
+      { first: 2, waves: 1, blocks: 13, tail: true, pieces: [{ wide: 0.3, high: 1 }, { wide: 0.7, high: 0.5 }] },
+    ]);
+  });
+
+  test("every block has its place", () => {
+    for (const tail of [1, 9, 10, 11, 20]) {
+      const area = waveRows({ ...launch, tail }, 6)[1]!.pieces.reduce((sum, { wide, high }) => sum + wide * high, 0);
+      expect(area * 20).toBeCloseTo(tail, 9);
+    }
+  });
+
+  test("a full last wave is no tail, nor what a persistent kernel leaves", () => {
+    expect([waveRows({ ...launch, tail: 20 }, 6)[1]!.tail, waveRows({ ...launch, whole: true }, 6)[1]!.tail]).toEqual([false, false]);
+  });
+
+  test("many waves fold into one row, and none is lost", () => {
+    for (const waves of [1, 5, 6, 7, 1000]) {
+      const rows = waveRows({ ...launch, waves }, 6);
+      expect(rows.length).toBeLessThanOrEqual(6);
+      expect(rows.reduce((sum, row) => sum + row.waves, 0)).toBe(waves);
+      expect(rows[rows.length - 1]).toMatchObject({ first: waves, blocks: 13, tail: true });
+    }
+    expect(waveRows({ ...launch, waves: 7 }, 6).map((row) => row.waves)).toEqual([1, 1, 1, 1, 2, 1]);
+  });
+});
+
+describe("ticks of lengths", () => {
+  test("stand at powers of ten over decades, closer within one", () => {
+    expect(logTicks(1, 5000)).toEqual([1, 10, 100, 1000]);
+    expect(logTicks(3, 40)).toEqual([3, 10, 30]);
+    expect(logTicks(0.32, 1.02)).toEqual([0.5, 0.7, 1]);
+  });
+
+  test("are evenly apart where no round figures fit", () => {
+    expect(logTicks(184, 279)).toEqual([200, 225, 250, 275]);
+  });
+
+  test("lengths that are all equal have one", () => {
+    expect([logTicks(7, 7), logX(7, 7, 7, 0, 100)]).toEqual([[7], 50]);
+  });
+
+  test("equal factors are equally far apart", () => {
+    const at = [10, 100, 1000].map((value) => logX(value, 10, 1000, 40, 240));
+    expect(at[0]).toBeCloseTo(40, 9);
+    expect(at[1]).toBeCloseTo(140, 9);
+    expect(at[2]).toBeCloseTo(240, 9);
+  });
+});
+
+describe("rows of the kernel table", () => {
+  const columns = columnsOf(groupingOf("name"), gpuTab().meanings, scaleFor(1e8, "ns"), 1e8, 1056);
+  const by = (sort: string) => sorted(KERNELS, columns, sort).map(({ name }) => name.slice(0, 4));
+
+  test("every grouping has its table, and a strange one is by kernel", () => {
+    expect(GROUPINGS.map((grouping) => tableBy(DEVICE, grouping).rows.length)).toEqual([3, 3, 2, 1]);
+    expect([groupingOf(undefined).id, groupingOf("planet").id, groupingOf("name,op").id]).toEqual(["name", "name", "name,op"]);
+  });
+
+  test("the filter finds kernels, ops and modules, in any case", () => {
+    const names = (typed: string) => matching(KERNELS, typed).map(({ name }) => name.slice(0, 4));
+    expect(names(" SGEMM ")).toEqual(["volt"]);
+    expect(names("aten::")).toEqual(["volt", "sm90"]);
+    expect(names("outside any")).toEqual(["void"]);
+    expect(names("encoder")).toEqual(["sm90"]);
+    expect(names("nothing")).toEqual([]);
+    expect(names("")).toHaveLength(3);
+  });
+
+  test("figures sort both ways, and what is not known comes last either way", () => {
+    expect(by("-total")).toEqual(["volt", "void", "sm90"]);
+    expect(by("total")).toEqual(["sm90", "void", "volt"]);
+    expect([by("-waves"), by("waves")]).toEqual([["volt", "sm90", "void"], ["volt", "sm90", "void"]]);
+    expect(by("tensor_core")).toEqual(["volt", "void", "sm90"]); // no, not eligible, yes
+  });
+
+  test("what is not shown stands in the foot, to the last ns", () => {
+    const table = tableBy(DEVICE, groupingOf("name"));
+    const shown = matching(table.rows, "gemm");
+    const rest = restOf(table, shown);
+    expect(rest).toEqual({ rows: 5, count: 50, ns: 35e6 });
+    expect(rest.ns + shown.reduce((sum, row) => sum + row.total_ns, 0)).toBe(DEVICE.split.kernel_ns);
+  });
+
+  test("a kernel of two ops has two keys", () => {
+    expect(new Set([kernel("k", 1), kernel("k", 1, { op: "aten::add" }), kernel("k", 1, { op: null, no_op: "outside" })].map(keyOf)).size).toBe(3);
+  });
+
+  test("heads are the catalogue's, short ones where it has them", () => {
+    expect(columns.map(({ label }) => label)).toEqual(["Kernel", "Tensor cores", "Launches", "Mean", "Total", "Share", "Blocks/SM", "Waves", "Slot eff.", "Est. achieved occupancy"]);
+    expect(columns.find(({ id }) => id === "slot_efficiency")!.meaning).toBe("Slot efficiency. What Slot efficiency means.");
+  });
+
+  test("a wide table has more columns, and one by kernel and op says the op", () => {
+    const ids = (grouping: string, width: number) => columnsOf(groupingOf(grouping), gpuTab().meanings, scaleFor(1, "ns"), 1, width).map(({ id }) => id);
+    expect(ids("name", 1700)).toEqual([...ids("name", 1056), "tail_fraction", "sm_active_share", "min_ns", "max_ns"]);
+    expect(ids("name,op", 1056)[1]).toBe("op");
+  });
+
+  test("a saved table holds every figure, Kineto's occupancy beside ours", () => {
+    const { columns: heads, rows } = csvOf(KERNELS, gpuTab().meanings);
+    expect(heads).toHaveLength(18);
+    expect(rows[0]).toEqual(["volta_sgemm_64x64_nt", "aten::mm", null, "no", "FP32 on plain cores", 10, 60e6, 6e6, 1000, 9000, 0.6, 4.2, 2, 0.5, 1, 0.75, 0.5, 0]);
+  });
+});
+
+describe("the strips", () => {
+  const rows = rowsOf(DEVICE, gpuTab().meanings);
+
+  test("the hidden wait is the hatched sense of the exposed one", () => {
+    expect(rows[0]).toMatchObject({ key: "loader_exposed_share", value: "50.0\u00a0%", thin: true });
+    expect(rows[0]!.layers.map(({ name, hatched }) => [name, hatched])).toEqual([["Data loading, exposed", false], ["Data loading, hidden", true]]);
+  });
+
+  test("a figure that cannot be measured keeps its place, with a dash and the reason", () => {
+    expect(rows.map(({ key }) => key)).toEqual(["loader_exposed_share", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy"]);
+    expect(rows[2]).toMatchObject({ value: "–", layers: [], reason: "This trace does not say how many blocks." });
+  });
+});
+
+describe("the GPU view", () => {
+  const draw = (state = {}, result = RESULT) => words(<Gpu page={gpuPage(result)} tab={gpuTab(state)} compared={null} />);
+
+  test("says how full the GPU is, what its kernels do, and which they are", () => {
+    const page = draw();
+    expect(page).toContain("|The GPU is empty while the loader runs|span 2, 200.0 ms, exact overlap; drag to zoom|");
+    expect(page).toContain("|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|Other kernels|15.0 ms|30.0 %|");
+    expect(page).toContain("|Kernel|Kernel and op|Op|Module|");
+    expect(page).toContain("|Occupancy is recomputed for 5.0 % of kernel time, where Kineto wrote 0.|");
+  });
+
+  test("a zoomed strip says what it shows and leads back", () => {
+    expect(draw({ zoom: "0-50000000" })).toContain("|50.0 ms of span 2 |Show all|");
+  });
+
+  test("without a GPU it gives the reason and no figures", () => {
+    const page = draw({}, { ...RESULT, devices: [], unknown: plain("This trace has no GPU activity.") });
+    expect(page).toBe("|When is the GPU full?|This trace has no GPU activity.|");
+  });
+
+  test("several GPUs can be picked, and the address keeps which", () => {
+    const two = { ...RESULT, devices: [DEVICE, { ...DEVICE, device: 3, strips_title: plain("The other one is busy") }] };
+    expect(draw({}, two)).toContain("|Device|GPU 0|GPU 3|The GPU is empty while the loader runs|");
+    expect(draw({ device: "3" }, two)).toContain("|The other one is busy|");
+  });
+
+  test("an opened kernel shows its launches", () => {
+    const page = draw({ opened: DETAIL.name });
+    expect(page).toContain("|A launch takes 100 µs to 400 µs|10 launches|");
+    expect(page).toContain("|It runs for 30.0 % of the span|launches by start|");
+    expect(page).toContain("|2 waves, the last 12.0 % full|");
+    expect(page).toContain("|Grid|4 × 7 × 32, 896 blocks|Block|8 × 8 × 1, 64 threads|Registers of a thread|88|Shared memory of a block|3 328 B|Launches like this|6 of 10|");
+  });
+
+  test("a kernel whose launches are not kept says so", () => {
+    expect(draw({ opened: "another" })).toContain("|The launches are kept of the 1 kernel with most time, and this is none of them.|");
+  });
+});
+
+test("a kernel without a grid says why there is no picture of its waves", () => {
+  const device = { ...DEVICE, tiles: [] };
+  const shape = words(<LaunchPicture shape={null} launches={3} device={device} tab={gpuTab()} name="a" height={100} />);
+  expect(shape).toContain("|How does a launch fill the GPU?|");
+  expect(shape).toContain("|This trace does not say the grid of this kernel.|");
+});

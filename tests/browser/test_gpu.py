@@ -1,0 +1,84 @@
+"""The GPU view in a real browser: from a point of Trends down to the launches of one kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.tab import Tab
+from tests.browser.test_tab import state, wait_until_all_is_read
+from tools.serve import TensorBoard
+
+
+def answer(server: TensorBoard, one: Tab) -> Any:
+    """What the server says of the span that the tab shows."""
+    (run,) = server.json_of("data/plugin/tb_steptime/index")["runs"]
+    span = run["workers"][0]["spans"][0]["id"]
+    return server.json_of(f"data/plugin/tb_steptime/view?span={span}&view=gpu")["result"]
+
+
+def bars(picture: Locator) -> int:
+    """How many bars a path draws: each opens with a move of the pen."""
+    drawn = picture.get_attribute("d")
+    assert drawn is not None
+    return drawn.count("M")
+
+
+def test_a_point_of_trends_leads_to_the_launches_of_a_kernel(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(recording)
+    one = tab(server, state(view="trends"))
+    wait_until_all_is_read(server)
+    trends = one.view("trends")
+    trends.locator("svg.points").first.focus()
+    one.page.keyboard.press("ArrowRight")
+    one.page.keyboard.press("Enter")
+    trends.locator(".open-span").get_by_role("button", name="GPU").click()
+
+    gpu = one.view("gpu")
+    (device,) = answer(server, one)["devices"]
+    first = device["tables"][0]["rows"][0]["name"]
+    gpu.get_by_role("table", name="Kernels by kernel").locator("tbody tr").first.click()
+    detail = gpu.locator(".kernel-detail")
+    assert detail.get_attribute("data-kernel") == first
+    launches = next(each for each in device["details"] if each["name"] == first)
+    calls = detail.locator("path.calls")
+    expect(calls).to_be_visible()
+    assert bars(calls) == sum(count > 0 for count in launches["calls"]["count"])
+
+    one.page.reload()
+    expect(one.view("gpu").locator(".kernel-detail path.calls")).to_be_visible()
+
+
+def test_dragging_zooms_the_strips_and_a_double_click_shows_all(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(recording), state(view="gpu"))
+    strips = one.view("gpu").locator("svg.strip-stack")
+    box = strips.bounding_box()
+    assert box is not None
+    middle, height = box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2
+    one.page.mouse.move(middle, height)
+    one.page.mouse.down()
+    one.page.mouse.move(middle + 40, height, steps=4)
+    one.page.mouse.up()
+    one.page.wait_for_url("**p.tb_steptime.zoom=*")
+    one.page.mouse.dblclick(middle, height)
+    one.page.wait_for_function("!location.hash.includes('p.tb_steptime.zoom')")
+
+
+def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+    server = tensorboard(recording)
+    one = tab(server, state(view="gpu", by="op"))
+    gpu = one.view("gpu")
+    (device,) = answer(server, one)["devices"]
+    op = device["tables"][2]["rows"][0]["name"]
+    gpu.get_by_role("table", name="Kernels by op").locator("tbody tr").first.click()
+    rows = gpu.get_by_role("table", name="Kernels by kernel and op").locator("tbody tr")
+    expect(rows.first).to_be_visible()
+    kernels = [row for row in device["tables"][1]["rows"] if row["op"] == op]
+    expect(rows).to_have_count(len(kernels))
