@@ -115,6 +115,7 @@ export interface DeviceGpu {
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
  * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
+ * waste is told per step.
  */
 export interface DeviceSplit {
   device: number;
@@ -137,6 +138,7 @@ export interface DeviceSplit {
   opportunities_more_count: number;
   opportunities_more_ns: number;
   opportunities_more_gain_ns: number;
+  waste: LaunchWaste;
 }
 
 /** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
@@ -357,6 +359,18 @@ export interface LaunchTimes {
   bin_ns: number;
   count: number[];
   busy_ns: number[];
+}
+
+/**
+ * Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
+ * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
+ * while an optimizer runs
+ */
+export interface LaunchWaste {
+  small_grids: Waste | null;
+  small_tails: Waste | null;
+  layout_conversions: Waste;
+  optimizer: Waste;
 }
 
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
@@ -736,6 +750,17 @@ export interface Waiting {
   file_number: number;
   file_count: number;
   progress: Progress | null;
+}
+
+/**
+ * Kernels with the same fault, a step. name is that with most of the gain, None where there is none.
+ * gain_ns   at most, if the fault were mended
+ */
+export interface Waste {
+  name: string | null;
+  count: number;
+  total_ns: number;
+  gain_ns: number;
 }
 
 export interface WorkerEntry {

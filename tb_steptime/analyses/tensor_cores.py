@@ -10,6 +10,7 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle import devices_by_activity
 from tb_steptime.metrics.kernel_words import most_of_the_time
+from tb_steptime.metrics.launch_waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.opportunities import (
     Obstacle,
     Opportunity,
@@ -74,6 +75,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
     total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
     obstacles sums all of them by why they are none yet. Gains are over the span, at most.
+    waste is told per step.
     """
 
     device: int
@@ -96,6 +98,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     opportunities_more_count: int
     opportunities_more_ns: int
     opportunities_more_gain_ns: int
+    waste: LaunchWaste
 
 
 class TensorCoresResult(msgspec.Struct, frozen=True):
@@ -160,6 +163,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
         opportunities_more_count=found.more_count,
         opportunities_more_ns=found.more_ns,
         opportunities_more_gain_ns=found.more_gain_ns,
+        waste=launch_waste(trace, device),
     )
 
 

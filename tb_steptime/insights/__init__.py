@@ -6,20 +6,32 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from tb_steptime.insights.alignment import alignment
 from tb_steptime.insights.base import CouldBe, Insight, Judgement, Rail
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_rail
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.input_bound import input_bound
 from tb_steptime.insights.launches_late import launches_late
+from tb_steptime.insights.layout_conversion import layout_conversion
+from tb_steptime.insights.small_grids import small_grids
 from tb_steptime.insights.tensor_cores_unused import tensor_cores_unused
+from tb_steptime.insights.tiny_optimizer_kernels import tiny_optimizer_kernels
 from tb_steptime.insights.trend_words import judge_trends
 from tb_steptime.metrics.step_time import Parts
 from tb_steptime.phrases import Phrase, count, ns, phrase
 
 Rule = Callable[[Facts], Insight | None]
 
-RULES: tuple[Rule, ...] = (input_bound, launches_late, tensor_cores_unused)
+RULES: tuple[Rule, ...] = (
+    input_bound,
+    launches_late,
+    tensor_cores_unused,
+    alignment,
+    small_grids,
+    layout_conversion,
+    tiny_optimizer_kernels,
+)
 
 #: Rules whose gains are disjoint pieces of the one idle partition, so that they may be added.
 ADDABLE = ("input_bound", "launches_late")

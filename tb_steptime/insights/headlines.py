@@ -121,11 +121,15 @@ def _loader_code(facts: Facts) -> str | None:
     return f"loader = DataLoader(dataset, num_workers={workers},\n                    {pinned}persistent_workers=True)"
 
 
+#: Rules that move work to the tensor cores.
+_TENSOR_CORE_RULES = ("tensor_cores_unused", "alignment")
+
+
 def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     result = facts.tensor_cores
     if result.unknown is not None or not result.devices:
         return Headline(result.unknown or phrase("This trace has no kernels."))
-    first = next((insight for insight in insights if insight.view == "tensor_cores"), None)
+    first = next((insight for insight in insights if insight.id in _TENSOR_CORE_RULES), None)
     verdict = _tensor_verdict(
         result.devices[0].share_low, result.devices[0].share_high, result.devices[0].matmul_like_share
     )

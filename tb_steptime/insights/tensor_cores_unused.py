@@ -1,83 +1,85 @@
-"""Tensor cores unused: matrix work that runs on the plain cores although the GPU has better."""
+"""Tensor cores unused: matrix work that runs on the plain cores although the GPU has better, and a setting moves it."""
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
-from tb_steptime.metrics.peaks import Peaks, peaks_of
+from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.kernel_gains import KernelCard, device_split, kernel_card, worth_now
+from tb_steptime.metrics.opportunities import Obstacle
+from tb_steptime.metrics.peaks import peaks_of
 from tb_steptime.phrases import Phrase, Quantity, Unit, code, ns, phrase, text
+
+#: Reasons with a card of their own.
+ELSEWHERE = ("alignment",)
 
 
 def tensor_cores_unused(facts: Facts) -> Insight | None:
     """Fires when the eligible time is worth a card.
 
-    The gain is bounded by the ratio of the device's peaks, and what it is worth now by the host: a step cannot fall
-    below
-    what the host needs without its waits, so only GPU time above that floor counts.
+    The gain is bounded by the ratio of the device's peaks, kernel by kernel, and what it is worth now by the host.
     """
-    eligible_ns = facts.figure("matmul_like_time")
-    device = next((each for each in facts.tensor_cores.devices if each.device == facts.overview.device), None)
+    eligible_ns, device = facts.figure("matmul_like_time"), device_split(facts)
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
         return None
+    mine = [obstacle for obstacle in device.obstacles if obstacle.why_not not in ELSEWHERE]
+    bound_ns = round(eligible_ns * sum(each.bound_ns for each in mine) / device.total.matmul_like_ns)
+    if facts.share(bound_ns) < WORTH_FRACTION:
+        return None
+    leading = _leading(mine)
+    return kernel_card(
+        facts,
+        KernelCard(
+            id="tensor_cores_unused",
+            title=phrase("Use the tensor cores"),
+            later=phrase("Then use the tensor cores"),
+            text=_words(facts, eligible_ns, leading, bool(worth_now(facts, bound_ns))),
+            gain_ns=bound_ns,
+            formula=_formula(eligible_ns, device, mine),
+            why=phrase("The gain is a bound from data-sheet peaks, not a measurement."),
+            view="tensor_cores",
+        ),
+    )
+
+
+def _leading(obstacles: list[Obstacle]) -> Obstacle:
+    """The reason that holds for most of the gain; a stage's reason is that of the product that it serves."""
+    products = [each for each in obstacles if each.why_not != "stage"]
+    return max(products or obstacles, key=lambda each: each.bound_ns)
+
+
+#: In the middle of a sentence, by the id of the reason.
+_BECAUSE = {
+    "tf32_off": "its inputs are FP32 and TF32 is off",
+    "fp32": "its inputs are FP32",
+    "layout_conversion": "its inputs' layout is converted around it",
+}
+
+
+def _words(facts: Facts, eligible_ns: float, leading: Obstacle, now: bool) -> Phrase:
+    because = _BECAUSE.get(leading.why_not)
+    sentence = "Matrix work without them takes {eligible} of {kernels} kernel time" + (" a step" if now else "")
+    sentence += f": {because}." if because else "."
+    if leading.setting is not None:
+        sentence += " {setting} moves it there." if now else " {setting} pays once the GPU sets the pace."
+    values = {"eligible": ns(eligible_ns), "kernels": ns(facts.figure("kernel_sum_time") or 0.0)}
+    return Phrase(sentence, values if leading.setting is None else values | {"setting": code(leading.setting)})
+
+
+def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle]) -> Phrase:
+    """The ratio of most of the gain; other types of inputs have other ratios, which the table of the view shows."""
     peaks = peaks_of(device.name)
     if peaks is None:
-        return None
-    bound_ns = round(eligible_ns * (1 - peaks.fp32 / peaks.half))
-    now_ns = min(bound_ns, _above_floor_ns(facts))
-    worth_now = facts.share(now_ns) >= WORTH_FRACTION
-    level, why = confidence(
-        facts, Confidence.MEDIUM, phrase("The gain is a bound from data-sheet peaks, not a measurement.")
-    )
-    kernel_ns = facts.figure("kernel_sum_time") or 0.0
-    return Insight(
-        id="tensor_cores_unused",
-        severity=severity(facts.share(now_ns if worth_now else 0)),
-        title=phrase("Use the tensor cores") if worth_now else phrase("Then use the tensor cores"),
-        text=_words(eligible_ns, kernel_ns, worth_now),
-        gain_ns=now_ns if worth_now else 0,
-        gain_fraction=facts.share(now_ns) if worth_now else 0.0,
-        later_ns=None if now_ns == bound_ns else bound_ns,
-        gain_formula=_formula(eligible_ns, peaks, device.name),
-        confidence=level,
-        why_confidence=why,
-        view="tensor_cores",
-        colour="kernel",
-        part="kernel",
-    )
-
-
-def _above_floor_ns(facts: Facts) -> int:
-    floor_ns = facts.figure("host_floor")
-    return max(0, (facts.overview.mean_gpu_busy_ns or 0) - round(floor_ns or 0))
-
-
-def _words(eligible_ns: float, kernel_ns: float, worth_now: bool) -> Phrase:
-    setting = code("torch.autocast")
-    if worth_now:
-        return phrase(
-            "Matrix work without them takes {eligible} of {kernels} kernel time a step. Mixed precision moves it "
-            "there: {setting}.",
-            eligible=ns(eligible_ns),
-            kernels=ns(kernel_ns),
-            setting=setting,
-        )
-    return phrase(
-        "Matrix work without them takes {eligible} of {kernels} kernel time. {setting} pays once the GPU, not the "
-        "input or the "
-        "host, sets the pace.",
-        eligible=ns(eligible_ns),
-        kernels=ns(kernel_ns),
-        setting=setting,
-    )
-
-
-def _formula(eligible_ns: float, peaks: Peaks, device: str) -> Phrase:
+        return phrase("Kernel by kernel, time x (1 - the ratio of the peaks without and with tensor cores).")
+    tensor = peaks.tf32 if _leading(obstacles).why_not == "tf32_off" and peaks.tf32 else peaks.half
     return phrase(
         "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peaks of {device} in TFLOP/s without and "
-        "with tensor "
-        "cores; at most what the GPU works longer than the host needs.",
+        "with tensor cores; at most what the GPU works longer than the host needs. Memory bandwidth leaves {left} of "
+        "the span's {bound}.",
         eligible=ns(eligible_ns),
         plain=Quantity(peaks.fp32, Unit.NUMBER),
-        tensor=Quantity(peaks.half, Unit.NUMBER),
-        device=text(device),
+        tensor=Quantity(tensor, Unit.NUMBER),
+        device=text(device.name),
+        left=ns(sum(each.gain_ns for each in obstacles)),
+        bound=ns(sum(each.bound_ns for each in obstacles)),
     )
