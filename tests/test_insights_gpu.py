@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.tiny_optimizer_kernels import MANY_KERNELS
+from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Device
+from tests.conftest import SHARED
 from tests.timeline import A100, V100, timeline
 
 US = 1_000
@@ -82,8 +85,22 @@ def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
     assert (insight.gain_ns, insight.later_ns) == (0, round(700 * US * (1 - 19.5 / 156)))
 
 
+@pytest.mark.parametrize("span", sorted((SHARED / "traces" / "kineto_v100_resnet50" / "workers0").glob("*.gz"))[:1])
+def test_the_resnet_without_tensor_cores(span: Path):
+    """66.7 ms a step could use them: worth nothing while the loader holds it up, and up to 7/8 of it afterwards."""
+    trace = read_trace(span)
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
+    assert (insight.gain_ns, insight.text.values["setting"].value) == (0, "torch.autocast")
+    assert insight.text.values["eligible"].value == pytest.approx(66.7e6, abs=5e4)
+    assert insight.later_ns == pytest.approx(58.3e6, abs=5e4)
+
+
 def test_what_cannot_move_is_no_unused_tensor_core():
-    assert found("tensor_cores_unused", WORKING, **product("volta_dgemm_64x64_nn", FITS, '["double","double"]')) is None
+    assert (
+        found("tensor_cores_unused", WORKING, **product("volta_dgemm_64x64_nn", FITS, '["long int","long int"]'))
+        is None
+    )
 
 
 # Alignment.

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tb_steptime.metrics.arithmetic import TF32_CAPABILITY
+from tb_steptime.metrics.flops import TYPE_BYTES
 from tb_steptime.metrics.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.products import Product, alike, find_products
 from tb_steptime.metrics.tensor_core_rules import Answer
@@ -30,6 +31,10 @@ T = TypeVar("T")
 #: Sizes that tensor cores take in one piece: 16 bytes of a row, as cuBLAS and cuDNN ask for ("Matrix Multiplication
 #: Background", NVIDIA's deep-learning performance guide).
 UNIT_BYTES = 16
+#: 8-bit types that tensor cores take. Which chip takes which is left open: a kernel that exists for them says no more.
+EIGHTHS = tuple(name for name, size in TYPE_BYTES.items() if size == 1 and name != "unsigned char")
+#: Elements in a unit, of the types that tensor cores take.
+_UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *HALVES, *EIGHTHS)}
 
 _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
 
@@ -195,7 +200,7 @@ def _judge(trace: Trace, case: _Case) -> tuple[WhyNot | None, Rates | None]:
     known = trace.devices.get(case.device)
     peaks = peaks_of(known.name) if known else None
     dtype = _dtype(case)
-    why = _why(case, dtype, _has_tf32(known.compute_capability if known else None, peaks))
+    why = _why(case, dtype, _missing_types(known.compute_capability if known else None, peaks))
     if peaks is None or why is NO_KERNEL or why is DTYPE:
         return why, None
     return why, _rates(case, dtype, peaks)
@@ -208,27 +213,31 @@ def _dtype(case: _Case) -> str:
     return told or _FAMILY_TYPES.get(case.answer.family, "")
 
 
-def _has_tf32(capability: tuple[int, int] | None, peaks: Peaks | None) -> bool:
-    return peaks.tf32 is not None if peaks else capability is not None and capability >= TF32_CAPABILITY
+def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
+    """Of FP32 and FP64 those that the device's tensor cores do not take. TF32 and FP64 came with the same chips."""
+    if peaks is None:
+        return {"float", "double"} if capability is None or capability < TF32_CAPABILITY else set()
+    return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
 
 
-def _why(case: _Case, dtype: str, has_tf32: bool) -> WhyNot:
+def _why(case: _Case, dtype: str, missing: set[str]) -> WhyNot:
     work = case.product.work if case.product else None
     if work is not None and (work.depthwise or (len(work.lengths) == 3 and 1 in work.lengths[:2])):
         return NO_KERNEL
+    if not dtype:
+        return STAGE if case.answer.role == "stage" else UNTOLD
+    if dtype not in _UNITS or (dtype == "double" and dtype in missing):
+        return DTYPE
     if case.answer.role == "stage":
         return STAGE
-    if dtype == "float":
-        if not has_tf32:
-            return FP32
-        if not case.tf32:
-            return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
-        return _misaligned(case, UNIT_BYTES // 4) or LIBRARY
-    if dtype in HALVES:
-        return _misaligned(case, UNIT_BYTES // 2) or (LAYOUT if case.converted else LIBRARY)
-    if not dtype:
-        return UNTOLD
-    return DTYPE
+    if dtype == "float" and (dtype in missing or not case.tf32):
+        return FP32 if dtype in missing else _tf32_off(case)
+    layout = LAYOUT if case.converted and dtype in HALVES else LIBRARY
+    return _misaligned(case, _UNITS[dtype]) or layout
+
+
+def _tf32_off(case: _Case) -> WhyNot:
+    return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
 
 
 def _misaligned(case: _Case, unit: int) -> WhyNot | None:
@@ -240,8 +249,15 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
     return ALIGNED_KERNEL if _MISALIGNED_KERNEL.search(case.kernel) else None
 
 
-def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates:
-    """FP32 goes to TF32 where there is, else to 16 bits, which halves its bytes; what is not told is taken for FP32."""
+def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
+    """FP32 goes to TF32 where there is, else to 16 bits, which halves its bytes; what is not told is taken for FP32.
+
+    None for 8 bits: what plain cores reach with them is on no data sheet.
+    """
+    if dtype == "double" and peaks.fp64 and peaks.fp64_tensor:
+        return Rates(peaks.fp64, peaks.fp64_tensor, 1.0)
+    if dtype in EIGHTHS:
+        return None
     if dtype in HALVES:
         plain = peaks.plain_half if case.answer.family in _HALF_VECTORS else peaks.fp32
         return Rates(plain, peaks.half, 1.0)

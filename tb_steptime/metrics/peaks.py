@@ -58,7 +58,7 @@ PEAKS = (
     (re.compile(r"H100.*PCIe"), Peaks(51.0, 756.0, 378.0, 102.4, 1513.0, 2000.0, 26.0, 51.0)),  # H100 data sheet, PCIe
     (re.compile(r"H200"), Peaks(67.0, 989.0, 494.0, 133.8, 1979.0, 4800.0, 34.0, 67.0)),  # H200 data sheet
     (re.compile(r"H100|H800|GH200"), Peaks(67.0, 989.0, 494.0, 133.8, 1979.0, 3350.0, 34.0, 67.0)),  # H100 data sheet, SXM
-    (re.compile(r"B200|GB200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 4500.0, 8000.0, 37.0)),  # DGX B200 data sheet, per GPU
+    (re.compile(r"B200|GB200"), Peaks(75.0, 2250.0, 1125.0, 150.0, 4500.0, 8000.0, 37.0, 37.0)),  # DGX B200 data sheet, per GPU
     (re.compile(r"L40S"), Peaks(91.6, 362.0, 183.0, 91.6, 733.0, 864.0)),  # L40S data sheet
     (re.compile(r"\bL4\b"), Peaks(30.3, 121.0, 60.0, 30.3, 242.0, 300.0)),  # L4 data sheet
     (re.compile(r"RTX 3090"), Peaks(35.6, 71.0, 35.6, 35.6, 284.0, 936.0)),  # GA102 white paper, FP32 accumulation
