@@ -9,7 +9,7 @@ from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle import devices_by_activity
-from tb_steptime.metrics.kernel_words import most_of_the_time
+from tb_steptime.metrics.kernel_words import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.launch_waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.opportunities import (
     Obstacle,
@@ -20,7 +20,7 @@ from tb_steptime.metrics.opportunities import (
     split_by_op,
     split_by_phase,
 )
-from tb_steptime.metrics.profiler_tab import VISIBLE_FRACTION, profiler_tab
+from tb_steptime.metrics.profiler_tab import profiler_tab
 from tb_steptime.metrics.tensor_cores import (
     BINS,
     NO_TENSOR_CORES,
@@ -30,7 +30,7 @@ from tb_steptime.metrics.tensor_cores import (
     kernel_bins,
     split_kernel_time,
 )
-from tb_steptime.phrases import Phrase, fraction, phrase
+from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -39,9 +39,6 @@ TILES = ("tensor_core_share", "kernel_sum_time", "matmul_like_time", "unknown_ke
 
 #: Names in the table; what is beyond them is folded into one line.
 KERNEL_ROWS = 200
-
-#: Time that could use tensor cores is the news from this share of kernel time on.
-WORTH_SAYING_FRACTION = 0.05
 
 NO_ACTIVITY = phrase("This trace has no GPU activity.")
 
@@ -118,7 +115,11 @@ def analyse(trace: Trace) -> TensorCoresResult:
         unknown=_unknown(trace, devices),
         devices=devices,
         tiles=[measure(trace, metric, main_device(trace)) for metric in TILES],
-        split_title=phrase("Does kernel time use tensor cores?") if main is None else _split_title(main),
+        split_title=(
+            phrase("Does kernel time use tensor cores?")
+            if main is None
+            else use_of_tensor_cores(main.total, device_has_tensor_cores(trace, main.device))
+        ),
         kernels_title=(
             phrase("Which kernels take the time?")
             if main is None
@@ -195,21 +196,6 @@ def _rows_in_window(trace: Trace, device: int) -> Int64:
     start = trace.events.start_ns[trace.kernels.event[rows]]
     low, high = find_steps(trace).window
     return rows[(start >= low) & (start < high)]
-
-
-def _split_title(device: DeviceSplit) -> Phrase:
-    low, high, eligible = device.share_low, device.share_high, device.matmul_like_share
-    if low is None or high is None or eligible is None:
-        return phrase("Kernel time by what it does")
-    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
-    if not high:
-        if eligible < WORTH_SAYING_FRACTION:
-            return phrase("No kernel runs on tensor cores, and hardly any could")
-        return Phrase("{eligible} of kernel time could use tensor cores, and none of it does", values)
-    used = "{low} of kernel time runs on tensor cores"
-    if high - low >= VISIBLE_FRACTION:
-        used = "Between {low} and {high} of kernel time runs on tensor cores"
-    return Phrase(used + (", another {eligible} could" if eligible >= WORTH_SAYING_FRACTION else ""), values)
 
 
 ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse)

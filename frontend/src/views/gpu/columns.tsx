@@ -73,7 +73,7 @@ function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; m
   return (
     <span class="kernel-name" title={titleOf(row, kernel)}>
       <span class="clip">{kernel ? fitted(row.name, row.persistent ? most - PERSISTENT : most) : row.name}</span>
-      {row.persistent && <span class="faint">persistent</span>}
+      {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
       <CopyButton text={() => row.name} class="link">Copy</CopyButton>
     </span>
