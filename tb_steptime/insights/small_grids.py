@@ -29,7 +29,7 @@ def small_grids(facts: Facts) -> Insight | None:
                 "multiprocessors without a block, or the rest of a small last wave."
             ),
             why=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
-            view="tensor_cores",
+            view="gpu",
         ),
     )
 
