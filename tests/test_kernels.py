@@ -20,6 +20,7 @@ from tb_steptime.metrics.kernel_details import LaunchLengths, kernel_details, le
 from tb_steptime.metrics.kernels import COLUMNS, By, KernelGroup, kernel_table
 from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
 from tb_steptime.metrics.occupancy import filling, rounds
+from tb_steptime.metrics.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores import split_kernel_time
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
@@ -28,6 +29,7 @@ from tests.conftest import SHARED
 from tests.timeline import A100, V100, timeline
 
 GROUPINGS: tuple[By, ...] = get_args(By)
+TENSOR = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
 GEMM, SIMT = "volta_h884gemm_128x128_ldg8_nn", "volta_sgemm_64x64_nt"
 
 
@@ -138,6 +140,50 @@ def test_what_most_of_a_groups_time_is_decides_where_its_kernels_differ():
     assert (mixed.blocks_per_sm, mixed.persistent) == ((1.0 + 12.5) / 2, False)
     unknown = row(by_op, "no launch in this trace")
     assert (unknown.tensor_core, unknown.eligible, unknown.unknown_ns) == ("unknown", None, 4_000)
+
+
+SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"
+
+
+def test_why_a_row_is_not_on_tensor_cores_and_what_that_costs():
+    """x: FP32 with TF32 off, and once 16 bits of an odd size, as y; t: on tensor cores already; e: elementwise."""
+    trace = timeline(
+        """
+        step     | 000000000000000000000000 |
+        op       | aaa.bbbbbbb.cccc........ |
+        runtime  | x...y..x.t..e........... |
+        kernel 7 | ....xxxxxxyyyyxxttee.... |""",
+        names={"a": "aten::mm", "b": "aten::addmm", "c": "aten::add", "x": SGEMM, "y": HGEMM, "t": TENSOR, "e": ADD},
+        inputs={
+            "a": ("[[1024,512],[512,256]]", '["float","float"]'),
+            "b": ("[[256],[1024,514],[514,256]]", '["c10::Half","c10::Half","c10::Half"]'),
+        },
+        devices={0: A100},
+        cell_ns=100_000,
+    )
+    told = {
+        by: {each.name: (each.eligible, each.why_not, each.gain_ns) for each in kernel_table(trace, by)}
+        for by in ("name", "op")
+    }
+    fp32, widened, half = (
+        int(600_000 * (1 - 19.5 / 156)),
+        int(200_000 * (1 - 19.5 / 312)),
+        int(400_000 * (1 - 78 / 312)),
+    )
+    assert told == {
+        "name": {
+            SGEMM: (True, "tf32_off", fp32 + widened),
+            HGEMM: (True, "alignment", half),
+            TENSOR: (True, None, None),
+            ADD: (False, None, None),
+        },
+        "op": {
+            "aten::mm": (True, "tf32_off", fp32),
+            "aten::addmm": (True, "alignment", widened + half),
+            "aten::add": (False, None, None),
+        },
+    }
 
 
 def test_each_device_is_its_own_and_shares_are_of_its_time():
@@ -355,6 +401,7 @@ def traces() -> list[Path]:
 def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: Path):
     trace = read_trace(path)
     expected = {device: split_kernel_time(trace, device).total for device in devices_with_activity(trace)}
+    could = {device: opportunities(trace, device) for device in expected}
     for by in GROUPINGS:
         for device, split in expected.items():
             mine = [each for each in kernel_table(trace, by) if each.device == device]
@@ -362,6 +409,11 @@ def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: Pat
                 name = "total_ns" if column.name == "kernel_ns" else column.name
                 assert sum(getattr(each, name) for each in mine) == getattr(split, column.name), (by, column.name)
             assert split.kernel_ns == 0 or sum(each.share for each in mine) == pytest.approx(1)
+        gains = {device: sum(row.gain_ns for row in found.rows) + found.more_gain_ns for device, found in could.items()}
+        assert gains == {
+            device: sum(each.gain_ns or 0 for each in kernel_table(trace, by) if each.device == device)
+            for device in could
+        }
     counts = {sum(each.count for each in kernel_table(trace, by)) for by in GROUPINGS}
     assert len(counts) == 1
 

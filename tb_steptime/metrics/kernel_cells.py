@@ -1,6 +1,7 @@
-"""Launches that agree in kernel, op, module and bin, as one cell with its sums: what every kernel table is made of.
+"""Launches that agree in kernel, op, module, bin and in why they are not on tensor cores, as one cell with its sums.
 
-A span has tens of thousands of launches and hundreds of cells; tables sum cells, so launches are summed once.
+Every kernel table is made of cells: a span has tens of thousands of launches and hundreds of cells, so launches are
+summed once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.eligibility import eligibility
 from tb_steptime.metrics.groups import Groups
 from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
 from tb_steptime.metrics.tensor_cores import kernel_answers, kernel_bins
@@ -26,6 +28,8 @@ class Cells:
     answer, bin        what the rules say of the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
     op                 name of the innermost op, or minus the `NoOp` that says why there is none
     module             name of the innermost module's frame; -1 for none
+    why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are no products
+    gain_ns            by which they would be shorter on tensor cores, at most
     count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those whose grid tells of a tail
     weight, weighted   per column of `launch_columns`: lengths of the launches that say it, and lengths x value
     """
@@ -36,6 +40,8 @@ class Cells:
     bin: Int64
     op: Int64
     module: Int64
+    why: Int64
+    gain_ns: Int64
     count: Int64
     total_ns: Int64
     shortest_ns: Int64
@@ -53,6 +59,11 @@ def rows_in_window(trace: Trace) -> Int64:
     return np.flatnonzero((start >= low) & (start < high))
 
 
+def reason_ids(trace: Trace) -> list[str]:
+    """Ids of the reasons why kernels of this trace are not on tensor cores. Several reasons may share one."""
+    return sorted({reason.id for reason in eligibility(trace).reasons})
+
+
 @per_trace
 def kernel_cells(trace: Trace) -> Cells:
     """The cells of all devices."""
@@ -61,7 +72,8 @@ def kernel_cells(trace: Trace) -> Cells:
     answer, bins = kernel_answers(trace).place.reshape(-1)[rows], kernel_bins(trace)[rows].astype(np.int64)
     device, name = events.device[event].astype(np.int64), events.name[event].astype(np.int64)
     op, module = _op_keys(trace)[rows], _module_keys(trace)[rows]
-    groups = Groups.of(device, name, answer, bins, op, module)
+    why = _why_keys(trace, rows)
+    groups = Groups.of(device, name, answer, bins, op, module, why)
     first, dur_ns = groups.first, events.dur_ns[event]
     shortest, longest = groups.extremes(dur_ns)
     weight, weighted = _weighted(trace, rows, groups, dur_ns)
@@ -72,6 +84,8 @@ def kernel_cells(trace: Trace) -> Cells:
         bin=bins[first],
         op=op[first],
         module=module[first],
+        why=why[first],
+        gain_ns=groups.sum(eligibility(trace).gain_ns[rows]),
         count=groups.count(),
         total_ns=groups.sum(dur_ns),
         shortest_ns=shortest,
@@ -102,3 +116,8 @@ def _op_keys(trace: Trace) -> Int64:
 def _module_keys(trace: Trace) -> Int64:
     module = kernel_origins(trace).module
     return np.where(module >= 0, trace.events.name[module], -1).astype(np.int64)
+
+
+def _why_keys(trace: Trace, rows: Int64) -> Int64:
+    found, ids = eligibility(trace), reason_ids(trace)
+    return np.array([*(ids.index(reason.id) for reason in found.reasons), -1], np.int64)[found.why[rows]]

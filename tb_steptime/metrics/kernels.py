@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.groups import Groups
-from tb_steptime.metrics.kernel_cells import Cells, kernel_cells
+from tb_steptime.metrics.kernel_cells import Cells, kernel_cells, reason_ids
 from tb_steptime.metrics.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.tensor_core_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores import BINS, kernel_answers
@@ -82,7 +82,8 @@ class KernelGroup(msgspec.Struct, frozen=True):
     share               of the device's kernel time
     tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
     eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
-    why_not, gain_ns    why it does not, and what that costs; None: not examined
+    why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
+                        over the span at most; None: nothing of the row could move there
     op, module          the innermost ones around the launches; those with most time where they differ (op_count,
                         module_count); None: most time has none, and then no_op says why
     blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
@@ -175,7 +176,9 @@ def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | N
 
 
 def _tensor_cores(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
-    leading = _leading_answers(trace, cells, groups)
+    leading, eligible = _leading_answers(trace, cells, groups), _eligible(trace, cells, groups)
+    why_not = _leading_reasons(trace, cells, groups, eligible)
+    gain = groups.sum(cells.gain_ns).tolist()
     return {
         "tensor_core": [answer.answer for answer in leading],
         "tensor_core_reason": [answer.reason for answer in leading],
@@ -183,9 +186,9 @@ def _tensor_cores(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Seque
             f"{bin}_ns": groups.sum(np.where(cells.bin == code, cells.total_ns, 0)).tolist()
             for code, bin in enumerate(BINS)
         },
-        "eligible": _eligible(trace, cells, groups),
-        "why_not": [None] * len(groups),
-        "gain_ns": [None] * len(groups),
+        "eligible": eligible,
+        "why_not": why_not,
+        "gain_ns": [None if why is None else ns for why, ns in zip(why_not, gain, strict=True)],
     }
 
 
@@ -196,6 +199,20 @@ def _leading_answers(trace: Trace, cells: Cells, groups: Groups) -> list[Answer]
     main = told == np.array(groups.leading(told, cells.total_ns)[0], np.int64)[groups.place]
     of_main = Groups.of(groups.place[main])  # every group has some, so the numbers stay
     return [distinct[place] for place in of_main.leading(cells.answer[main], cells.total_ns[main])[0]]
+
+
+def _leading_reasons(trace: Trace, cells: Cells, groups: Groups, eligible: list[bool | None]) -> list[str | None]:
+    """Per group the reason with most time, of its kernels that have one; None where the group is not eligible."""
+    ids, some = reason_ids(trace), cells.why >= 0
+    with_reason = Groups.of(groups.place[some])
+    found: list[str | None] = [None] * len(groups)
+    for group, why in zip(
+        groups.place[some][with_reason.first].tolist(),
+        with_reason.leading(cells.why[some], cells.total_ns[some])[0],
+        strict=True,
+    ):
+        found[group] = ids[why] if eligible[group] else None
+    return found
 
 
 def _eligible(trace: Trace, cells: Cells, groups: Groups) -> list[bool | None]:
