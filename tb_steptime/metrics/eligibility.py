@@ -105,9 +105,9 @@ class Eligibility(NamedTuple):
     """
 
     eligible: Bool
-    why: Int64
+    why: Int32
     gain_ns: Int64
-    rates: Int64
+    rates: Int32
     reasons: list[WhyNot]
     peaks: list[Rates]
 
@@ -131,8 +131,8 @@ def eligibility(trace: Trace) -> Eligibility:
     judged = [_judge(trace, case) for case in cases]
     reasons = _distinct([why for why, _ in judged])
     peaks = _distinct([rates for _, rates in judged])
-    why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int64)
-    rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int64)
+    why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)
+    rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)
     eligible = np.isin(kernel_bins(trace), (_TENSOR_CORE, _MATMUL_LIKE))
     gain = _gains(trace, rates[place] if len(cases) else place, peaks)
     return Eligibility(eligible, why[place], gain, rates[place], reasons, peaks)
@@ -266,7 +266,7 @@ def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
     return Rates(peaks.fp32, peaks.half, 0.5)
 
 
-def _gains(trace: Trace, rates: Int64, peaks: list[Rates]) -> Int64:
+def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
     """time x min(ratio of the peaks, 1 - time that memory takes / time of the op's kernels)."""
     dur = trace.events.dur_ns[trace.kernels.event]
     saved = np.array([*(each.saved for each in peaks), 0.0])[rates]

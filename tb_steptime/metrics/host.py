@@ -18,7 +18,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int32, Int64, Kind
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
 BLOCKING_CALL = re.compile(
@@ -64,7 +64,7 @@ def _pageable_copies(trace: Trace) -> Int64:
     return np.unique(launches.call[copies & (launches.call >= 0)])
 
 
-def _held_launches(trace: Trace) -> Int64:
+def _held_launches(trace: Trace) -> Int32:
     """Launch calls that began when the queue was full: queued = launched - started before the call."""
     launches, events = find_launches(trace), trace.events
     linked = launches.call >= 0

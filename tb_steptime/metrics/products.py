@@ -9,7 +9,7 @@ import numpy as np
 from tb_steptime.metrics.flops import OPS, Outputs, Work, convolution_output, work_of
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import innermost, kernel_origins
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int32, Int64, Kind
 
 
 class Product(NamedTuple):
@@ -24,8 +24,8 @@ class Product(NamedTuple):
 class Products(NamedTuple):
     """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none."""
 
-    op: Int64
-    place: Int64
+    op: Int32 | Int64
+    place: Int32 | Int64
     distinct: list[Product]
 
 
@@ -41,10 +41,10 @@ def find_products(trace: Trace) -> Products:
     place[found], first = alike(*keys)
     outputs = _outputs(trace, rows)
     distinct = zip(*(key[first].tolist() for key in keys), strict=True)
-    return Products(op, place, [_product(trace, key, outputs) for key in distinct])
+    return Products(op.astype(np.int32), place.astype(np.int32), [_product(trace, key, outputs) for key in distinct])
 
 
-def alike(*keys: Int64) -> tuple[Int64, Int64]:
+def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
     """The number of each row's group, rows alike in all keys being one, and the first row of each group."""
     number = np.zeros(len(keys[0]), np.int64)
     for key in keys:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Int32, Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +19,8 @@ class Launches:
                window, or by a graph that lost its record). One call may launch many activities.
     """
 
-    activity: Int64
-    call: Int64
+    activity: Int32
+    call: Int32
 
 
 @per_trace
@@ -32,8 +32,9 @@ def find_launches(trace: Trace) -> Launches:
     calls = calls[events.correlation_id[calls] >= 0]
     ids, first = np.unique(events.correlation_id[calls], return_index=True)
     if not len(ids):
-        return Launches(activity, np.full(len(activity), -1, np.int64))
+        return Launches(activity.astype(np.int32), np.full(len(activity), -1, np.int32))
     wanted = events.correlation_id[activity]
     place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     found = ids[place] == wanted
-    return Launches(activity, np.where(found, calls[first[place]], -1))
+    call = np.where(found, calls[first[place]], -1)
+    return Launches(activity.astype(np.int32), call.astype(np.int32))  # rows, in half the room

@@ -175,7 +175,7 @@ def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     return np.where(distinct[place] == ids, ops[first[place]], -1)
 
 
-def _reasons(trace: Trace, call: Int64, op: Int64) -> UInt8:
+def _reasons(trace: Trace, call: Rows, op: Int64) -> UInt8:
     is_graph = _named(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
     without = np.where(is_graph[trace.events.name[call]], NoOp.GRAPH, NoOp.OUTSIDE)
     without = np.where(call < 0, NoOp.NO_LAUNCH, without)

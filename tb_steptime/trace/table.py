@@ -94,7 +94,7 @@ class EventTable:
     def end_ns(self) -> Int64:
         return self.start_ns + self.dur_ns
 
-    def ends(self, rows: Int64) -> Int64:
+    def ends(self, rows: Int32 | Int64) -> Int64:
         """`end_ns[rows]` without a column for all events on the way."""
         ends: Int64 = self.start_ns[rows] + self.dur_ns[rows]
         return ends
