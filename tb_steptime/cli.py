@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Views of which `summarize` prints nothing.
+UNPRINTED = ("gpu",)
+
 _BAR_CELLS = 24
 _SECONDS_BETWEEN_DRAWINGS = 0.05
 _RECORD_ONE = (
@@ -169,7 +172,7 @@ def _measured(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> M
     if span.trace is None:
         return measured_in(read_summary(span.summary) if span.summary else None, str(span.summary))
     summary = fresh_summary(span.trace) if span.trace.is_file() else None
-    return measured_in(summary, str(span.trace)) if summary else measure_file(span.trace, on_progress)
+    return measured_in(summary, str(span.trace)) if summary else measure_file(span.trace, on_progress, UNPRINTED)
 
 
 def _trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:

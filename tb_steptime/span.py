@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,14 +56,16 @@ class Measured(msgspec.Struct, frozen=True):
     results: dict[str, msgspec.Struct]
 
 
-def measure_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Measured:
-    """Read and analyse one trace file. Raises TraceError with text for the user."""
+def measure_file(
+    path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
+) -> Measured:
+    """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
     with contextlib.suppress(OSError):
         if Path(path).stat().st_size >= LARGE_FILE_BYTES:
             give_back_large_blocks()
     trace = read_trace(str(path), on_progress)
     facts = facts_of(trace)
-    return Measured(facts, {analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return Measured(facts, {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out})
 
 
 def facts_of(trace: Trace) -> SpanFacts:

@@ -45,7 +45,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     insights = [insight for rule in RULES if (insight := rule(facts)) is not None]
     insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))
     return Judgement(
-        headlines={view: headline(facts, insights) for view, headline in HEADLINES.items()},
+        headlines={view: headline(facts, insights) for view, headline in HEADLINES.items() if view in results},
         insights=insights,
         insights_remark=_sum_of_gains(insights),
         could_be=_could_be(facts, insights),
@@ -77,11 +77,8 @@ def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
 
 
 def _rails(facts: Facts) -> dict[str, Rail]:
-    return {
-        "data_loading": _loader_rail(facts),
-        "tensor_cores": _tensor_rail(facts),
-        "gpu": gpu_rail(facts.gpu, facts.overview),
-    }
+    rails = {"data_loading": _loader_rail(facts), "tensor_cores": _tensor_rail(facts)}
+    return rails if facts.gpu is None else rails | {"gpu": gpu_rail(facts.gpu, facts.overview)}
 
 
 def _loader_rail(facts: Facts) -> Rail:

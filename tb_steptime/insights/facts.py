@@ -22,13 +22,13 @@ FEW_STEPS = 3
 
 @dataclass(frozen=True)
 class Facts:
-    """The results of one span, by view."""
+    """The results of one span, by view. gpu is None where nobody asked for it: no rule needs it, only its own view."""
 
     overview: OverviewResult
     trends: TrendsResult
     data_loading: DataLoadingResult
     tensor_cores: TensorCoresResult
-    gpu: GpuResult
+    gpu: GpuResult | None = None
 
     @property
     def step_ns(self) -> int:

@@ -163,6 +163,7 @@ def _tensor_verdict(low: float | None, high: float | None, eligible: float | Non
 
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     """With the first thing to do about the step: an idle GPU is mended before a half-empty one."""
+    assert facts.gpu is not None  # a view's headline is asked for where its result is
     headline = gpu_headline(facts.gpu)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
     if first is None or not facts.gpu.devices:

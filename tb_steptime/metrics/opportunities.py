@@ -229,10 +229,8 @@ def _splits(trace: Trace, rows: Int64, group: Int64, size: int) -> tuple[list[Sp
 
 
 def _sums(group: Int64, values: Int64, size: int) -> list[int]:
-    """Exact sums of integers by group."""
-    total = np.zeros(size, np.int64)
-    np.add.at(total, group, values)
-    sums: list[int] = total.tolist()
+    """Sums of integers by group, exact below 2**53."""
+    sums: list[int] = np.rint(np.bincount(group, values, minlength=size)).astype(np.int64).tolist()
     return sums
 
 
