@@ -5,6 +5,7 @@
 TRACES is a folder of traces; REFERENCE.json maps a file below it to what torch-tb-profiler computes from it: `steps`
 with
 `duration_us` and `parts_us`, and `gpu` by device with `utilization`, `sm_efficiency` and `achieved_occupancy_percent`.
+The first table is how far ours are from these at most, the second shows both.
 `tests/test_conformance.py` holds the same comparison to its tolerances and names the differences.
 """
 
@@ -16,12 +17,26 @@ from pathlib import Path
 from typing import Any
 
 from tb_steptime.metrics.gpu import est_sm_efficiency, gpu_utilization
-from tb_steptime.metrics.occupancy import kineto_achieved_occupancy
+from tb_steptime.metrics.idle import devices_by_activity
+from tb_steptime.metrics.occupancy import est_achieved_occupancy, kineto_achieved_occupancy
 from tb_steptime.metrics.step_time import Parts, step_breakdown
+from tb_steptime.metrics.tensor_cores import split_kernel_time
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
+#: Traces of six kinds of GPU work, for the second table: figures as they are, ours / torch-tb-profiler's.
+SHOWN = (
+    "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
+    "hta_a100_ddp_nccl/nccl_data.json.gz",
+    "tracelens_h100_bert/bert-small.json.gz",
+    "tracelens_h100_timesformer/timesformer.json.gz",
+    "tracelens_b200_eager/eager_trace.json.gz",
+    "tracelens_mi300_resnet/resnet_act_checkpoint.json.gz",
+)
+FIGURES_HEAD = (
+    "trace", "GPU utilization", "est. SM efficiency", "est. achieved occupancy", "on tensor cores", "could be, is not",
+)  # fmt: skip
 HEAD = ("trace", "steps", "window, us", "device parts, us", "loader, us", "host parts, us", "GPU figures")
 
 
@@ -31,6 +46,10 @@ def main(traces: str, reference: str) -> None:
     print("|---|" + "---:|" * (len(HEAD) - 1))
     for name, values in expected.items():
         print("| " + " | ".join(_row(name, read_trace(Path(traces) / name), values)) + " |")
+    print("\n| " + " | ".join(FIGURES_HEAD) + " |")
+    print("|---|" + "---:|" * (len(FIGURES_HEAD) - 1))
+    for name in (each for each in SHOWN if each in expected):
+        print("| " + " | ".join(_figures(name, read_trace(Path(traces) / name), expected[name])) + " |")
 
 
 def _row(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
@@ -75,6 +94,35 @@ def _gpu(trace: Trace, values: dict[str, Any]) -> str:
             if ours is not None and theirs is not None:
                 differences.append(abs(ours - theirs))
     return f"{max(differences):.6f}" if differences else "-"
+
+
+def _figures(name: str, trace: Trace, values: dict[str, Any]) -> tuple[str, ...]:
+    """Of the device that is busy longest: ours, then torch-tb-profiler's."""
+    device = devices_by_activity(trace)[0]
+    theirs = values["gpu"][str(device)]
+    split = split_kernel_time(trace, device).total
+    occupancy = theirs["achieved_occupancy_percent"]
+    return (
+        "/".join(Path(name).parts[:-1]),
+        _pair(gpu_utilization(trace, device).value, theirs["utilization"]),
+        _pair(est_sm_efficiency(trace, device).value, theirs["sm_efficiency"]),
+        _pair(est_achieved_occupancy(trace, device).value, None if occupancy is None else occupancy / 100),
+        f"{_share_range(split.share_low, split.share_high)} / {_percent(values.get('tc_used_ratio_all_kernels'))}",
+        _percent(split.matmul_like_share),
+    )
+
+
+def _pair(ours: float | None, theirs: float | None) -> str:
+    return f"{_percent(ours)} / {_percent(theirs)}"
+
+
+def _share_range(low: float | None, high: float | None) -> str:
+    same = low is None or high is None or _percent(low) == _percent(high)
+    return _percent(low) if same else f"{_percent(low)} to {_percent(high)}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def _us(value: float) -> str:
