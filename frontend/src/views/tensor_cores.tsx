@@ -8,6 +8,7 @@ import { useChosen } from "./chosen";
 import { comparedFigure } from "./compared";
 import type { SpanViewProps } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
+import { OpportunityTable } from "./tensor_cores/opportunity_table";
 import { SplitPicture } from "./tensor_cores/split";
 import { SplitSteps } from "./tensor_cores/split_steps";
 
@@ -45,6 +46,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
+          {device.share_high !== null && <OpportunityTable device={device} tab={tab} name={name} />}
           <KernelTable device={device} title={main ? result.kernels_title : { template: `Kernels of GPU ${device.device}`, values: {} }} off={off} tab={tab} name={name} />
         </>
       )}

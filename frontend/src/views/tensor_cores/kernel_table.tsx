@@ -1,6 +1,8 @@
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { Sized } from "../../charts/sized";
+import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
 import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
@@ -8,7 +10,9 @@ import { type Column, ROW_PX, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
+import { type Grouping, GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "./groups";
 import { fitted } from "./kernel_name";
+import { SplitTable } from "./split_table";
 
 interface KernelTableProps {
   device: DeviceSplit;
@@ -21,33 +25,57 @@ interface KernelTableProps {
 /** Rows before the table scrolls. */
 const MOST = 16;
 
-/** Kernels by time, with what each is to tensor cores and which rule says so. */
+/** Titles of the groupings that the server gives none for. */
+const TITLES = { op: "Which ops run on tensor cores?", phase: "Which phases run on tensor cores?" } as const;
+
+/** Kernel time by kernel, with what each is to tensor cores and which rule says so; or by op or phase, in four. */
 export function KernelTable({ device, title, off, tab, name }: KernelTableProps) {
-  const typed = tab.state["kernel"] ?? "";
-  const rows = useMemo(() => filtered(device.kernels, typed, off), [device, typed, off]);
-  const scale = scaleFor(device.kernels[0]?.total_ns ?? 0, "ns");
-  const height = (Math.min(MOST, Math.max(1, rows.length)) + 1) * ROW_PX;
+  const grouping = groupingOf(tab.state["by"]);
+  const { id } = grouping;
+  const typed = id === "phase" ? "" : (tab.state["kernel"] ?? "");
+  const kernels = useMemo(() => filtered(device.kernels, typed, off), [device, typed, off]);
+  const all = id === "name" ? [] : splitRows(device, id);
+  const bins = shownBins(off);
+  const splits = matching(all, typed, bins);
+  const length = id === "name" ? kernels.length : splits.length;
+  const empty = typed ? <>Nothing here matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ kernel: null })}>Clear</button></> : "No kernels.";
   return (
     <Picture
-      title={title} sub="over the span" name={`kernels ${name}`} table={() => kernelsTable(device.kernels)} link={() => tab.address()} drawn={false}
-      tools={
-        <input
-          class="field filter" type="search" placeholder="Filter names" aria-label="Filter kernel names" value={typed}
-          onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
-        />
-      }
+      title={id === "name" ? title : TITLES[id]} sub="over the span" name={`kernel time by ${grouping.label.toLowerCase()} ${name}`} link={() => tab.address()} drawn={false}
+      table={() => (id === "name" ? kernelsTable(device.kernels) : splitData(splits, grouping, device.total))} tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
     >
-      <Sized height={height}>
-        {(width) => (
-          <Table
-            label="Kernels" columns={columns(device, scale, width)} rows={rows} rowKey={(row) => `${row.bin} ${row.name}`} most={MOST}
-            sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })}
-            empty={typed ? <>No kernel matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ kernel: null })}>Clear</button></> : "No kernels."}
-            foot={<Foot device={device} rows={rows} scale={scale} />}
-          />
-        )}
+      <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
+        {(width) =>
+          id === "name"
+            ? <Kernels device={device} rows={kernels} tab={tab} width={width} empty={empty} />
+            : <SplitTable grouping={grouping} all={all} rows={splits} bins={bins} total={device.total} tab={tab} most={MOST} empty={empty} />
+        }
       </Sized>
     </Picture>
+  );
+}
+
+function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
+  return (
+    <>
+      <div class="groupings"><Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} /></div>
+      {grouping.id !== "phase" && (
+        <input
+          class="field filter" type="search" placeholder="Filter names" aria-label={`Filter ${grouping.one} names`} value={typed}
+          onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
+        />
+      )}
+    </>
+  );
+}
+
+function Kernels({ device, rows, tab, width, empty }: { device: DeviceSplit; rows: readonly KernelRow[]; tab: Tab; width: number; empty: ComponentChildren }) {
+  const scale = scaleFor(device.kernels[0]?.total_ns ?? 0, "ns");
+  return (
+    <Table
+      label="Kernels" columns={columns(device, scale, width)} rows={rows} rowKey={(row) => `${row.bin} ${row.name}`} most={MOST}
+      sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })} empty={empty} foot={<Foot device={device} rows={rows} scale={scale} />}
+    />
   );
 }
 
