@@ -230,7 +230,8 @@ export interface KernelDetail {
  * share               of the device's kernel time
  * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
  * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
- * why_not, gain_ns    why it does not, and what that costs; None: not examined
+ * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
+ * over the span at most; None: nothing of the row could move there
  * op, module          the innermost ones around the launches; those with most time where they differ (op_count,
  * module_count); None: most time has none, and then no_op says why
  * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
