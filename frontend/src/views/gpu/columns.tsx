@@ -92,9 +92,8 @@ const answerOf = (row: KernelGroup): string => (row.eligible === false ? "not el
 
 function Cores({ row }: { row: KernelGroup }) {
   const answer = answerOf(row);
-  const why = [row.tensor_core_reason, row.why_not].filter((each) => each !== null).join(". ");
   return (
-    <span title={`${answer}: ${why}`} class={row.eligible === false ? "faint" : ""}>
+    <span title={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
       {answer}{row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
     </span>
   );
@@ -125,6 +124,6 @@ export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableDa
   const names = ["Name", "Op", "Module", "Tensor cores", "Why"].map((label) => ({ label }));
   return {
     columns: [...names, ...figures.map(({ label, unit }) => ({ label, unit }))],
-    rows: rows.map((row) => [row.name, row.op ?? row.no_op, row.module, answerOf(row), [row.tensor_core_reason, row.why_not].filter((each) => each !== null).join(". "), ...IN_FILE.map((id) => row[id])]),
+    rows: rows.map((row) => [row.name, row.op ?? row.no_op, row.module, answerOf(row), row.tensor_core_reason, ...IN_FILE.map((id) => row[id])]),
   };
 }

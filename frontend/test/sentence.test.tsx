@@ -1,0 +1,19 @@
+import { h } from "preact";
+import { render } from "preact-render-to-string";
+import { expect, test } from "vitest";
+import { Sentence } from "../src/components/sentence";
+
+const NAME = "sm80_xmma_wgrad_implicit_gemm_indexed_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x128x16";
+
+const drawn = (name: string) => render(h(Sentence, { phrase: { template: "Kernels such as {name} fill little.", values: { name: { value: name, unit: "text" } } } }));
+
+test("a long name is shortened in the middle and whole on hover", () => {
+  const html = drawn(NAME);
+  expect(html).toContain(`title="${NAME}"`);
+  expect(html.replace(/<[^>]*>/g, "")).toHaveLength("Kernels such as ".length + 48 + " fill little.".length);
+  expect(html.replace(/<[^>]*>/g, "").slice(16, 64)).toMatch(/^sm80_xmma\w*…\w*tilesize128x128x16$/);
+});
+
+test("names that fit stand as they are", () => {
+  expect(drawn("volta_sgemm_64x64_nt")).toBe("Kernels such as volta_sgemm_64x64_nt fill little.");
+});
