@@ -10,7 +10,7 @@ from tb_steptime.metrics import data_loading, gpu, host, idle, occupancy, step_t
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.gpu import Figure
 from tb_steptime.phrases import phrase
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
@@ -29,7 +29,22 @@ def main_device(trace: Trace) -> int | None:
 
 
 def measure(trace: Trace, metric_id: str, device: int | None) -> Series:
-    """One metric of the catalogue. device is needed by the figures of a device; None there is "no GPU activity"."""
+    """One metric of the catalogue. device is needed by the figures of a device; None there is "no GPU activity".
+
+    Tiles, tables and trends ask for the same ones, so each is measured once.
+    """
+    known = _known(trace)
+    if (metric_id, device) not in known:
+        known[metric_id, device] = _measure(trace, metric_id, device)
+    return known[metric_id, device]
+
+
+@per_trace
+def _known(trace: Trace) -> dict[tuple[str, int | None], Series]:
+    return {}
+
+
+def _measure(trace: Trace, metric_id: str, device: int | None) -> Series:
     if metric_id in _OF_DEVICE:
         figure = gpu.unknown(trace, NO_DEVICE) if device is None else _OF_DEVICE[metric_id][1](trace, device)
         return Series(metric_id, device, figure.value, list(figure.steps), figure.reason)

@@ -38,6 +38,7 @@ def collective_names(trace: Trace) -> Bool:
     """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
     judged = np.zeros(len(trace.strings), bool)
     for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
-        for name in np.unique(trace.events.name[trace.events.rows(*kinds)]).tolist():
+        used = np.bincount(trace.events.name[trace.events.rows(*kinds)], minlength=len(judged))
+        for name in np.flatnonzero(used).tolist():
             judged[name] |= judge(trace.strings[name])
     return judged

@@ -15,7 +15,7 @@ from tb_steptime.metrics.groups import Groups
 from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
 from tb_steptime.metrics.tensor_cores import kernel_answers, kernel_bins
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.ops import kernel_modules, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
@@ -114,7 +114,7 @@ def _op_keys(trace: Trace) -> Int64:
 
 
 def _module_keys(trace: Trace) -> Int64:
-    module = kernel_origins(trace).module
+    module = kernel_modules(trace)
     return np.where(module >= 0, trace.events.name[module], -1).astype(np.int64)
 
 

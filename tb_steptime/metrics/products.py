@@ -79,8 +79,10 @@ def _outputs(trace: Trace, rows: Int64) -> Outputs:
     """Sizes of convolutions' outputs as their backward tells them, where it tells one only."""
     if trace.events.shapes is None:
         return {}
-    pairs = np.unique(np.stack((trace.events.name[rows], trace.events.shapes[rows]), axis=1), axis=0).tolist()
-    told = [convolution_output(trace.strings[name], _text(trace, shapes)) for name, shapes in pairs]
+    names, shapes = trace.events.name[rows], trace.events.shapes[rows]
+    first = alike(names, shapes)[1]
+    pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
+    told = [convolution_output(trace.strings[name], _text(trace, shape)) for name, shape in pairs]
     known = dict(filter(None, told))
     ambiguous = {key for key, output in filter(None, told) if known[key] != output}
     return {key: output for key, output in known.items() if key not in ambiguous}

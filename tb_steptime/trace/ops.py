@@ -70,12 +70,20 @@ class Origins:
     reason: UInt8
 
 
+@dataclass(frozen=True, eq=False)
+class KernelOrigins:
+    """What most figures need of `Origins`, one entry per row of the kernel table; rows in 32 bits."""
+
+    call: Int32
+    op: Int32
+    reason: UInt8
+
+
 def find_origins(trace: Trace) -> Origins:
     """Of every kernel, copy and set of the trace."""
     launches = find_launches(trace)
     ops = trace.events.rows(Kind.CPU_OP)
-    op = _op_by_id(trace, ops)
-    op = np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call)))
+    op = _ops(trace, ops)
     anchor = np.where(launches.call >= 0, launches.call, op)
     return Origins(
         launches.activity,
@@ -90,14 +98,27 @@ def find_origins(trace: Trace) -> Origins:
 
 
 @per_trace
-def kernel_origins(trace: Trace) -> Origins:
-    """The rows of `find_origins` for the kernel table, one for each of its rows."""
-    whole = find_origins(trace)  # kept for the kernels only: the rows of copies and sets are asked for nowhere else
-    place = np.searchsorted(whole.activity, trace.kernels.event)
-    rows = (name for name in Origins.__dataclass_fields__ if name != "reason")
-    # Half the room: no trace that fits in memory has more rows than int32 can number.
-    columns = {name: getattr(whole, name)[place].astype(np.int32) for name in rows}
-    return Origins(reason=whole.reason[place], **columns)
+def kernel_origins(trace: Trace) -> KernelOrigins:
+    """The call and the op of every kernel."""
+    launches = find_launches(trace)
+    place = np.searchsorted(launches.activity, trace.kernels.event)
+    op = _ops(trace, trace.events.rows(Kind.CPU_OP))
+    reason = _reasons(trace, launches.call, op)[place]
+    return KernelOrigins(launches.call[place], op[place].astype(np.int32), reason)
+
+
+def kernel_modules(trace: Trace) -> Int64:
+    """Row of the innermost module frame around each kernel's launch; -1 for none."""
+    origins = kernel_origins(trace)
+    anchor = np.where(origins.call >= 0, origins.call, origins.op)
+    return innermost(trace, module_frames(trace), anchor)
+
+
+def _ops(trace: Trace, ops: Int64) -> Int64:
+    """Row of the innermost op of every activity: the one that its id names, else the one around its launch."""
+    call = find_launches(trace).call
+    op = _op_by_id(trace, ops)
+    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, call)))
 
 
 def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
