@@ -75,10 +75,6 @@ def nbytes(value: float | None) -> Quantity:
     return Quantity(value, Unit.BYTES)
 
 
-def bytes_per_second(value: float | None) -> Quantity:
-    return Quantity(value, Unit.BYTES_PER_SECOND)
-
-
 def text(value: str) -> Quantity:
     return Quantity(value, Unit.TEXT)
 

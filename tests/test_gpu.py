@@ -16,7 +16,6 @@ from tb_steptime.metrics.gpu import (
     Figure,
     Levels,
     blocks_per_sm,
-    busy_in,
     busy_intervals,
     devices_with_activity,
     est_sm_efficiency,
@@ -60,7 +59,6 @@ def test_overlapping_streams_are_counted_once():
 def test_copies_make_a_device_busy_and_do_not_count_as_utilization():
     trace = two_streams()
     assert busy_intervals(trace, 0) == Intervals.of((1_000, 9_000), (11_000, 16_000))
-    assert busy_in(trace, 0, np.array([0, 10_000, 20_000])).tolist() == [0.8, 0.5]
 
 
 def test_sm_efficiency_adds_kernels_that_run_together_and_is_capped_at_one():

@@ -23,13 +23,7 @@ PREFIX = "/data/plugin/tb_steptime/"
 WORK = {"X-Tb-Steptime": "1"}
 
 
-@pytest.fixture(autouse=True)
-def at_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SHARE", 1e9)
-    monkeypatch.setattr(store, "LOOK_PATIENCE_SECONDS", 10.0)
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 @pytest.fixture

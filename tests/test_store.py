@@ -22,14 +22,7 @@ PATIENCE_SECONDS = 300.0
 LAST_VIEW = list(RESULTS)[-1]
 
 
-@pytest.fixture(autouse=True)
-def at_once(tmp_path, monkeypatch):
-    """No cache of the user, no waiting for files to settle, no look older than a moment."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SHARE", 1e9)
-    monkeypatch.setattr(store, "LOOK_PATIENCE_SECONDS", 10.0)
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 @pytest.fixture

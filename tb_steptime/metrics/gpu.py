@@ -120,11 +120,6 @@ def utilization_in(trace: Trace, device: int, edges: Int64) -> Float64:
     return kernel_intervals(trace, device).overlap_ns(edges[:-1], edges[1:]) / np.diff(edges)
 
 
-def busy_in(trace: Trace, device: int, edges: Int64) -> Float64:
-    """Share of each bin [edges[i], edges[i+1]) in which the device does anything, by exact overlap."""
-    return busy_intervals(trace, device).overlap_ns(edges[:-1], edges[1:]) / np.diff(edges)
-
-
 def sm_efficiency_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
     """Est. SM efficiency in each bin [edges[i], edges[i+1]), by exact overlap; None where it is not measurable."""
     level = sm_levels(trace, device)

@@ -74,11 +74,6 @@ def _why(missed: float, wrong: float) -> Phrase:
     return phrase("It counts the kernels before the first and after the last step too.")
 
 
-def profiler_tab_share(trace: Trace, device: int) -> float | None:
-    """The share alone; None where no kernel ran on the device."""
-    return profiler_tab(trace, device).share
-
-
 @per_trace
 def _profiler_tab_names(trace: Trace) -> Bool:
     """For each string of the table, if it is a kernel's name: would the PyTorch Profiler tab count it?"""
