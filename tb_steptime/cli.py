@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Views of which `summarize` prints nothing.
-UNPRINTED = ("gpu",)
+UNPRINTED = ("gpu", "timeline")
 
 _BAR_CELLS = 24
 _SECONDS_BETWEEN_DRAWINGS = 0.05

@@ -9,10 +9,14 @@ their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_st
     view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
     trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
           &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+    timeline?span=ID&from=NS&to=NS&detail=NS
+                                    200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
+                                    Problem (failed, or the trace itself is gone and only its summary is left)
+    event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
-(retry answers 403 without it; index, view and trends answer with what is known).
+(retry answers 403 without it; the others answer with what is known).
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from tb_steptime.metrics.kernels import COLUMNS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
 from tb_steptime.metrics.strips import STRIPS
 from tb_steptime.phrases import Note, Phrase
+from tb_steptime.timeline.answers import EventDetail, TimelinePage
 from tb_steptime.typescript import doc_comment, interfaces, string_union
 
 
@@ -212,7 +217,16 @@ RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for ana
 
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES}
 
-_ANSWERS: tuple[type[msgspec.Struct], ...] = (Index, SpanPage, Waiting, TrendsPage, Catalogue, Problem)
+_ANSWERS: tuple[type[msgspec.Struct], ...] = (
+    Index,
+    SpanPage,
+    Waiting,
+    TrendsPage,
+    TimelinePage,
+    EventDetail,
+    Catalogue,
+    Problem,
+)
 
 
 def catalogue() -> Catalogue:

@@ -1,6 +1,6 @@
 /** Made by `make gen` from tb_steptime/wire.py. Do not edit. */
 
-export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu";
+export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
 
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
@@ -9,6 +9,8 @@ export interface ResultOf {
   data_loading: DataLoadingResult;
   tensor_cores: TensorCoresResult;
   gpu: GpuResult;
+  host: HostResult;
+  timeline: TimelineResult;
 }
 
 /** A SpanPage whose view is known. */
@@ -20,7 +22,67 @@ export interface Activity {
   ns_per_batch: number;
 }
 
+/** Launch calls that began with the queue full and had to wait for room: per step, and their share of host time. */
+export interface BackPressure {
+  calls: number;
+  held_ns: number;
+  share: number;
+  queue_limit: number;
+}
+
 export type Better = "higher" | "lower" | "neither";
+
+/**
+ * Groups that are alike: same op, outermost op, site, call, user range, module and source line.
+ * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
+ * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. phase, site as in SiteRow. source: "train.py(5):
+ * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
+ * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+ * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
+ * worst_*: the costliest one. bytes: copied per step, None where nothing is copied.
+ */
+export interface BlockingRow {
+  op: string | null;
+  outer_op: string | null;
+  phase: string;
+  site: string;
+  call: string;
+  kind: string;
+  user_range: string | null;
+  module: string | null;
+  source: string | null;
+  forward_op: string | null;
+  forward_module: string | null;
+  forward_source: string | null;
+  count: number;
+  blocked_ns: number;
+  bubble_ns: number;
+  bytes: number | null;
+  device: number;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
+}
+
+/** What would have to become faster first. */
+export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
+
+/**
+ * Events as columns of equal length, ordered by lane, row and start.
+ * start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
+ * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
+ * name: place in `names`; colour: place in `colours`.
+ */
+export interface Boxes {
+  lane: number[];
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  name: number[];
+  colour: number[];
+  count: number[];
+  event: number[];
+}
 
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
@@ -46,6 +108,26 @@ export interface Change {
 }
 
 export type Confidence = "high" | "low" | "medium";
+
+/**
+ * Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+ * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
+ * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
+ * (or the range) that makes most of them.
+ */
+export interface CopyRow {
+  direction: string;
+  source: string;
+  target: string;
+  pageable: boolean;
+  count: number;
+  total_ns: number;
+  hidden_ns: number;
+  bytes: number | null;
+  bytes_per_second: number | null;
+  blocked_ns: number;
+  op: string | null;
+}
 
 /** The step after the first insight: parts_ns sums to duration_ns. */
 export interface CouldBe {
@@ -79,6 +161,13 @@ export interface DataLoadingResult {
   lanes_title: Phrase | null;
 }
 
+/** Queue depth in bins of the window: mean in thousandths, and peak. */
+export interface Depth {
+  bin_ns: number;
+  mean_permille: number[];
+  peak: number[];
+}
+
 /** A device's figures over the span's window, fractions; None where not measurable (the tiles give the reason). */
 export interface DeviceFigures {
   device: number;
@@ -107,6 +196,15 @@ export interface DeviceGpu {
   tables: KernelGrouping[];
   kernels_title: Phrase;
   details: KernelDetail[];
+}
+
+/** One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step. */
+export interface DeviceIdle {
+  device: number;
+  name: string;
+  busy_ns: number[];
+  steps: IdleNs[];
+  mean: IdleNs;
 }
 
 /**
@@ -141,6 +239,46 @@ export interface DeviceSplit {
   waste: LaunchWaste;
 }
 
+/**
+ * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or nobody can
+ * tell); gap_start_ns, where that idle stretch begins.
+ */
+export interface EventDetail {
+  event: number;
+  name: string;
+  lane: number;
+  row: number;
+  start_ns: number;
+  end_ns: number;
+  facts: EventFact[];
+  links: EventLink[];
+  gap_start_ns: number | null;
+  why_gap: Phrase | null;
+}
+
+export interface EventFact {
+  label: string;
+  value: Quantity;
+}
+
+/** Another event that this one is tied to: its launch call, the work that it launched, the op around it. */
+export interface EventLink {
+  role: string;
+  event: number;
+  name: string;
+  lane: number;
+  row: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** A stretch of time that shows it, relative to the span's origin, and the step in which it begins. */
+export interface Evidence {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
 export interface GpuResult {
   unknown: Phrase | null;
@@ -167,12 +305,106 @@ export interface GpuStrip {
   levels: StripLevel[];
 }
 
+/**
+ * A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
+ * that median.
+ */
+export interface Grown {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  excess_ns: number;
+  grown: GrownPart[];
+}
+
+/** A part of the step or a reason to be idle, by its label, and how much longer it is than usual. */
+export interface GrownPart {
+  label: string;
+  excess_ns: number;
+}
+
 /** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
 export interface Headline {
   verdict: Phrase;
   action: Phrase | null;
   view: string | null;
   code: string | null;
+}
+
+/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+export interface Holder {
+  op: string;
+  by_device: number;
+  idle_device: number;
+  idle_ns: number;
+}
+
+/**
+ * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
+ * `unknown` says so, and only steps, phases and ranges are told (of the host).
+ * pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
+ * (time) first; more_blocking: how many rows were folded away.
+ */
+export interface HostResult {
+  unknown: Phrase | null;
+  start_ns: number;
+  end_ns: number;
+  mean_step_ns: number;
+  device: number | null;
+  tiles: Series[];
+  steps: HostStep[];
+  pieces: Piece[];
+  bound: Bound;
+  phases: PhaseRow[];
+  sites: SiteRow[];
+  ranges: RangeRow[];
+  devices: DeviceIdle[];
+  launches: LaunchFigures | null;
+  back_pressure: BackPressure | null;
+  queue: QueueLevel[];
+  blocking: BlockingRow[];
+  more_blocking: number;
+  blocking_bubble_ns: number;
+  copies: CopyRow[];
+  several_devices: SeveralDevices | null;
+  pauses: Pause[];
+  grown: Grown[];
+}
+
+/**
+ * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
+ * phase_idle_ns: the same time by the phase that it is charged to (phase id -> ns). phase_host_ns: the step's own time
+ * by what the host was in (phase id -> ns; sums to duration_ns).
+ */
+export interface HostStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+  idle_ns: IdleNs;
+  phase_idle_ns: Record<string, number>;
+  phase_host_ns: Record<string, number>;
+  queue_mean: number | null;
+  launches: number;
+}
+
+/**
+ * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
+ * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
+ * thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
+ * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer; unknown: no launch record;
+ * tail: nothing follows in this recording.
+ */
+export interface IdleNs {
+  data_loading: number;
+  blocking_call: number;
+  allocator: number;
+  cpu_work: number;
+  nothing_recorded: number;
+  launch_latency: number;
+  queued: number;
+  dependency: number;
+  unknown: number;
+  tail: number;
 }
 
 /**
@@ -196,7 +428,7 @@ export interface Index {
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
- * shortens.
+ * shortens. evidence: where to look in the timeline, the longest stretch first.
  */
 export interface Insight {
   id: string;
@@ -213,6 +445,7 @@ export interface Insight {
   colour: string;
   part: string | null;
   steps: string[];
+  evidence: Evidence[];
 }
 
 /** shape is None where the trace does not say the kernel's grids. */
@@ -295,25 +528,34 @@ export interface KernelRow {
   share: number;
 }
 
-/**
- * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
- * for each whether it is the second sense of the lane's colour (a wait that is hidden).
- */
-export interface Lane {
-  id: string;
-  label: string;
-  start_ns: number[];
-  end_ns: number[];
-  hatched: boolean[];
-}
-
 /** A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
 export interface LaneWindow {
   start_ns: number;
   end_ns: number;
   steps: string[];
   marks_ns: number[];
-  lanes: Lane[];
+  lanes: tb_steptime.analyses.data_loading.Lane[];
+}
+
+/**
+ * Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
+ * calls, activities: per step. call_p50_ns: median length of a launch call. delay_p50_ns: median of max(0, start - end
+ * of the launch call). starved_share: activities whose run-ahead is 15 us or less. unlinked: activities without launch
+ * record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the time with nothing
+ * queued. graphs: launches of captured graphs per step.
+ */
+export interface LaunchFigures {
+  calls: number;
+  activities: number;
+  call_p50_ns: number | null;
+  delay_p50_ns: number | null;
+  run_ahead_p50_ns: number | null;
+  starved_share: number | null;
+  unlinked: number;
+  queue_mean: number;
+  queue_max: number;
+  empty_share: number;
+  graphs: number;
 }
 
 /**
@@ -507,6 +749,40 @@ export interface Parts {
   other: number;
 }
 
+/**
+ * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
+ * cause; else it is told from the pattern. idle_ns: device idle they left, per step mean; longest_*: the worst.
+ */
+export interface Pause {
+  cause: string;
+  sure: boolean;
+  name: string | null;
+  count: number;
+  total_ns: number;
+  idle_ns: number;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
+}
+
+/**
+ * A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
+ * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
+ * reasons: why `bound`.
+ */
+export interface PhaseRow {
+  phase: string;
+  label: string;
+  host_ns: number;
+  device_ns: number;
+  idle_ns: IdleNs;
+  bubble_ns: number;
+  launches: number;
+  run_ahead_p50_ns: number | null;
+  starved_share: number | null;
+  bound: Bound;
+}
+
 /** The split of the kernels of a phase: forward, backward, optimizer, or unknown (their launch is not recorded). */
 export interface PhaseSplit {
   phase: string;
@@ -521,6 +797,16 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
+}
+
+/** A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works. */
+export interface Piece {
+  id: string;
+  label: string;
+  ns: number;
+  colour: string;
+  hatched: boolean;
+  works: boolean;
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -546,6 +832,16 @@ export interface Quantity {
 }
 
 /**
+ * The queue at one resolution, one entry per bin from the window's start on: mean depth in thousandths, and the
+ * peak.
+ */
+export interface QueueLevel {
+  bin_ns: number;
+  mean_permille: number[];
+  peak: number[];
+}
+
+/**
  * How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the
  * reason.
  */
@@ -554,6 +850,22 @@ export interface Rail {
   colour: string;
   hatched: boolean;
   reason: Phrase | null;
+}
+
+/**
+ * A named range of the host (record_function and its like) within the ranges around it; means per step.
+ * path: the names from the outermost range to this one. host_ns: time in which it is open (union), self_ns: less the
+ * ranges inside it. device_ns: time in which work launched inside it runs; idle_ns: idle time charged to such work.
+ */
+export interface RangeRow {
+  path: string[];
+  phase: string;
+  count: number;
+  host_ns: number;
+  self_ns: number;
+  device_ns: number;
+  idle_ns: number;
+  launches: number;
 }
 
 export interface RunEntry {
@@ -575,7 +887,36 @@ export interface Series {
   reason: Phrase | null;
 }
 
+/** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
+export interface SeveralDevices {
+  devices: number[];
+  concurrency: number;
+  busy_ns: number[];
+  union_busy_ns: number;
+  holders: Holder[];
+}
+
 export type Severity = "major" | "minor" | "warning";
+
+/**
+ * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
+ * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
+ * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
+ * behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
+ * longest gaps.
+ */
+export interface SiteRow {
+  site: string;
+  phase: string;
+  label: string;
+  launches: number;
+  starved_share: number | null;
+  run_ahead_p50_ns: number | null;
+  device_ns: number;
+  idle_ns: IdleNs;
+  bubble_ns: number;
+  examples: Stretch[];
+}
 
 /** A step whose modified z-score is over 3.5, and the part that grew most over the part's median. */
 export interface SlowStep {
@@ -676,6 +1017,13 @@ export interface StepRow {
   gpu_busy_ns: number | null;
 }
 
+/** Evidence: a stretch of time, relative to the span's origin, and the step in which it begins. */
+export interface Stretch {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /**
  * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
  * meaning (occupancy where nothing runs).
@@ -701,6 +1049,32 @@ export interface TensorCoresResult {
   tiles: Series[];
   split_title: Phrase;
   kernels_title: Phrase;
+}
+
+/** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */
+export interface TimelinePage {
+  start_ns: number;
+  end_ns: number;
+  detail_ns: number;
+  lanes: tb_steptime.timeline.answers.Lane[];
+  names: string[];
+  colours: string[];
+  boxes: Boxes;
+  queue: Depth | null;
+}
+
+/** first_ns, last_ns: from the first event to the end of the last one. */
+export interface TimelineResult {
+  first_ns: number;
+  last_ns: number;
+  steps: TimelineStep[];
+}
+
+/** A step's window, relative to the span's origin. */
+export interface TimelineStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */
@@ -768,4 +1142,28 @@ export interface WorkerEntry {
   name: string;
   rank: number | null;
   spans: SpanEntry[];
+}
+
+/**
+ * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
+ * for each whether it is the second sense of the lane's colour (a wait that is hidden).
+ */
+export interface tb_steptime.analyses.data_loading.Lane {
+  id: string;
+  label: string;
+  start_ns: number[];
+  end_ns: number[];
+  hatched: boolean[];
+}
+
+/**
+ * One track. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ */
+export interface tb_steptime.timeline.answers.Lane {
+  id: number;
+  kind: string;
+  group: string;
+  label: string;
+  rows: number;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_steptime.analyses import data_loading, gpu, overview, tensor_cores, trends
+from tb_steptime.analyses import data_loading, gpu, host, overview, tensor_cores, timeline, trends
 from tb_steptime.analyses.base import Analysis
 
 ANALYSES: tuple[Analysis[Any], ...] = (
@@ -13,4 +13,6 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     data_loading.ANALYSIS,
     tensor_cores.ANALYSIS,
     gpu.ANALYSIS,
+    host.ANALYSIS,
+    timeline.ANALYSIS,
 )

@@ -22,6 +22,14 @@ class Confidence(enum.Enum):
     LOW = "low"
 
 
+class Evidence(msgspec.Struct, frozen=True):
+    """A stretch of time that shows it, relative to the span's origin, and the step in which it begins."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+
+
 class Insight(msgspec.Struct, frozen=True):
     """A card.
 
@@ -29,7 +37,7 @@ class Insight(msgspec.Struct, frozen=True):
     gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
-    shortens.
+    shortens. evidence: where to look in the timeline, the longest stretch first.
     """
 
     id: str
@@ -46,6 +54,7 @@ class Insight(msgspec.Struct, frozen=True):
     colour: str
     part: str | None = None
     steps: list[str] = []
+    evidence: list[Evidence] = []
 
 
 class Headline(msgspec.Struct, frozen=True):

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
+from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
+from tb_steptime.analyses.timeline import TimelineResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.phrases import Phrase, count, phrase
@@ -22,13 +24,15 @@ FEW_STEPS = 3
 
 @dataclass(frozen=True)
 class Facts:
-    """The results of one span, by view. gpu is None where nobody asked for it: no rule needs it, only its own view."""
+    """The results of one span, by view. gpu and timeline are None where nobody asked for them: no rule needs them."""
 
     overview: OverviewResult
     trends: TrendsResult
     data_loading: DataLoadingResult
     tensor_cores: TensorCoresResult
+    host: HostResult
     gpu: GpuResult | None = None
+    timeline: TimelineResult | None = None
 
     @property
     def step_ns(self) -> int:

@@ -171,4 +171,15 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(headline.verdict, _action(facts, first), first.view if first.view != "gpu" else None)
 
 
-HEADLINES = {"overview": overview, "data_loading": data_loading, "tensor_cores": tensor_cores, "gpu": gpu}
+def timeline(facts: Facts, insights: list[Insight]) -> Headline:
+    return Headline(_step_verdict(facts))
+
+
+HEADLINES = {
+    "overview": overview,
+    "data_loading": data_loading,
+    "tensor_cores": tensor_cores,
+    "gpu": gpu,
+    "host": overview,
+    "timeline": timeline,
+}

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
@@ -67,6 +68,31 @@ LAUNCHES = Metric(
     "launches", "Launches a step", Unit.COUNT, Better.LOWER,
     "Kernels, copies and sets that start on the GPU within the step.", colour="runtime",
 )  # fmt: skip
+
+
+class IdleNs(msgspec.Struct, frozen=True):
+    """Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
+
+    blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
+    thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
+    before the gap began, and the gap is at most 10 us; dependency: likewise, and longer; unknown: no launch record;
+    tail: nothing follows in this recording.
+    """
+
+    data_loading: int = 0
+    blocking_call: int = 0
+    allocator: int = 0
+    cpu_work: int = 0
+    nothing_recorded: int = 0
+    launch_latency: int = 0
+    queued: int = 0
+    dependency: int = 0
+    unknown: int = 0
+    tail: int = 0
+
+    @property
+    def total_ns(self) -> int:
+        return sum(msgspec.structs.astuple(self))
 
 
 @dataclass(frozen=True, eq=False)

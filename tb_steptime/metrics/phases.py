@@ -9,7 +9,9 @@ unknown     the launch is not recorded
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.model import Trace, per_trace
@@ -19,6 +21,48 @@ from tb_steptime.trace.table import Int64, Kind, UInt8
 
 PHASES = ("forward", "backward", "optimizer", "unknown")
 _FORWARD, _BACKWARD, _OPTIMIZER, _UNKNOWN = range(len(PHASES))
+
+
+class Site(NamedTuple):
+    """A place that work is launched from, within a phase. id is stable and public."""
+
+    id: str
+    phase: str
+    label: str
+
+
+#: Every place, in the order of a step. The last one is for work whose launch is not recorded.
+SITES = (
+    Site("data_loading", "data_loading", "Data loading"),
+    Site("zero_grad", "zero_grad", "Zero gradients"),
+    Site("forward.buffer_broadcast", "forward", "Forward: buffer broadcast"),
+    Site("forward.model", "forward", "Forward: model"),
+    Site("backward.loss", "backward", "Backward: before the engine"),
+    Site("backward.nodes", "backward", "Backward: autograd nodes"),
+    Site("backward.gradient_accumulation", "backward", "Backward: gradient accumulation"),
+    Site("backward.hooks", "backward", "Backward: hooks"),
+    Site("optimizer", "optimizer", "Optimizer"),
+    Site("other", "other", "Other"),
+    Site("unknown", "unknown", "Launch not recorded"),
+)
+
+
+class RangeRow(msgspec.Struct, frozen=True):
+    """A named range of the host (record_function and its like) within the ranges around it; means per step.
+
+    path: the names from the outermost range to this one. host_ns: time in which it is open (union), self_ns: less the
+    ranges inside it. device_ns: time in which work launched inside it runs; idle_ns: idle time charged to such work.
+    """
+
+    path: list[str]
+    phase: str
+    count: float
+    host_ns: int
+    self_ns: int
+    device_ns: int
+    idle_ns: int
+    launches: float
+
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
 OPTIMIZER_MARK = re.compile(r"Optimizer\.step#")

@@ -3,9 +3,11 @@
 import type { ViewId } from "../api.gen";
 import { DataLoading } from "./data_loading";
 import { Gpu } from "./gpu";
+import { Host } from "./host";
 import { Overview } from "./overview";
 import type { View } from "./props";
 import { TensorCores } from "./tensor_cores";
+import { Timeline } from "./timeline";
 import { Trends } from "./trends";
 
 export const VIEWS: { readonly [V in ViewId]: View<V> } = {
@@ -14,6 +16,8 @@ export const VIEWS: { readonly [V in ViewId]: View<V> } = {
   data_loading: { of: "span", compares: true, Content: DataLoading },
   tensor_cores: { of: "span", compares: true, Content: TensorCores },
   gpu: { of: "span", Content: Gpu },
+  host: { of: "span", Content: Host },
+  timeline: { of: "span", Content: Timeline },
 };
 
 export const isViewId = (id: string | undefined): id is ViewId => id !== undefined && Object.hasOwn(VIEWS, id);

@@ -1,0 +1,92 @@
+"""What the tab is answered about single events: those of a window, and everything about one of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.phrases import Phrase, Quantity
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One track. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+
+    group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+    """
+
+    id: int
+    kind: str
+    group: str
+    label: str
+    rows: int
+
+
+class Boxes(msgspec.Struct, frozen=True):
+    """Events as columns of equal length, ordered by lane, row and start.
+
+    start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
+    name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
+    name: place in `names`; colour: place in `colours`.
+    """
+
+    lane: list[int]
+    row: list[int]
+    start_ns: list[int]
+    length_ns: list[int]
+    name: list[int]
+    colour: list[int]
+    count: list[int]
+    event: list[int]
+
+
+class Depth(msgspec.Struct, frozen=True):
+    """Queue depth in bins of the window: mean in thousandths, and peak."""
+
+    bin_ns: int
+    mean_permille: list[int]
+    peak: list[int]
+
+
+class TimelinePage(msgspec.Struct, frozen=True):
+    """The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning."""
+
+    start_ns: int
+    end_ns: int
+    detail_ns: int
+    lanes: list[Lane]
+    names: list[str]
+    colours: list[str]
+    boxes: Boxes
+    queue: Depth | None
+
+
+class EventLink(msgspec.Struct, frozen=True):
+    """Another event that this one is tied to: its launch call, the work that it launched, the op around it."""
+
+    role: str
+    event: int
+    name: str
+    lane: int
+    row: int
+    start_ns: int
+    end_ns: int
+
+
+class EventFact(msgspec.Struct, frozen=True):
+    label: str
+    value: Quantity
+
+
+class EventDetail(msgspec.Struct, frozen=True):
+    """One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or nobody can
+    tell); gap_start_ns, where that idle stretch begins."""
+
+    event: int
+    name: str
+    lane: int
+    row: int
+    start_ns: int
+    end_ns: int
+    facts: list[EventFact]
+    links: list[EventLink]
+    gap_start_ns: int | None
+    why_gap: Phrase | None
