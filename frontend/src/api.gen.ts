@@ -68,13 +68,13 @@ export interface BlockingRow {
 export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
 
 /**
- * Events as columns of equal length, ordered by lane, row and start.
+ * Events as columns of equal length, ordered by track, row and start.
  * start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
  * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
  * name: place in `names`; colour: place in `colours`.
  */
 export interface Boxes {
-  lane: number[];
+  track: number[];
   row: number[];
   start_ns: number[];
   length_ns: number[];
@@ -246,7 +246,7 @@ export interface DeviceSplit {
 export interface EventDetail {
   event: number;
   name: string;
-  lane: number;
+  track: number;
   row: number;
   start_ns: number;
   end_ns: number;
@@ -266,7 +266,7 @@ export interface EventLink {
   role: string;
   event: number;
   name: string;
-  lane: number;
+  track: number;
   row: number;
   start_ns: number;
   end_ns: number;
@@ -528,13 +528,25 @@ export interface KernelRow {
   share: number;
 }
 
+/**
+ * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
+ * for each whether it is the second sense of the lane's colour (a wait that is hidden).
+ */
+export interface Lane {
+  id: string;
+  label: string;
+  start_ns: number[];
+  end_ns: number[];
+  hatched: boolean[];
+}
+
 /** A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
 export interface LaneWindow {
   start_ns: number;
   end_ns: number;
   steps: string[];
   marks_ns: number[];
-  lanes: tb_steptime.analyses.data_loading.Lane[];
+  lanes: Lane[];
 }
 
 /**
@@ -1056,7 +1068,7 @@ export interface TimelinePage {
   start_ns: number;
   end_ns: number;
   detail_ns: number;
-  lanes: tb_steptime.timeline.answers.Lane[];
+  tracks: Track[];
   names: string[];
   colours: string[];
   boxes: Boxes;
@@ -1075,6 +1087,18 @@ export interface TimelineStep {
   name: string;
   start_ns: number;
   end_ns: number;
+}
+
+/**
+ * One lane of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ */
+export interface Track {
+  id: number;
+  kind: string;
+  group: string;
+  label: string;
+  rows: number;
 }
 
 /** One span of the trends page; result is None while it is not read. */
@@ -1142,28 +1166,4 @@ export interface WorkerEntry {
   name: string;
   rank: number | null;
   spans: SpanEntry[];
-}
-
-/**
- * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
- * for each whether it is the second sense of the lane's colour (a wait that is hidden).
- */
-export interface tb_steptime.analyses.data_loading.Lane {
-  id: string;
-  label: string;
-  start_ns: number[];
-  end_ns: number[];
-  hatched: boolean[];
-}
-
-/**
- * One track. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
- * group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
- */
-export interface tb_steptime.timeline.answers.Lane {
-  id: number;
-  kind: string;
-  group: string;
-  label: string;
-  rows: number;
 }

@@ -7,8 +7,8 @@ import msgspec
 from tb_steptime.phrases import Phrase, Quantity
 
 
-class Lane(msgspec.Struct, frozen=True):
-    """One track. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+class Track(msgspec.Struct, frozen=True):
+    """One lane of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
 
     group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
     """
@@ -21,14 +21,14 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class Boxes(msgspec.Struct, frozen=True):
-    """Events as columns of equal length, ordered by lane, row and start.
+    """Events as columns of equal length, ordered by track, row and start.
 
     start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
     name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
     name: place in `names`; colour: place in `colours`.
     """
 
-    lane: list[int]
+    track: list[int]
     row: list[int]
     start_ns: list[int]
     length_ns: list[int]
@@ -52,7 +52,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
     start_ns: int
     end_ns: int
     detail_ns: int
-    lanes: list[Lane]
+    tracks: list[Track]
     names: list[str]
     colours: list[str]
     boxes: Boxes
@@ -65,7 +65,7 @@ class EventLink(msgspec.Struct, frozen=True):
     role: str
     event: int
     name: str
-    lane: int
+    track: int
     row: int
     start_ns: int
     end_ns: int
@@ -82,7 +82,7 @@ class EventDetail(msgspec.Struct, frozen=True):
 
     event: int
     name: str
-    lane: int
+    track: int
     row: int
     start_ns: int
     end_ns: int
