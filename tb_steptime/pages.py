@@ -14,7 +14,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.discovery import FoundSpan, rank_in_name
 from tb_steptime.insights import judge, judge_trends
-from tb_steptime.insights.base import Headline, Judgement
+from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.change_points import Kernels, Spans, find_changes
 from tb_steptime.metrics.base import Series
 from tb_steptime.phrases import Note
@@ -34,8 +34,9 @@ from tb_steptime.wire import (
     WorkerEntry,
 )
 
-#: The view that insights stand in.
+#: The view that every insight stands in; another with insights shows those that lead to it.
 _FIRST_VIEW = ANALYSES[0].id
+_WITH_INSIGHTS = ("host",)
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,17 @@ def span_page(span: ReadSpan, view: str, judged: Judgement, neighbours: Iterable
         head=_head(span, notes, judged),
         headline=judged.headlines[view] if view in judged.headlines else _trends_headline(span.found, result),
         result=msgspec.Raw(span.summary.view(view)),
-        insights=judged.insights if first else [],
+        insights=_insights(view, judged),
         insights_remark=judged.insights_remark if first else None,
         could_be=judged.could_be if first else None,
         neighbours=[_only(neighbour, shown) for neighbour in neighbours],
     )
+
+
+def _insights(view: str, judged: Judgement) -> list[Insight]:
+    if view == _FIRST_VIEW:
+        return judged.insights
+    return [insight for insight in judged.insights if view in _WITH_INSIGHTS and insight.view in (view, "timeline")]
 
 
 def neighbour(span: ReadSpan) -> Neighbour:

@@ -33,6 +33,7 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, METRICS, TILES
+from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import COLUMNS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
 from tb_steptime.metrics.strips import STRIPS
@@ -134,7 +135,8 @@ class SpanHead(msgspec.Struct, frozen=True):
 
 
 class SpanPage(msgspec.Struct, frozen=True):
-    """One view of one span. `result` is the view's own result type; insights and could_be only in the overview.
+    """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
+    could_be only in the overview.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines.
     """
@@ -202,13 +204,15 @@ class ViewMeaning(msgspec.Struct, frozen=True):
 class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
-    metrics can be measured of any span and step; figures are what else strips and tables of a view show.
+    metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
+    why a GPU is idle, in the order of IdleNs.
     """
 
     version: str
     metrics: list[Metric]
     figures: list[Metric]
     parts: list[PartMeaning]
+    reasons: list[PartMeaning]
     views: list[ViewMeaning]
 
 
@@ -232,7 +236,7 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
 def catalogue() -> Catalogue:
     """All meanings of this release."""
     views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
-    return Catalogue(__version__, list(METRICS), _figures(), list(PART_MEANINGS), views)
+    return Catalogue(__version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), views)
 
 
 def _figures() -> list[Metric]:

@@ -22,6 +22,20 @@ export interface Activity {
   ns_per_batch: number;
 }
 
+/** Is the CPU the limit? The answer in a sentence, with the numbers that it rests on. */
+export interface Answer {
+  text: Phrase;
+  figures: AnswerFigure[];
+}
+
+/** A number that the answer rests on. */
+export interface AnswerFigure {
+  id: string;
+  label: string;
+  meaning: string;
+  value: Quantity;
+}
+
 /** Launch calls that began with the queue full and had to wait for room: per step, and their share of host time. */
 export interface BackPressure {
   calls: number;
@@ -86,13 +100,15 @@ export interface Boxes {
 
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
- * metrics can be measured of any span and step; figures are what else strips and tables of a view show.
+ * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
+ * why a GPU is idle, in the order of IdleNs.
  */
 export interface Catalogue {
   version: string;
   metrics: Metric[];
   figures: Metric[];
   parts: PartMeaning[];
+  reasons: PartMeaning[];
   views: ViewMeaning[];
 }
 
@@ -205,6 +221,19 @@ export interface DeviceIdle {
   busy_ns: number[];
   steps: IdleNs[];
   mean: IdleNs;
+}
+
+/**
+ * One resolution, one entry per bin from the window's start on, in thousandths of the bin: computing kernels,
+ * collectives where no kernel computes, copies where no kernel runs. run_ahead_ns: mean over the activities that start
+ * in the bin, None where none does.
+ */
+export interface DeviceLevel {
+  bin_ns: number;
+  kernel_permille: number[];
+  communication_permille: number[];
+  copy_permille: number[];
+  run_ahead_ns: (number | null)[];
 }
 
 /**
@@ -343,7 +372,9 @@ export interface Holder {
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
  * `unknown` says so, and only steps, phases and ranges are told (of the host).
  * pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
- * (time) first; more_blocking: how many rows were folded away.
+ * (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
+ * queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
+ * those without anything to show are left out. answer: is the CPU the limit?
  */
 export interface HostResult {
   unknown: Phrase | null;
@@ -369,12 +400,15 @@ export interface HostResult {
   several_devices: SeveralDevices | null;
   pauses: Pause[];
   grown: Grown[];
+  device_levels: DeviceLevel[];
+  titles: Record<string, Phrase>;
+  answer: Answer | null;
 }
 
 /**
  * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
  * phase_idle_ns: the same time by the phase that it is charged to (phase id -> ns). phase_host_ns: the step's own time
- * by what the host was in (phase id -> ns; sums to duration_ns).
+ * by what the host was in (phase id -> ns; sums to duration_ns). phase_spans: when, in time order.
  */
 export interface HostStep {
   name: string;
@@ -385,6 +419,7 @@ export interface HostStep {
   phase_host_ns: Record<string, number>;
   queue_mean: number | null;
   launches: number;
+  phase_spans: PhaseSpan[];
 }
 
 /**
@@ -795,6 +830,18 @@ export interface PhaseRow {
   bound: Bound;
 }
 
+/**
+ * A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+ * are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast.
+ */
+export interface PhaseSpan {
+  phase: string;
+  label: string;
+  start_ns: number;
+  end_ns: number;
+  inner: boolean;
+}
+
 /** The split of the kernels of a phase: forward, backward, optimizer, or unknown (their launch is not recorded). */
 export interface PhaseSplit {
   phase: string;
@@ -978,7 +1025,8 @@ export interface SpanHead {
 }
 
 /**
- * One view of one span. `result` is the view's own result type; insights and could_be only in the overview.
+ * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
+ * could_be only in the overview.
  * neighbours: the same view's series in the other spans of the worker, for spark lines.
  */
 export interface SpanPage {

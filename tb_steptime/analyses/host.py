@@ -7,6 +7,8 @@ import msgspec
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.blocking import BlockingRow, CopyRow
+from tb_steptime.metrics.device_levels import DeviceLevel
+from tb_steptime.metrics.host_words import Answer, HostFigures, answer, titles
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.launching import BackPressure, LaunchFigures, QueueLevel
 from tb_steptime.metrics.pauses import Pause
@@ -26,11 +28,22 @@ class Stretch(msgspec.Struct, frozen=True):
     end_ns: int
 
 
+class PhaseSpan(msgspec.Struct, frozen=True):
+    """A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+    are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast."""
+
+    phase: str
+    label: str
+    start_ns: int
+    end_ns: int
+    inner: bool = False
+
+
 class HostStep(msgspec.Struct, frozen=True):
     """A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
 
     phase_idle_ns: the same time by the phase that it is charged to (phase id -> ns). phase_host_ns: the step's own time
-    by what the host was in (phase id -> ns; sums to duration_ns).
+    by what the host was in (phase id -> ns; sums to duration_ns). phase_spans: when, in time order.
     """
 
     name: str
@@ -41,6 +54,7 @@ class HostStep(msgspec.Struct, frozen=True):
     phase_host_ns: dict[str, int]
     queue_mean: float | None
     launches: int
+    phase_spans: list[PhaseSpan] = []
 
 
 class SiteRow(msgspec.Struct, frozen=True):
@@ -127,7 +141,9 @@ class HostResult(msgspec.Struct, frozen=True):
     `unknown` says so, and only steps, phases and ranges are told (of the host).
 
     pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
-    (time) first; more_blocking: how many rows were folded away.
+    (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
+    queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
+    those without anything to show are left out. answer: is the CPU the limit?
     """
 
     unknown: Phrase | None
@@ -153,9 +169,21 @@ class HostResult(msgspec.Struct, frozen=True):
     several_devices: SeveralDevices | None
     pauses: list[Pause]
     grown: list[Grown]
+    device_levels: list[DeviceLevel] = []
+    titles: dict[str, Phrase] = {}
+    answer: Answer | None = None
 
 
 NO_ACTIVITY = phrase("This trace has no GPU activity.")
+
+
+def with_words(result: HostResult, idle: IdleNs, host_floor_ns: int | None) -> HostResult:
+    """The result with its titles and the answer; idle: the main device's mean, whose sum and busy time are the step."""
+    host = HostFigures(
+        result.bound, result.mean_step_ns, idle, result.launches, result.back_pressure, host_floor_ns
+    )  # fmt: skip
+    told = titles(host, result)
+    return msgspec.structs.replace(result, titles=told, answer=None if result.unknown else answer(host))
 
 
 def analyse(trace: Trace) -> HostResult:
