@@ -374,7 +374,8 @@ export interface Holder {
  * pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
  * (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
  * queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
- * those without anything to show are left out. answer: is the CPU the limit?
+ * those without anything to show are left out. answer: is the CPU the limit? bucket_copies: copies a step of gradients
+ * into the buckets of DistributedDataParallel. with_stack, step_marks: how the trace was recorded.
  */
 export interface HostResult {
   unknown: Phrase | null;
@@ -403,6 +404,9 @@ export interface HostResult {
   device_levels: DeviceLevel[];
   titles: Record<string, Phrase>;
   answer: Answer | null;
+  bucket_copies: number;
+  with_stack: boolean;
+  step_marks: boolean;
 }
 
 /**

@@ -143,7 +143,8 @@ class HostResult(msgspec.Struct, frozen=True):
     pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
     (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
     queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
-    those without anything to show are left out. answer: is the CPU the limit?
+    those without anything to show are left out. answer: is the CPU the limit? bucket_copies: copies a step of gradients
+    into the buckets of DistributedDataParallel. with_stack, step_marks: how the trace was recorded.
     """
 
     unknown: Phrase | None
@@ -172,6 +173,9 @@ class HostResult(msgspec.Struct, frozen=True):
     device_levels: list[DeviceLevel] = []
     titles: dict[str, Phrase] = {}
     answer: Answer | None = None
+    bucket_copies: float = 0.0
+    with_stack: bool = False
+    step_marks: bool = True
 
 
 NO_ACTIVITY = phrase("This trace has no GPU activity.")

@@ -94,6 +94,11 @@ class IdleNs(msgspec.Struct, frozen=True):
     def total_ns(self) -> int:
         return sum(msgspec.structs.astuple(self))
 
+    @property
+    def late_ns(self) -> int:
+        """Idle because the next launch came late, or was slow to reach the device: the host's share."""
+        return self.blocking_call + self.allocator + self.cpu_work + self.nothing_recorded + self.launch_latency
+
 
 @dataclass(frozen=True, eq=False)
 class Idle:
