@@ -33,6 +33,7 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, METRICS, TILES
+from tb_steptime.metrics.host_words import BOUND_WORDS
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import COLUMNS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
@@ -205,7 +206,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
     metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
-    why a GPU is idle, in the order of IdleNs.
+    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective.
     """
 
     version: str
@@ -213,6 +214,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     figures: list[Metric]
     parts: list[PartMeaning]
     reasons: list[PartMeaning]
+    bounds: dict[str, str]
     views: list[ViewMeaning]
 
 
@@ -236,7 +238,8 @@ _ANSWERS: tuple[type[msgspec.Struct], ...] = (
 def catalogue() -> Catalogue:
     """All meanings of this release."""
     views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
-    return Catalogue(__version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), views)
+    bounds = {bound.value: words for bound, words in BOUND_WORDS.items()}
+    return Catalogue(__version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, views)
 
 
 def _figures() -> list[Metric]:

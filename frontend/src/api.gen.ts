@@ -101,7 +101,7 @@ export interface Boxes {
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
- * why a GPU is idle, in the order of IdleNs.
+ * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective.
  */
 export interface Catalogue {
   version: string;
@@ -109,6 +109,7 @@ export interface Catalogue {
   figures: Metric[];
   parts: PartMeaning[];
   reasons: PartMeaning[];
+  bounds: Record<string, string>;
   views: ViewMeaning[];
 }
 
