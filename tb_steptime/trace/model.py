@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tb_steptime.phrases import Note
-from tb_steptime.trace.table import EventTable, KernelTable, StringTable
+from tb_steptime.trace.table import (
+    EventTable,
+    KernelTable,
+    SequenceTable,
+    StackTable,
+    StringTable,
+    no_sequences,
+    no_stacks,
+)
 
 T = TypeVar("T")
 
@@ -59,6 +67,8 @@ class Trace:
     file_bytes   size on disk;  json_bytes: size of the JSON text that was read
     event_count  events of any phase in the file, those that the table leaves out included
     inputs       shapes and types of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]'
+    sequences    which op of the forward pass made a node of the backward pass
+    stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     """
 
     path: str
@@ -74,6 +84,9 @@ class Trace:
     json_bytes: int
     event_count: int
     inputs: StringTable = field(default_factory=lambda: StringTable([]))
+    sequences: SequenceTable = field(default_factory=no_sequences)
+    stacks: StackTable = field(default_factory=no_stacks)
+    stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
     memo: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
@@ -107,6 +108,54 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
     return KernelOrigins(launches.call[place], op[place].astype(np.int32), reason)
 
 
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where some calls or ops stand: one entry for each, rows of the event table, -1 for none.
+
+    op, outer_op       the innermost op around it, for an op itself, and the outermost
+    user_range         the innermost named range around it that is no step mark
+    module, source     the innermost frame of an nn.Module and of a file of the user, of traces that have frames;
+                       `sources` and `modules` know more and tell their names
+    """
+
+    op: Int64
+    outer_op: Int64
+    user_range: Int64
+    module: Int64
+    source: Int64
+
+
+def places(trace: Trace, rows: Rows) -> Places:
+    """Of calls, ops or any other events of the host; -1 in `rows` stays -1."""
+    ops, rows = trace.events.rows(Kind.CPU_OP), rows.astype(np.int64)
+    op = _op_at(trace, ops, rows)
+    return Places(
+        op,
+        outermost(trace, ops, op),
+        innermost(trace, _ranges(trace), rows),
+        innermost(trace, module_frames(trace), rows),
+        innermost(trace, source_frames(trace), rows),
+    )
+
+
+def _op_at(trace: Trace, ops: Int64, rows: Int64) -> Int64:
+    """The op itself; of a call the op that its id names, else the innermost around it."""
+    events = trace.events
+    is_op = (rows >= 0) & (events.kind[rows] == Kind.CPU_OP)
+    op = np.where(is_op, rows, _op_by_id(trace, ops, np.where(is_op, -1, rows), rows))
+    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, rows)))
+
+
+def forward_of(trace: Trace, rows: Rows) -> Int32:
+    """For each row of the host inside a node of the backward pass the op that made the node; -1 where none is told."""
+    nodes = backward_nodes(trace)
+    node = innermost(trace, nodes.event.astype(np.int64), rows.astype(np.int64))
+    forward = np.full(len(rows), -1, np.int32)
+    inside = node >= 0
+    forward[inside] = nodes.forward[np.searchsorted(nodes.event, node[inside])]
+    return forward
+
+
 def kernel_modules(trace: Trace) -> Int64:
     """Row of the innermost module frame around each kernel's launch; -1 for none."""
     origins = kernel_origins(trace)
@@ -116,9 +165,9 @@ def kernel_modules(trace: Trace) -> Int64:
 
 def _ops(trace: Trace, ops: Int64) -> Int64:
     """Row of the innermost op of every activity: the one that its id names, else the one around its launch."""
-    call = find_launches(trace).call
-    op = _op_by_id(trace, ops)
-    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, call)))
+    launches = find_launches(trace)
+    op = _op_by_id(trace, ops, launches.activity, launches.call)
+    return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call)))
 
 
 def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
@@ -169,19 +218,20 @@ def _roots(parent: Int64) -> Int64:
     return root
 
 
-def _op_by_id(trace: Trace, ops: Int64) -> Int64:
-    """For each activity the op that its external id names, where that can be believed; else -1.
+def _op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
+    """For each activity or call the op that its external id names, where that can be believed; else -1.
+
+    call: what launched the activity, -1 where it is not known; of a call itself.
 
     Producers of 2022 and 2023 wrote the correlation id in its place, which may happen to be some op's number. So the op
     must hold the launch; and where no launch is known, the id must not be the correlation id.
     """
-    events, launches = trace.events, find_launches(trace)
-    activity, call = launches.activity, launches.call
-    op = _numbered(trace, ops, events.external_id[activity])
-    launched = events.start_ns[np.where(call >= 0, call, activity)]
+    events = trace.events
+    op = _numbered(trace, ops, np.where(rows >= 0, events.external_id[rows], -1))
+    launched = events.start_ns[np.where(call >= 0, call, rows)]
     holds = (op >= 0) & (events.start_ns[op] <= launched)
     in_thread = (events.thread[op] == events.thread[call]) & (launched <= events.start_ns[op] + events.dur_ns[op])
-    own = events.external_id[activity] != events.correlation_id[activity]
+    own = events.external_id[rows] != events.correlation_id[rows]
     return np.where(holds & np.where(call >= 0, in_thread, own), op, -1)
 
 

@@ -107,6 +107,50 @@ class EventTable:
 
 
 @dataclass(frozen=True, eq=False)
+class SequenceTable:
+    """Numbers that tie a node of the backward pass to the op that made it; one row per op that says one.
+
+    event            int32, row of the event table, ascending
+    number           int32 or int64. Of a node its own; of an op of the forward pass the number that the next node of
+                     its thread will have
+    forward_thread   int16 or int32. Of a node torch's number of the thread whose op made it, which is no row of
+                     `Trace.threads`; 0 for an op of the forward pass
+    """
+
+    event: Int32
+    number: Int32 | Int64
+    forward_thread: Int32
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+@dataclass(frozen=True, eq=False)
+class StackTable:
+    """Call stacks as 2021 and 2022 wrote them, on ops; one row per op that has one.
+
+    event    int32, row of the event table, ascending
+    stack    int32, row of `Trace.stack_texts`: "a.py(3): f;b.py(9): <module>", the innermost frame first; -1 = none
+    module   likewise; the modules of a scripted model, the outermost first: "TOP(Net)::forward.A0(Linear)::forward"
+    """
+
+    event: Int32
+    stack: Int32
+    module: Int32
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+def no_sequences() -> SequenceTable:
+    return SequenceTable(*(np.empty(0, np.int32) for _ in range(3)))
+
+
+def no_stacks() -> StackTable:
+    return StackTable(*(np.empty(0, np.int32) for _ in range(3)))
+
+
+@dataclass(frozen=True, eq=False)
 class KernelTable:
     """What only kernels carry; one row per kernel, `event` gives its row in the event table (ascending).
 

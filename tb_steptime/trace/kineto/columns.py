@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, is_product
+from tb_steptime.trace.kineto.inputs import Texts, compact, is_product, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
-from tb_steptime.trace.kineto.rows import NO_ARGS, Args, Begin, End, Meta, Stretch, time_ns, to_ns
+from tb_steptime.trace.kineto.rows import NO_ARGS, NOT_SAID, Args, Begin, End, Meta, Stretch, time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
+from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, StringTable, UInt8
 
 #: Stands for a duration that the file does not give.
 NO_DURATION = -(2**62)
@@ -64,6 +64,8 @@ class Columns:
     start, dur          ns; dur is NO_DURATION where there is none, and negative where the file says so
     label               of `labels`, which know kind, name and thread
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
+    numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
+    stacked             row of each op with a call stack, for `stack` and `module`, rows of `stack_texts`
     product             row of each op that multiplies matrices, for `shapes` and `dtypes`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
     """
@@ -71,7 +73,9 @@ class Columns:
     def __init__(self) -> None:
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
-        self.inputs = Texts()
+        self.inputs, self.stack_texts = Texts(compact), Texts(plain)
+        self.numbered, self.forward_thread, self.stacked, self.stack, self.module = (array("i") for _ in range(5))
+        self.sequence = array("q")
         self.label, self.device, self.stream, self.shapes, self.dtypes = (array("i") for _ in range(5))
         self.on_device, self.product = array("q"), array("q")
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
@@ -131,6 +135,9 @@ class Columns:
         if len(on_device):
             self.on_device.frombytes((on_device + first).tobytes())
             self._add_device([rows[index] for index in on_device], [args[index] for index in on_device])
+        ops = np.flatnonzero(kinds == Kind.CPU_OP)
+        if len(ops):
+            self._add_ops(ops + first, [args[index] for index in ops])
         products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
         if len(products):
             self.product.frombytes((products + first).tobytes())
@@ -158,6 +165,27 @@ class Columns:
             [r.tid if a.stream is None else a.stream for r, a in zip(rows, args, strict=True)]
         )
         self.bytes += integers([arg.bytes for arg in args])
+
+    def _add_ops(self, rows: Int64, ops: list[Args]) -> None:
+        sequence = np.frombuffer(integers([op.sequence for op in ops]), np.int64)
+        numbered = np.flatnonzero(sequence != UNKNOWN)
+        if len(numbered):
+            self.numbered.frombytes(rows[numbered].astype(np.int32).tobytes())
+            self.sequence.frombytes(sequence[numbered].tobytes())
+            self.forward_thread += small_integers([ops[index].forward_thread for index in numbered])
+        stacked = [index for index, op in enumerate(ops) if op.stack is not NOT_SAID or op.modules is not NOT_SAID]
+        if stacked:
+            self._add_stacks(rows[stacked].astype(np.int32), [ops[index] for index in stacked])
+
+    def _add_stacks(self, rows: Int32, ops: list[Args]) -> None:
+        """Those of which one is not empty: 2022 wrote empty ones with every op."""
+        stack, module = (
+            np.frombuffer(self.stack_texts.numbers(said), np.int32)
+            for said in ([op.stack for op in ops], [op.modules for op in ops])
+        )
+        said = (stack != UNKNOWN) | (module != UNKNOWN)
+        for column, values in ((self.stacked, rows), (self.stack, stack), (self.module, module)):
+            column.frombytes(values[said].tobytes())
 
     def _add_inputs(self, ops: list[Args]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])

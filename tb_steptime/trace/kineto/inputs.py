@@ -1,10 +1,10 @@
-"""Shapes and types of ops' inputs: JSON as it is spelled -> numbers of distinct texts, without a list per op."""
+"""Shapes, types and call stacks of ops: JSON as it is spelled -> numbers of distinct texts, without a list per op."""
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -27,15 +27,19 @@ def is_product(name: str) -> bool:
 
 
 class Texts(dict[bytes, int]):
-    """Numbers of spellings. Those that differ in white space only have the same number."""
+    """Numbers of spellings. Those of the same meaning have the same number.
 
-    def __init__(self) -> None:
-        super().__init__({b"": UNKNOWN, b"null": UNKNOWN})
+    meaning     spelling -> text, or None for what is no JSON: `compact`, or `plain` for strings
+    """
+
+    def __init__(self, meaning: Callable[[bytes], str | None]) -> None:
+        super().__init__({b"": UNKNOWN, b"null": UNKNOWN, b'""': UNKNOWN})
+        self._meaning = meaning
         self._numbers: dict[str, int] = {}
         self._bytes = 0
 
     def table(self) -> StringTable:
-        """The distinct texts, compact, in order of first appearance."""
+        """The distinct texts, in order of first appearance."""
         return StringTable(list(self._numbers))
 
     def numbers(self, values: Iterable[msgspec.Raw]) -> array[int]:
@@ -43,7 +47,7 @@ class Texts(dict[bytes, int]):
         return array("i", map(self.__getitem__, map(bytes, values)))
 
     def __missing__(self, spelling: bytes) -> int:
-        text = _compact(spelling)
+        text = self._meaning(spelling)
         if text is None or (self._bytes >= MOST_BYTES and text not in self._numbers):
             return UNKNOWN
         number = self[spelling] = self._numbers.setdefault(text, len(self._numbers))
@@ -51,8 +55,17 @@ class Texts(dict[bytes, int]):
         return number
 
 
-def _compact(spelling: bytes) -> str | None:
+def compact(spelling: bytes) -> str | None:
+    """Without white space."""
     try:
         return msgspec.json.encode(msgspec.json.decode(spelling)).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def plain(spelling: bytes) -> str | None:
+    """The string that this spells; None for anything else."""
+    try:
+        return msgspec.json.decode(spelling, type=str)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None

@@ -74,7 +74,7 @@ class _Reading:
         outline = self._walk()
         self._refuse_what_is_no_trace(outline)
         strings, threads = self._columns.strings(), self._columns.threads()
-        inputs = self._columns.inputs.table()
+        inputs, stack_texts = self._columns.inputs.table(), self._columns.stack_texts.table()
         tables = Tables(self._columns)
         return Trace(
             path=str(self._source.path),
@@ -83,6 +83,9 @@ class _Reading:
             kernels=tables.kernels(),
             strings=strings,
             inputs=inputs,
+            sequences=tables.sequences(),
+            stacks=tables.stacks(),
+            stack_texts=stack_texts,
             threads=threads,
             devices=self._metadata.devices(),
             job=self._metadata.job(),

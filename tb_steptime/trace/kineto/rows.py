@@ -22,7 +22,7 @@ _EXACT_AS_FLOAT_US = 2.0**43
 _LATEST_NS = 2**62
 
 #: Raw cannot be optional: a union of it with None takes null only.
-_NOT_SAID = msgspec.Raw()
+NOT_SAID = msgspec.Raw()
 
 #: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be mended; what else is wrong cannot.
 _INVALID = "invalid"
@@ -48,8 +48,12 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     shared_memory: Any = msgspec.field(default=-1, name="shared memory")
     blocks_per_sm: Any = msgspec.field(default=math.nan, name="blocks per SM")
     occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
-    shapes: msgspec.Raw = msgspec.field(default=_NOT_SAID, name="Input Dims")
-    dtypes: msgspec.Raw = msgspec.field(default=_NOT_SAID, name="Input type")
+    shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
+    dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
+    sequence: Any = msgspec.field(default=-1, name="Sequence number")
+    forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
+    stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
+    modules: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Module Hierarchy")
 
 
 NO_ARGS = Args()
@@ -304,11 +308,12 @@ def _loose_args(args: object) -> Args:
     if not isinstance(args, dict):
         return NO_ARGS
     said = {name: args[key] for name, key in _ARG_KEYS if key in args}
-    for name in ("shapes", "dtypes"):
+    for name in _SPELLED:
         if name in said:
             said[name] = msgspec.Raw(_AGAIN.encode(said[name]))
     return Args(**said)
 
 
 _AGAIN = msgspec.json.Encoder(decimal_format="number")
+_SPELLED = ("shapes", "dtypes", "stack", "modules")
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))

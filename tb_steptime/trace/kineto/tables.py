@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable
+from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable, SequenceTable, StackTable
 
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
@@ -18,9 +18,11 @@ _INPUT_COLUMNS = ("shapes", "dtypes")
 _ALWAYS = ("device", "stream")
 #: Small numbers, in the first of these that holds them: nobody counts with the former, products are made in 64 bits.
 _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
-    **dict.fromkeys(("name", "thread", "device", "stream", "shapes", "dtypes"), (np.int16,)),
-    **dict.fromkeys(("grid", "block", "shared_memory"), (np.int32,)),
+    **dict.fromkeys(("name", "thread", "device", "stream", "shapes", "dtypes", "forward_thread"), (np.int16,)),
+    **dict.fromkeys(("grid", "block", "shared_memory", "sequence"), (np.int32,)),
 }
+_SEQUENCE_COLUMNS = ("sequence", "forward_thread")
+_STACK_COLUMNS = ("stack", "module")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -52,6 +54,8 @@ class Tables:
         self._spread(columns, _DEVICE_COLUMNS, place[columns.take("on_device")], len(place))
         self._spread(columns, _INPUT_COLUMNS, place[columns.take("product")], len(place))
         self._sort_kernels(columns, place)
+        self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
+        self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
         self.duplicate_count = self._drop_duplicates()
 
     def events(self) -> EventTable:
@@ -83,6 +87,14 @@ class Tables:
             kineto_occupancy=None if of["occupancy"] is None else of["occupancy"] / 100,
         )
 
+    def sequences(self) -> SequenceTable:
+        of = self._sequences
+        return SequenceTable(of["event"], of["sequence"], of["forward_thread"])
+
+    def stacks(self) -> StackTable:
+        of = self._stacks
+        return StackTable(of["event"], of["stack"], of["module"])
+
     def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
         """Columns of some rows only -> columns of all, -1 for the others; None where no row says anything."""
         for name in names:
@@ -109,10 +121,9 @@ class Tables:
         again = _repeated(self._of)
         if again.any():
             kept = ~again
-            kernels = kept[self._kernels["event"]]
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
-            self._kernels = {name: _where(values, kernels) for name, values in self._kernels.items()}
-            self._kernels["event"] = (np.cumsum(kept) - 1)[self._kernels["event"]]
+            for table in (self._kernels, self._sequences, self._stacks):
+                _drop(table, kept)
         return int(again.sum())
 
 
@@ -154,6 +165,23 @@ def _repeated(of: dict[str, Any]) -> Bool:
     again = np.zeros(len(dur), bool)
     again[rows[known]] = True
     return again
+
+
+def _some(columns: Columns, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:
+    """Columns of some rows only, in the order of time."""
+    by_event = np.argsort(event, kind="stable")
+    table: dict[str, Any] = {"event": event[by_event]}
+    for name in names:
+        table[name] = _narrow(columns.take(name), *_NARROWER.get(name, ()))[by_event]
+    return table
+
+
+def _drop(table: dict[str, Any], kept: Bool) -> None:
+    """Leave those out whose event is not kept, and renumber the others."""
+    event = table["event"]
+    stay = kept[event]
+    table.update({name: _where(values, stay) for name, values in table.items()})
+    table["event"] = (np.cumsum(kept) - 1).astype(event.dtype)[table["event"]]
 
 
 def _where(values: Any, kept: Bool) -> Any:

@@ -1,0 +1,127 @@
+"""Which op of the forward pass made each node of the backward pass.
+
+    forward    |---- aten::linear 7 ----|  |- aten::relu 8 -|      an op says the number that its thread's next node
+                [t 7]      [addmm 8]          ...                  will have, so several say the same
+    backward                                 |- ReluBackward0 9 -|  |- AddmmBackward0 8 -|  |- TBackward0 7 -|
+
+The op that made node 7 is the last one that said 7: with the node made, the next op says 8. Each thread counts for
+itself. A node says which thread made it, but in a number of torch's own; it is the one whose ops fit its nodes' names best.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+
+#: The engine's range around a node: torch writes them since 2022.
+NODE = "autograd::engine::evaluate_function: "
+#: Nodes that an op made in C++ say no more than their own class, and that op says no number.
+_MADE_IN_CPP = "torch::autograd::"
+_ENDING = re.compile(r"Backwards?\d*$")
+#: In nn.DataParallel each replica has a thread, a new one in each step. Among more the latest op is taken.
+_MOST_THREADS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Of the backward pass; rows of the event table.
+
+    event     ascending: the engine's ranges and, inside them, the ops of the same number
+    forward   the op that made the node; -1 where it cannot be told
+    """
+
+    event: Int32
+    forward: Int32
+
+
+@per_trace
+def backward_nodes(trace: Trace) -> Nodes:
+    """Of every thread, in time order."""
+    table = trace.sequences
+    numbered = np.flatnonzero(table.forward_thread > 0)
+    forward = np.full(len(numbered), -1, np.int32)
+    told = _told(trace, table.event[numbered])
+    forward[told] = _makers(trace, numbered[told])
+    events = np.union1d(_engine_rows(trace), table.event[numbered]).astype(np.int32)
+    result = np.full(len(events), -1, np.int32)
+    result[np.searchsorted(events, table.event[numbered])] = forward
+    return Nodes(events, result)
+
+
+def _engine_rows(trace: Trace) -> Int64:
+    rows = trace.events.rows(Kind.CPU_OP)
+    is_node = np.array([name.startswith(NODE) for name in trace.strings.strings], bool)
+    return rows[is_node[trace.events.name[rows]]] if len(rows) else rows
+
+
+def _told(trace: Trace, rows: Int32) -> Bool:
+    """Not those made in C++."""
+    names = trace.events.name[rows]
+    told = np.ones(len(trace.strings), bool)
+    for name in np.unique(names).tolist():
+        told[name] = not trace.strings[name].removeprefix(NODE).startswith(_MADE_IN_CPP)
+    result: Bool = told[names]
+    return result
+
+
+def _makers(trace: Trace, nodes: Int64) -> Int32:
+    """For each node, a row of the sequence table, the row of the op in the event table; -1 for none."""
+    table, thread = trace.sequences, trace.events.thread
+    ops = np.flatnonzero(table.forward_thread == 0)
+    threads = np.unique(thread[table.event[ops]]).tolist()
+    if not 1 < len(threads) <= _MOST_THREADS:
+        return _last_before(trace, ops, nodes)
+    by_thread = [ops[thread[table.event[ops]] == one] for one in threads]
+    found = np.full(len(nodes), -1, np.int32)
+    made_on = table.forward_thread[nodes]
+    for number in np.unique(made_on).tolist():
+        mine = np.flatnonzero(made_on == number)
+        answers = [_last_before(trace, its_ops, nodes[mine]) for its_ops in by_thread]
+        votes = [_fitting(trace, nodes[mine], answer) for answer in answers]
+        best = [answer for answer, vote in zip(answers, votes, strict=True) if vote == max(votes)]
+        found[mine] = np.maximum.reduce(best)  # rows are in time order
+    return found
+
+
+def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
+    """The last of these ops that said the node's number before the node began; all are rows of the sequence table."""
+    table = trace.sequences
+    order = np.argsort(table.number[ops], kind="stable")
+    op, size = table.event[ops][order], len(trace.events)
+    at_op = table.number[ops][order].astype(np.int64) * size + op
+    at_node = table.number[nodes].astype(np.int64) * size + table.event[nodes]
+    place = np.searchsorted(at_op, at_node) - 1
+    known = (place >= 0) & (table.number[ops][order][place] == table.number[nodes]) if len(op) else place >= 0
+    result = np.full(len(nodes), -1, np.int32)
+    result[known] = op[place[known]]
+    return result
+
+
+def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
+    """How many of the nodes are named for the op that is taken to have made them."""
+    name, known = trace.events.name, answer >= 0
+    pairs = np.stack((name[trace.sequences.event[nodes[known]]], name[answer[known]]), axis=1)
+    distinct, count = np.unique(pairs, axis=0, return_counts=True)
+    fits = [named_for(trace.strings[node], trace.strings[op]) for node, op in distinct.tolist()]
+    return int(count[fits].sum())
+
+
+def named_for(node: str, op: str) -> bool:
+    """Is the node named for the op?
+
+    >>> named_for("autograd::engine::evaluate_function: NllLossBackward0", "aten::nll_loss_forward")
+    True
+    >>> named_for("TBackward0", "aten::tanh")
+    False
+    """
+    return _plain(_ENDING.sub("", node.removeprefix(NODE))) == _plain(op).removesuffix("forward")
+
+
+def _plain(name: str) -> str:
+    """Without its namespace, in small letters and digits."""
+    return name.rpartition("::")[2].replace("_", "").lower()

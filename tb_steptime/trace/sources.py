@@ -1,0 +1,94 @@
+"""The line of the user's code and the nn.Module that an op or a call comes from, in words.
+
+Newer traces have a row for each Python frame; those of 2021 and 2022 have a call stack on each op instead. Either way a
+place is told by text. What runs in the backward pass has the lines of the engine at best: the line that made it is that
+of its op of the forward pass (`forward_of`), which is asked for apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import MODULE_FRAME, Rows, innermost, is_source, module_frames, source_frames
+from tb_steptime.trace.table import Int32, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A text, or none, for each of some rows; alike rows have the same number.
+
+    number   int32, row of texts; -1 for none
+    """
+
+    number: Int32
+    texts: Sequence[str]
+
+    def __getitem__(self, index: int) -> str | None:
+        number = int(self.number[index])
+        return self.texts[number] if number >= 0 else None
+
+
+def sources(trace: Trace, rows: Rows) -> Words:
+    """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
+    frames = source_frames(trace)
+    return _of_frames(trace, frames, rows, str) if len(frames) else _of_stacks(trace, trace.stacks.stack, rows, _source)
+
+
+def modules(trace: Trace, rows: Rows) -> Words:
+    """The innermost nn.Module around each op or call: "Linear_3"; of a scripted model "A0(Linear)"."""
+    frames = module_frames(trace)
+    if len(frames):
+        return _of_frames(trace, frames, rows, lambda name: name.removeprefix(MODULE_FRAME))
+    return _of_stacks(trace, trace.stacks.module, rows, _module)
+
+
+def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:
+    found = innermost(trace, frames, rows.astype(np.int64))
+    names = np.where(found >= 0, trace.events.name[found], -1)
+    distinct, number = np.unique(names, return_inverse=True)
+    known = distinct[distinct >= 0].tolist()
+    return Words((number - (len(distinct) - len(known))).astype(np.int32), [shown(trace.strings[n]) for n in known])
+
+
+def _of_stacks(trace: Trace, column: Int32, rows: Rows, shown: Callable[[str], str | None]) -> Words:
+    """Of the innermost op that has a stack, since not every op has."""
+    table = trace.stacks
+    op = innermost(trace, table.event.astype(np.int64), rows.astype(np.int64))
+    itself = np.isin(rows, table.event)
+    op[itself] = rows[itself]
+    number = np.full(len(rows), -1, np.int32)
+    number[op >= 0] = column[np.searchsorted(table.event, op[op >= 0])]
+    return _shown(number, trace.stack_texts.strings, shown)
+
+
+def _shown(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
+    """Each distinct text is looked at once."""
+    asked = np.unique(number[number >= 0]).tolist()
+    words = {text: shown(texts[text]) for text in asked}
+    distinct = list(dict.fromkeys(word for word in words.values() if word is not None))
+    place = {word: index for index, word in enumerate(distinct)}
+    new = np.full(len(texts) + 1, -1, np.int32)  # the last stands for none
+    for text, word in words.items():
+        new[text] = -1 if word is None else place[word]
+    return Words(new[number], distinct)
+
+
+def _source(stack: str) -> str | None:
+    """
+    >>> _source("/env/lib/python3.7/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
+    'net.py(7): forward'
+    """
+    return next((frame for frame in stack.split(";") if is_source(frame)), None)
+
+
+def _module(hierarchy: str) -> str | None:
+    """
+    >>> _module("TOP(Net)::forward.A0(Linear)::forward.")
+    'A0(Linear)'
+    """
+    innermost_one = hierarchy.strip(".").rpartition(".")[2]
+    return innermost_one.partition("::")[0] or None
