@@ -5,6 +5,10 @@ import type { Catalogue, Metric, PartMeaning, ViewId, ViewMeaning } from "./api.
 export interface Meanings {
   version: string;
   parts: readonly PartMeaning[];
+  /** Why a GPU is idle, in the order of every picture. */
+  reasons: readonly PartMeaning[];
+  /** A verdict as an adjective: "host-bound". */
+  bounds: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
   metrics: readonly Metric[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */

@@ -13,6 +13,8 @@ export interface AnatomyPart {
   value: number;
   /** Name and length, on hover. */
   title: string;
+  /** Written in the bar where there is room; only colours that carry text have one. */
+  text?: string | undefined;
 }
 
 export interface AnatomyBar {
@@ -71,6 +73,9 @@ function BraceMark({ brace, end, last }: { brace: Brace; end: number; last: bool
 /** Parts under this share of the bar are under a third of a pixel: they keep their place in the legend only. */
 const LEAST = 0.0003;
 
+/** A part narrower than this share of the bar cannot hold a word. */
+const WRITTEN = 0.07;
+
 function Bar({ bar, end, off }: { bar: AnatomyBar; end: number; off: ReadonlySet<string> }) {
   const drawn = bar.parts.filter((part) => part.value > LEAST * end && !off.has(part.id));
   return (
@@ -78,7 +83,9 @@ function Bar({ bar, end, off }: { bar: AnatomyBar; end: number; off: ReadonlySet
       <span class={bar.thin ? "gut thin" : "gut"}>{bar.label}</span>
       <div class={bar.thin ? "stack thin" : "stack"}>
         {drawn.map((part) => (
-          <i key={part.id} class={fillClass(part.colour, part.hatched)} style={{ width: percent(part.value, end) }} title={part.title} />
+          <i key={part.id} class={fillClass(part.colour, part.hatched)} style={{ width: percent(part.value, end) }} title={part.title}>
+            {part.text !== undefined && part.value > WRITTEN * end && <span>{part.text}</span>}
+          </i>
         ))}
         {bar.saved !== undefined && bar.saved > 0 && <i class="saved" style={{ width: percent(bar.saved, end) }} />}
       </div>

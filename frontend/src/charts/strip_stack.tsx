@@ -4,24 +4,15 @@
  */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { colourOf, svgFill } from "../colour";
+import { colourOf } from "../colour";
 import { percent, type Scale, shortened, tick } from "../format";
 import { CHARACTER } from "./axis_labels";
 import { moved, pointerX } from "./pointing";
 import { levelFor, valueAt, type Zoom } from "./pyramid";
-import { type Bins, byLevel, cells, known } from "./rebin";
 import { Sized } from "./sized";
+import { FULL, type StackLayer, StripLayers } from "./strip_layers";
 import { TimeAxis } from "./time_axis";
 import { spoken, Tip, type TipContent } from "./tip";
-
-/** One figure of a strip; a second one is the hatched sense of its colour. */
-export interface StackLayer {
-  name: string;
-  colour: string;
-  hatched: boolean;
-  /** From coarse to fine; full is 1000. */
-  levels: readonly Bins[];
-}
 
 export interface StackRow {
   key: string;
@@ -56,9 +47,6 @@ interface StripStackProps {
   light(key: string | null): void;
   keep(key: string | null): void;
 }
-
-const FULL = 1000;
-const LEVELS = 10;
 
 /** Room above the strips for the names of the steps. */
 const TOP = 15;
@@ -210,28 +198,9 @@ function Strip({ row, top, low, high, width, gutter, x }: Omit<StillProps, "rows
       <text class="small own" x="0" y={middle}><title>{`${row.name}. ${row.meaning}`}</title>{shortened(row.name, letters)}</text>
       <text class="firm end" x={gutter - 12} y={middle}>{row.value}</text>
       {row.reason !== null && <text class="small" x={gutter + 6} y={middle}>{shortened(row.reason, Math.floor((width - gutter) / LETTER))}<title>{row.reason}</title></text>}
-      {row.layers.map((layer, at) => {
-        const all = cells(levelFor(layer.levels, low, high, width - gutter), low, high, width - gutter);
-        return (
-          <g key={layer.name} class={`of-${colourOf(layer.colour)}`}>
-            {at === 0 && <path class="empty" d={rects(known(all), x, upper, depth)} />}
-            {[...byLevel(all, LEVELS, FULL)].map(([level, stretches]) => (
-              <path key={level} class={layer.hatched ? "" : "mark"} style={layer.hatched ? { fill: svgFill(layer.colour, true) } : {}} fill-opacity={level / LEVELS} d={rects(stretches, x, upper, depth)} />
-            ))}
-          </g>
-        );
-      })}
+      <StripLayers layers={row.layers} low={low} high={high} left={gutter} width={width} top={upper} tall={depth} x={x} />
     </>
   );
-}
-
-/** On whole pixels: two levels that touch leave no seam. */
-function rects(stretches: readonly (readonly [number, number])[], x: (ns: number) => number, top: number, depth: number): string {
-  return stretches.map(([from, to]) => {
-    const left = Math.round(x(from));
-    const wide = Math.max(1, Math.round(x(to)) - left);
-    return `M${left} ${top}h${wide}v${depth}h${-wide}z`;
-  }).join("");
 }
 
 function Marks({ steps, low, high, width, x, foot }: { steps: readonly StackStep[]; low: number; high: number; width: number; x(ns: number): number; foot: number }) {

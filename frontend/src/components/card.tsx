@@ -8,10 +8,12 @@ interface CardProps {
   /** Title of the view with the evidence; undefined: it is this one. */
   evidence: string | undefined;
   open(): void;
+  /** Opens the first of the insight's stretches of time; undefined where it names none. */
+  look?: { name: string; open(): void } | undefined;
 }
 
 /** One thing to do: what it gains, the deed, the number that proves it. */
-export function Card({ insight, evidence, open }: CardProps) {
+export function Card({ insight, evidence, open, look }: CardProps) {
   return (
     <li data-insight={insight.id}>
       <Gain insight={insight} />
@@ -25,6 +27,7 @@ export function Card({ insight, evidence, open }: CardProps) {
         <p>
           <Sentence phrase={insight.text} />
           {evidence !== undefined && <>{" "}<button class="link" onClick={open}>{evidence}</button></>}
+          {look && <>{" "}<button class="link" onClick={look.open}>{look.name}</button></>}
         </p>
       </div>
     </li>

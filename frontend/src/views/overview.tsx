@@ -1,13 +1,11 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PageOf, PartMeaning, Parts, Series } from "../api.gen";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
 import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/anatomy";
 import { StackedBars } from "../charts/stacked_bars";
-import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
-import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Swatch } from "../components/swatch";
 import type { TableData } from "../components/table_data";
@@ -16,6 +14,7 @@ import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../form
 import { hiddenParts, keptStep, keysOfHidden } from "./choices";
 import { Devices } from "./devices";
 import type { Compared, SpanViewProps, Tab } from "./props";
+import { ToDo } from "./to_do";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const { result } = page;
@@ -39,7 +38,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       </Tiles>
       <div class="split">
         <Steps result={result} off={off} tab={tab} name={`${page.head.run} ${page.head.worker} span ${page.head.number}`} />
-        <ToDo page={page} tab={tab} />
+        <ToDo page={page} here="overview" tab={tab} />
       </div>
       {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
     </div>
@@ -166,24 +165,4 @@ function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[
     columns: [{ label: "Step" }, { label: "Step time", unit: "ns" }, ...parts.map((part) => ({ label: part.label, unit: "ns" as const }))],
     rows: steps.map((step) => [step.name, step.duration_ns, ...parts.map((part) => lengthOf(step.parts_ns, part))]),
   };
-}
-
-function ToDo({ page: { insights, insights_remark: remark }, tab }: { page: PageOf<"overview">; tab: Tab }) {
-  return (
-    <section>
-      <div class="head">
-        <h2>What to do, most gain first</h2>
-        {remark && insights.length > 0 && <span class="sub"><Sentence phrase={remark} /></span>}
-      </div>
-      {insights.length === 0 && <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing stands out in this span."}</p>}
-      <ol class="cards">
-        {insights.map((insight) => (
-          <Card
-            key={insight.id} insight={insight} evidence={insight.view === "overview" ? undefined : tab.meanings.viewTitle(insight.view)}
-            open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null })}
-          />
-        ))}
-      </ol>
-    </section>
-  );
 }

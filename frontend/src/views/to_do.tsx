@@ -1,0 +1,44 @@
+/** The cards: what to do, most gain first, each with the way to its evidence. */
+
+import type { Insight, PageOf, ViewId } from "../api.gen";
+import { Card } from "../components/card";
+import { Sentence } from "../components/sentence";
+import { keysOfStretch } from "./open_stretch";
+import type { Tab } from "./props";
+
+interface ToDoProps {
+  page: Pick<PageOf<ViewId>, "insights" | "insights_remark">;
+  /** The view that the cards stand in: it is no link. */
+  here: ViewId;
+  tab: Tab;
+}
+
+export function ToDo({ page: { insights, insights_remark: remark }, here, tab }: ToDoProps) {
+  return (
+    <section>
+      <div class="head">
+        <h2>What to do, most gain first</h2>
+        {remark && insights.length > 0 && <span class="sub"><Sentence phrase={remark} /></span>}
+      </div>
+      {insights.length === 0 && <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing stands out in this span."}</p>}
+      <ol class="cards">
+        {insights.map((insight) => <Evident key={insight.id} insight={insight} here={here} tab={tab} />)}
+      </ol>
+    </section>
+  );
+}
+
+const LOOK = "timeline";
+
+/** A card with its links: the view with the evidence, and the timeline where the insight says when. */
+function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: Tab }) {
+  const [first] = insight.evidence;
+  const shown = insight.view === here || (insight.view === LOOK && first !== undefined);
+  return (
+    <Card
+      insight={insight} evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
+      open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null })}
+      look={first && { name: tab.meanings.viewTitle(LOOK), open: () => tab.update(keysOfStretch(first)) }}
+    />
+  );
+}
