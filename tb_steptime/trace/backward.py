@@ -5,7 +5,7 @@
     backward                                 |- ReluBackward0 9 -|  |- AddmmBackward0 8 -|  |- TBackward0 7 -|
 
 The op that made node 7 is the last one that said 7: with the node made, the next op says 8. Each thread counts for
-itself. A node says which thread made it, but in a number of torch's own; it is the one whose ops fit its nodes' names best.
+itself. A node says which thread made it, but in a number of torch's own: it is the one whose ops fit its nodes' names.
 """
 
 from __future__ import annotations

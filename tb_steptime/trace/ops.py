@@ -127,22 +127,22 @@ class Places:
 
 def places(trace: Trace, rows: Rows) -> Places:
     """Of calls, ops or any other events of the host; -1 in `rows` stays -1."""
-    ops, rows = trace.events.rows(Kind.CPU_OP), rows.astype(np.int64)
-    op = _op_at(trace, ops, rows)
+    rows = rows.astype(np.int64)
+    op = op_at(trace, rows)
     return Places(
         op,
-        outermost(trace, ops, op),
+        outermost(trace, trace.events.rows(Kind.CPU_OP), op),
         innermost(trace, _ranges(trace), rows),
         innermost(trace, module_frames(trace), rows),
         innermost(trace, source_frames(trace), rows),
     )
 
 
-def _op_at(trace: Trace, ops: Int64, rows: Int64) -> Int64:
-    """The op itself; of a call the op that its id names, else the innermost around it."""
-    events = trace.events
+def op_at(trace: Trace, rows: Int64) -> Int64:
+    """Row of the op itself; of a call that of the op which its id names, else of the innermost around it; or -1."""
+    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     is_op = (rows >= 0) & (events.kind[rows] == Kind.CPU_OP)
-    op = np.where(is_op, rows, _op_by_id(trace, ops, np.where(is_op, -1, rows), rows))
+    op = np.where(is_op, rows, op_by_id(trace, ops, np.where(is_op, -1, rows), rows))
     return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, rows)))
 
 
@@ -166,7 +166,7 @@ def kernel_modules(trace: Trace) -> Int64:
 def _ops(trace: Trace, ops: Int64) -> Int64:
     """Row of the innermost op of every activity: the one that its id names, else the one around its launch."""
     launches = find_launches(trace)
-    op = _op_by_id(trace, ops, launches.activity, launches.call)
+    op = op_by_id(trace, ops, launches.activity, launches.call)
     return np.where(op >= 0, op, innermost(trace, ops, np.where(op >= 0, -1, launches.call)))
 
 
@@ -183,12 +183,12 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
         mine = around[events.thread[around] == thread]
         here = known[events.thread[inside[known]] == thread]
         start = events.start_ns[mine]
-        place = _open(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
+        place = open_at(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
         result[here] = np.where(place >= 0, mine[place], -1)
     return result
 
 
-def _open(start: Int64, end: Int64, instants: Int64) -> Int64:
+def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
     """The innermost of some intervals, sorted by (start, longer first), that is open at each instant; -1 for none."""
     parent = parents(start, end)
     place = np.searchsorted(start, instants, side="right") - 1
@@ -218,7 +218,7 @@ def _roots(parent: Int64) -> Int64:
     return root
 
 
-def _op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
+def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
     """For each activity or call the op that its external id names, where that can be believed; else -1.
 
     call: what launched the activity, -1 where it is not known; of a call itself.
@@ -288,6 +288,15 @@ def source_frames(trace: Trace) -> Int64:
     return _rows_named(trace, Kind.PYTHON, is_source)
 
 
+def short_frame(frame: str) -> str:
+    """Without the path to the environment that its package is installed in.
+
+    >>> short_frame("/home/me/env/lib/python3.11/site-packages/timm/layers.py(3): forward")
+    'timm/layers.py(3): forward'
+    """
+    return _INSTALLED.sub("", frame)
+
+
 def is_source(frame: str) -> bool:
     """Is this frame of a file that the user may have written? torch's and Python's own are not.
 
@@ -297,7 +306,7 @@ def is_source(frame: str) -> bool:
     match = _FRAME.match(frame)
     if match is None:
         return False
-    top = _INSTALLED.sub("", match["file"]).partition("/")[0].removesuffix(".py")
+    top = short_frame(match["file"]).partition("/")[0].removesuffix(".py")
     return top != "torch" and top not in sys.stdlib_module_names
 
 

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import MODULE_FRAME, Rows, innermost, is_source, module_frames, source_frames
+from tb_steptime.trace.ops import (
+    MODULE_FRAME,
+    Rows,
+    innermost,
+    is_source,
+    module_frames,
+    op_at,
+    short_frame,
+    source_frames,
+)
 from tb_steptime.trace.table import Int32, Int64
 
 
@@ -35,7 +44,9 @@ class Words:
 def sources(trace: Trace, rows: Rows) -> Words:
     """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
     frames = source_frames(trace)
-    return _of_frames(trace, frames, rows, str) if len(frames) else _of_stacks(trace, trace.stacks.stack, rows, _source)
+    if len(frames):
+        return _of_frames(trace, frames, rows, short_frame)
+    return _of_stacks(trace, trace.stacks.stack, rows, _source)
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
@@ -48,18 +59,15 @@ def modules(trace: Trace, rows: Rows) -> Words:
 
 def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:
     found = innermost(trace, frames, rows.astype(np.int64))
-    names = np.where(found >= 0, trace.events.name[found], -1)
-    distinct, number = np.unique(names, return_inverse=True)
-    known = distinct[distinct >= 0].tolist()
-    return Words((number - (len(distinct) - len(known))).astype(np.int32), [shown(trace.strings[n]) for n in known])
+    name = np.where(found >= 0, trace.events.name[found], -1).astype(np.int32)
+    return _shown(name, trace.strings.strings, shown)
 
 
 def _of_stacks(trace: Trace, column: Int32, rows: Rows, shown: Callable[[str], str | None]) -> Words:
-    """Of the innermost op that has a stack, since not every op has."""
-    table = trace.stacks
-    op = innermost(trace, table.event.astype(np.int64), rows.astype(np.int64))
-    itself = np.isin(rows, table.event)
-    op[itself] = rows[itself]
+    """Of the op, or of the innermost one around it that has a stack."""
+    table, op = trace.stacks, op_at(trace, rows.astype(np.int64))
+    itself = np.isin(op, table.event)
+    op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
     number[op >= 0] = column[np.searchsorted(table.event, op[op >= 0])]
     return _shown(number, trace.stack_texts.strings, shown)
@@ -79,10 +87,10 @@ def _shown(number: Int32, texts: Sequence[str], shown: Callable[[str], str | Non
 
 def _source(stack: str) -> str | None:
     """
-    >>> _source("/env/lib/python3.7/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
+    >>> _source("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
     'net.py(7): forward'
     """
-    return next((frame for frame in stack.split(";") if is_source(frame)), None)
+    return next((short_frame(frame) for frame in stack.split(";") if is_source(frame)), None)
 
 
 def _module(hierarchy: str) -> str | None:

@@ -137,7 +137,7 @@ class Columns:
             self._add_device([rows[index] for index in on_device], [args[index] for index in on_device])
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
         if len(ops):
-            self._add_ops(ops + first, [args[index] for index in ops])
+            self._add_ops(ops + first, [args[index] for index in ops.tolist()])
         products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
         if len(products):
             self.product.frombytes((products + first).tobytes())
@@ -167,15 +167,19 @@ class Columns:
         self.bytes += integers([arg.bytes for arg in args])
 
     def _add_ops(self, rows: Int64, ops: list[Args]) -> None:
-        sequence = np.frombuffer(integers([op.sequence for op in ops]), np.int64)
-        numbered = np.flatnonzero(sequence != UNKNOWN)
-        if len(numbered):
-            self.numbered.frombytes(rows[numbered].astype(np.int32).tobytes())
-            self.sequence.frombytes(sequence[numbered].tobytes())
-            self.forward_thread += small_integers([ops[index].forward_thread for index in numbered])
+        numbered = [index for index, op in enumerate(ops) if op.sequence is not None]
+        if numbered:
+            self._add_sequences(rows[numbered].astype(np.int32), [ops[index] for index in numbered])
         stacked = [index for index, op in enumerate(ops) if op.stack is not NOT_SAID or op.modules is not NOT_SAID]
         if stacked:
             self._add_stacks(rows[stacked].astype(np.int32), [ops[index] for index in stacked])
+
+    def _add_sequences(self, rows: Int32, ops: list[Args]) -> None:
+        sequence = np.frombuffer(integers([op.sequence for op in ops]), np.int64)
+        thread = np.frombuffer(small_integers([op.forward_thread for op in ops]), np.int32)
+        said = (sequence != UNKNOWN) & (thread != UNKNOWN)
+        for column, values in ((self.numbered, rows), (self.sequence, sequence), (self.forward_thread, thread)):
+            column.frombytes(values[said].tobytes())
 
     def _add_stacks(self, rows: Int32, ops: list[Args]) -> None:
         """Those of which one is not empty: 2022 wrote empty ones with every op."""

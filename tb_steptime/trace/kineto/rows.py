@@ -50,7 +50,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
     shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
     dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
-    sequence: Any = msgspec.field(default=-1, name="Sequence number")
+    sequence: Any = msgspec.field(default=None, name="Sequence number")
     forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
     stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
     modules: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Module Hierarchy")
