@@ -12,7 +12,7 @@ from tb_steptime.metrics.host_words import Answer, HostFigures, answer, titles
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.launching import BackPressure, LaunchFigures, QueueLevel
 from tb_steptime.metrics.pauses import Pause
-from tb_steptime.metrics.phases import RangeRow
+from tb_steptime.metrics.ranges import RangeRow
 from tb_steptime.metrics.several_devices import SeveralDevices
 from tb_steptime.metrics.verdict import Bound
 from tb_steptime.phrases import Phrase, phrase
