@@ -83,7 +83,7 @@ test("at most two notes stand open, and that a trace is simulated stands first",
 test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
   const unknown = { share: null, colour: "kernel", hatched: true, reason: plain("no kernels") };
   const list = <ViewList current="overview" meanings={MEANINGS} head={{ ...HEAD, rails: { ...HEAD.rails, tensor_cores: unknown } }} tab={TAB} />;
-  expect(words(list)).toBe("|Overview|Trends|Data loading|33 %|Tensor cores|–|Tesla V100|80 SMs|2 steps, 8 June 2021|75 718 events, 1.2 MB|");
+  expect(words(list)).toBe("|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, 8 June 2021|75 718 events, 1.2 MB|");
   expect(renderToString(list)).toContain('title="no kernels"');
 });
 

@@ -1,7 +1,69 @@
 /** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
 
+import { Sentence } from "../components/sentence";
+import { SeriesTile } from "../components/series_tile";
+import { Tiles } from "../components/tile";
+import { hiddenParts } from "./choices";
+import { AnswerBox } from "./host/answer";
+import { BlockingCalls } from "./host/blocking";
+import { Copies } from "./host/copies";
+import { HostAnatomy } from "./host/anatomy";
+import { HostPhases } from "./host/host_phases";
+import { Pauses } from "./host/pauses";
+import { QueuePicture } from "./host/queue";
+import { Ranges } from "./host/ranges";
+import { Reasons } from "./host/reasons";
+import { SeveralGpus } from "./host/several_gpus";
+import { Sites } from "./host/sites";
+import { SlowSteps } from "./host/slow_steps";
+import type { HostPart } from "./host/part";
 import type { SpanViewProps } from "./props";
+import { ToDo } from "./to_do";
 
-export function Host({ page }: SpanViewProps<"host">) {
-  return <div class="view" data-view="host">{page.result.steps.length}</div>;
+export function Host({ page, tab }: SpanViewProps<"host">) {
+  const { result, head } = page;
+  const part: HostPart = { result, tab, name: `${head.run} ${head.worker} span ${head.number}`, off: hiddenParts(tab.state) };
+  const tiles = result.tiles.length > 0 && (
+    <Tiles label="Launches of this span">
+      {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} />)}
+    </Tiles>
+  );
+  if (result.device === null) {
+    return (
+      <div class="view" data-view="host">
+        <section class="unknown">
+          <h2>Why is the GPU idle?</h2>
+          {result.unknown && <p class="quiet"><Sentence phrase={result.unknown} /></p>}
+        </section>
+        <HostPhases {...part} />
+        <Ranges {...part} />
+      </div>
+    );
+  }
+  return (
+    <div class="view" data-view="host">
+      {result.pieces.length > 0 && <HostAnatomy {...part} />}
+      {result.answer && <AnswerBox answer={result.answer} />}
+      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      <div class="split host-split">
+        <div class="column">
+          <Sites {...part} />
+          {result.blocking_bubble_ns === 0 && <BlockingCalls {...part} />}
+        </div>
+        <ToDo page={page} here="host" tab={tab} />
+      </div>
+      {result.blocking_bubble_ns > 0 && <BlockingCalls {...part} />}
+      <div class="split host-halves">
+        <Reasons {...part} />
+        <Ranges {...part} />
+      </div>
+      {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
+      <div class="split host-halves">
+        {result.copies.length > 0 && <Copies {...part} />}
+        {result.grown.length > 0 && <SlowSteps {...part} />}
+        {result.pauses.length > 0 && <Pauses {...part} />}
+      </div>
+      {tiles}
+    </div>
+  );
 }

@@ -1,0 +1,55 @@
+import type { HostResult, PartMeaning, Piece } from "../../api.gen";
+import { Anatomy, type Brace } from "../../charts/anatomy";
+import { Legend } from "../../components/legend";
+import { ns, type Scale, scaleFor, share } from "../../format";
+import { keysOfHidden } from "../choices";
+import type { HostPart } from "./part";
+
+/** The mean step: what the GPU does on the left, what it waits for on the right. */
+export function HostAnatomy({ result, tab, off }: HostPart) {
+  const { mean_step_ns: whole } = result;
+  const pieces = result.pieces.filter((piece) => piece.ns > 0);
+  const scale = scaleFor(whole, "ns");
+  return (
+    <>
+      <Anatomy
+        label={spokenOf(result, scale)} end={scale.of(whole)} endText={ns(whole)} braces={bracesOf(pieces, whole, scale)} off={off}
+        bars={[{ label: <>Mean step<br /><b>{ns(whole)}</b></>, thin: false, parts: pieces.map((piece) => drawn(piece, scale)) }]}
+      />
+      <Legend
+        label="Parts of the mean step. A button shows or hides its part." scale={scale} off={off} choose={(next) => tab.update(keysOfHidden(next))}
+        parts={pieces.map((piece) => ({ meaning: meaningOf(piece, tab.meanings.reasons), ns: piece.ns, share: whole ? piece.ns / whole : 0, absent: undefined }))}
+      />
+    </>
+  );
+}
+
+const drawn = (piece: Piece, scale: Scale) => ({
+  id: piece.id, colour: piece.colour, hatched: piece.hatched, value: scale.of(piece.ns), title: `${piece.label} ${scale.text(piece.ns)}`,
+  text: piece.colour === "cpu" ? piece.label.split(", ")[1] : undefined,
+});
+
+/** A piece is a reason, or a reason within a phase ("cpu_work.forward"): then it means the same. */
+function meaningOf({ id, label, colour, hatched, works }: Piece, reasons: readonly PartMeaning[]): PartMeaning {
+  const meaning = reasons.find((reason) => id === reason.id || id.startsWith(`${reason.id}.`))?.meaning ?? `${label}.`;
+  return { id, label, colour, hatched, works, meaning };
+}
+
+export function sumsOf(pieces: readonly Piece[]): { works: number; waits: number } {
+  const sum = (works: boolean) => pieces.reduce((total, piece) => total + (piece.works === works ? piece.ns : 0), 0);
+  return { works: sum(true), waits: sum(false) };
+}
+
+function bracesOf(pieces: readonly Piece[], whole: number, scale: Scale): Brace[] {
+  const { works, waits } = sumsOf(pieces);
+  const brace = (words: string, length: number): Brace => ({
+    value: scale.of(length), label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
+  });
+  return [brace("GPU works", works), brace("GPU waits", waits)];
+}
+
+function spokenOf({ pieces, mean_step_ns: whole }: HostResult, scale: Scale): string {
+  const { works, waits } = sumsOf(pieces);
+  const causes = pieces.filter((piece) => !piece.works && piece.ns > 0).map((piece) => `${piece.label} ${scale.text(piece.ns)}`);
+  return `Mean step of ${ns(whole)}: the GPU works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
+}

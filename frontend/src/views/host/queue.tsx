@@ -1,0 +1,88 @@
+import { useMemo } from "preact/hooks";
+import type { HostResult, HostStep } from "../../api.gen";
+import { zoomKey, zoomOf } from "../../charts/pyramid";
+import { QueueStrip } from "../../charts/queue_strip";
+import type { Bins } from "../../charts/rebin";
+import type { StackLayer } from "../../charts/strip_layers";
+import { Picture } from "../../components/picture";
+import type { TableData } from "../../components/table_data";
+import { ns, scaleFor, sentence } from "../../format";
+import type { HostPart } from "./part";
+import { shownStep } from "./shown_step";
+
+/** The queue of one step over time, with the phases above it and the device below. */
+export function QueuePicture({ result, tab, name }: HostPart) {
+  const at = shownStep(result.steps, tab.state["step"]);
+  const step = result.steps[at]!;
+  const length = step.end_ns - step.start_ns;
+  const asked = zoomOf(tab.state["zoom"], step.end_ns);
+  const zoom = asked && asked[0] >= step.start_ns ? asked : null;
+  const drawn = useMemo(() => levelsOf(result), [result]);
+  const title = result.titles["queue"] ?? { template: "How far ahead is the host?", values: {} };
+  const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
+  return (
+    <Picture
+      title={title} name={`queue ${name} step ${step.name}`} table={() => tableOf(result, step)} link={() => tab.address()}
+      sub={<>step {step.name}, {zoom ? `${ns(zoom[1] - zoom[0])} of ` : ""}{ns(length)} {zoom && <button class="link" onClick={() => tab.update({ zoom: null })}>Show all</button>}</>}
+      tools={<StepButtons steps={result.steps} at={at} choose={choose} open={() => tab.update({ view: "timeline", step: step.name, zoom: zoom && zoomKey(zoom) })} />}
+    >
+      <QueueStrip
+        label={spokenOf(result, step, sentence(title))} from={step.start_ns} to={step.end_ns} zoom={zoom} setZoom={(next) => tab.update({ zoom: next && zoomKey(next), step: step.name })}
+        phases={step.phase_spans.map((span) => ({ label: span.label, from: span.start_ns, to: span.end_ns, inner: span.inner }))}
+        {...drawn} scale={scaleFor(length, "ns")}
+      />
+    </Picture>
+  );
+}
+
+interface StepButtonsProps {
+  steps: readonly HostStep[];
+  at: number;
+  choose(step: HostStep): void;
+  open(): void;
+}
+
+function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
+  const [before, after] = [steps[at - 1], steps[at + 1]];
+  return (
+    <div class="step-buttons">
+      {steps.length > 1 && (
+        <>
+          <button disabled={!before} aria-label="Step before" title={before && `Step ${before.name}`} onClick={() => before && choose(before)}><svg viewBox="0 0 8 8" aria-hidden="true"><path d="M5.500 1l-3 3 3 3" /></svg></button>
+          <button disabled={!after} aria-label="Step after" title={after && `Step ${after.name}`} onClick={() => after && choose(after)}><svg viewBox="0 0 8 8" aria-hidden="true"><path d="M2.500 1l3 3-3 3" /></svg></button>
+        </>
+      )}
+      <button class="link" onClick={open}>Timeline</button>
+    </div>
+  );
+}
+
+/** Names and colours of what a device does. */
+const WORK = [["Kernel", "kernel", "kernel_permille"], ["Communication", "comm", "communication_permille"], ["Memory", "copy", "copy_permille"]] as const;
+
+function levelsOf(result: HostResult) {
+  const start = result.start_ns;
+  const bins = (bin: number, values: Bins["values"]): Bins => ({ start, bin, values });
+  const levels = result.device_levels;
+  return {
+    means: result.queue.map((level) => bins(level.bin_ns, level.mean_permille)),
+    peaks: result.queue.map((level) => bins(level.bin_ns, level.peak)),
+    runAhead: levels.map((level) => bins(level.bin_ns, level.run_ahead_ns)),
+    device: WORK.map(([name, colour, field]): StackLayer => ({ name, colour, hatched: false, levels: levels.map((level) => bins(level.bin_ns, level[field])) })),
+  };
+}
+
+function spokenOf(result: HostResult, step: HostStep, title: string): string {
+  const peak = result.launches?.queue_max ?? 0;
+  const phases = step.phase_spans.filter((span) => !span.inner).map((span) => `${span.label} ${ns(span.end_ns - span.start_ns)}`);
+  return `${title}. Queue depth over step ${step.name}, ${ns(step.end_ns - step.start_ns)}; in the span it peaks at ${peak}. ${phases.length > 0 ? `Phases: ${phases.join(", ")}. ` : ""}Below it, when the GPU works.`;
+}
+
+/** The finest bins of the step. */
+function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableData {
+  const level = queue[queue.length - 1]!;
+  const first = Math.max(0, Math.floor((step.start_ns - start) / level.bin_ns));
+  const last = Math.ceil((step.end_ns - start) / level.bin_ns);
+  const rows = level.mean_permille.slice(first, last).map((mean, at) => [Math.max(0, start + (first + at) * level.bin_ns - step.start_ns), mean / 1000, level.peak[first + at] ?? null]);
+  return { columns: [{ label: "Time", unit: "ns" }, { label: "Queue, mean", unit: "number" }, { label: "Queue, peak", unit: "count" }], rows };
+}

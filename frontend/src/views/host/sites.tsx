@@ -1,0 +1,97 @@
+import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import type { TableData } from "../../components/table_data";
+import { count, ns, type Scale, scaleFor, share } from "../../format";
+import type { Meanings } from "../../meanings";
+import { keysOfStretch } from "../open_stretch";
+import { idleOf, IdleCell } from "./idle_bar";
+import type { HostPart } from "./part";
+
+/** From where work is launched, and how long the GPU idled before it. */
+export function Sites({ result, tab, name }: HostPart) {
+  const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > 0);
+  const bounds = boundsOf(result.phases);
+  const all = { result, rows, bounds, meanings: tab.meanings };
+  const open = (row: SiteRow) => row.examples[0] && tab.update(keysOfStretch(row.examples[0]));
+  return (
+    <Picture
+      title={result.titles["sites"] ?? "Where is the work launched that the GPU waits for?"} sub="run-ahead is the median" name={`launched from ${name}`}
+      drawn={false} table={() => tableOf(rows, bounds, tab.meanings)} link={() => tab.address()}
+    >
+      <Table
+        label="GPU idle time by the launch that ended it" columns={columnsOf(all)} rows={rows} rowKey={(row) => row.site}
+        sort={tab.state["sites"]} onSort={(sites) => tab.update({ sites })} onChoose={open} foot={<Foot {...all} />}
+        empty="No work is launched in the steps."
+      />
+    </Picture>
+  );
+}
+
+interface All {
+  result: HostResult;
+  rows: readonly SiteRow[];
+  bounds: ReadonlyMap<string, string>;
+  meanings: Meanings;
+}
+
+const boundsOf = (phases: readonly PhaseRow[]): ReadonlyMap<string, string> => new Map(phases.map((phase) => [phase.phase, phase.bound]));
+
+/** A column of verdicts says nothing where all are the same. */
+export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>): boolean {
+  return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
+}
+
+const STARVED = "Share of the launches whose work starts within 15 µs: the GPU was waiting for them.";
+const AHEAD = "Median time from a launch call to the start of what it launched.";
+const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
+
+function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
+  const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
+  const scale = scaleFor(longest, "ns");
+  const differ = verdictsDiffer(rows, bounds);
+  const verdict: Column<SiteRow> = {
+    id: "verdict", label: "Verdict", width: "92px", meaning: "What holds up the phase.",
+    order: (row) => bounds.get(row.phase) ?? null, cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
+  };
+  return [
+    { id: "site", label: "Launched from", order: (row) => row.label, cell: (row) => <span title={row.label}>{row.label}</span> },
+    ...(differ ? [verdict] : []),
+    { id: "launches", label: "Launches", width: differ ? "62px" : "66px", numeric: true, order: (row) => row.launches, cell: (row) => perStep(row.launches) },
+    { id: "starved", label: "Starved", width: differ ? "54px" : "60px", numeric: true, meaning: STARVED, order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
+    { id: "ahead", label: "Run-ahead", width: differ ? "68px" : "72px", numeric: true, meaning: AHEAD, order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
+    {
+      id: "idle", label: "GPU idle a step", width: differ ? "116px" : "132px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
+      cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
+    },
+  ];
+}
+
+/** Means over the steps: whole where they are many. */
+export const perStep = (value: number): string => (value >= 10 || Number.isInteger(value) ? count(Math.round(value)) : value.toFixed(1));
+
+function Foot({ result, rows, bounds }: All) {
+  const { launches } = result;
+  const idle = rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
+  const scale: Scale = scaleFor(idle, "ns");
+  return (
+    <tr>
+      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1}>All</td>
+      <td class="num">{perStep(rows.reduce((sum, row) => sum + row.launches, 0))}</td>
+      <td class="num">{share(launches?.starved_share ?? null)}</td>
+      <td class="num">{ns(launches?.run_ahead_p50_ns ?? null)}</td>
+      <td class="num ink">{scale.text(idle)}</td>
+    </tr>
+  );
+}
+
+function tableOf(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>, { reasons, bounds: words }: Meanings): TableData {
+  const figures = ["GPU works", "GPU idle", "Behind blocking calls", ...reasons.map(({ label }) => label)].map((label) => ({ label, unit: "ns" as const }));
+  return {
+    columns: [{ label: "Launched from" }, { label: "Verdict" }, { label: "Launches", unit: "number" }, { label: "Starved", unit: "fraction" }, { label: "Run-ahead", unit: "ns" }, ...figures],
+    rows: rows.map((row) => [
+      row.label, words[bounds.get(row.phase) ?? ""] ?? null, row.launches, row.starved_share, row.run_ahead_p50_ns, row.device_ns, idleOf(row.idle_ns), row.bubble_ns,
+      ...reasons.map(({ id }) => row.idle_ns[id as keyof SiteRow["idle_ns"]]),
+    ]),
+  };
+}
