@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -280,12 +280,12 @@ def short_range(name: str) -> str:
 
 def module_frames(trace: Trace) -> Int64:
     """Rows of the Python frames that call an nn.Module, in time order."""
-    return _rows_named(trace, Kind.PYTHON, lambda name: name.startswith(MODULE_FRAME))
+    return rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
 
 
 def source_frames(trace: Trace) -> Int64:
     """Rows of the Python frames of files outside torch and Python's library, in time order."""
-    return _rows_named(trace, Kind.PYTHON, is_source)
+    return rows_named(trace, (Kind.PYTHON,), is_source)
 
 
 def short_frame(frame: str) -> str:
@@ -310,8 +310,9 @@ def is_source(frame: str) -> bool:
     return top != "torch" and top not in sys.stdlib_module_names
 
 
-def _rows_named(trace: Trace, kind: Kind, wanted: Callable[[str], bool]) -> Int64:
-    rows = trace.events.rows(kind)
+def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> Int64:
+    """Rows of these kinds whose name is wanted, in time order."""
+    rows = trace.events.rows(*kinds)
     return rows[_named(trace, rows, wanted)[trace.events.name[rows]]]
 
 

@@ -1,0 +1,38 @@
+"""What the trace names as stops of the program: Python's garbage collection, and the loading of code onto the device.
+
+garbage collection   a Python frame "Python GC", of torch 2.9 and later when asked for (`record_python_gc_info` and
+                     stacks); or the frame of a call of gc.collect()
+loading              calls that load a module or a function of it; and rows of the profiler's overhead, which CUPTI
+                     writes for what a first launch loads, on a track of their own and not on the host's thread
+"""
+
+from __future__ import annotations
+
+import re
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import rows_named
+from tb_steptime.trace.table import Int64, Kind
+
+GARBAGE_COLLECTION = re.compile(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
+#: Loading is lazy since CUDA 11.8: the module at its first use, a kernel when its function is asked for.
+LOADING_CALL = re.compile(
+    r"cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|KernelGetFunction|Link(Create|Add|Complete))"
+    r"|cudaLibrary(Load|GetKernel)|hip(Module|Library)(Load|Get(Function|Kernel))"
+)
+LOADING_OVERHEAD = re.compile(r"Lazy Function Loading$|Runtime Triggered Module Loading$")
+
+
+def garbage_collections(trace: Trace) -> Int64:
+    """Rows of the garbage collections that the trace names, in time order. A recorded one lies in the call for it."""
+    return rows_named(trace, (Kind.PYTHON,), lambda name: GARBAGE_COLLECTION.match(name) is not None)
+
+
+def loading_calls(trace: Trace) -> Int64:
+    """Rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
+    return rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: LOADING_CALL.match(name) is not None)
+
+
+def loading_overheads(trace: Trace) -> Int64:
+    """Rows of the profiler's track that tell when code was loaded, in time order."""
+    return rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is not None)
