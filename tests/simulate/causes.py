@@ -42,22 +42,33 @@ class Activity:
 
 @dataclass(frozen=True)
 class Call:
-    """A runtime call. With blocks=True it returns when its activity, or without one everything launched, is done."""
+    """A runtime call. With blocks=True it returns when its activity, or without one everything launched, is done.
+
+    host_ns: its own length on the host, exactly; None: that of the training's calls.
+    """
 
     name: str
     activity: Activity | None = None
     blocks: bool = False
+    host_ns: int | None = None
 
 
 @dataclass(frozen=True)
 class Op:
-    """Nested CPU ops, the outermost first; the innermost makes the calls. host_ns is their time outside the calls."""
+    """Nested CPU ops, the outermost first; the innermost makes the calls. host_ns is their time outside the calls.
+
+    link: ties an op of the forward pass to the node of the backward pass that it makes. exact: it takes its declared
+    time to the nanosecond and draws no random number, so that all else draws the same ones without it. No names: calls
+    that Python makes outside any op.
+    """
 
     names: tuple[str, ...]
     calls: tuple[Call, ...] = ()
     host_ns: int = 12_000
     shapes: tuple[tuple[int, ...], ...] = ()
     types: tuple[str, ...] = ()
+    link: str | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,12 @@ class Section:
     mark: str | None = None  # a host-side annotation around them
     backward: bool = False  # on the autograd engine's thread, while the main thread waits
     python_ns: int = 3_000
+    device: int = 0  # on which its work runs; the autograd engine has a thread for each
+    aside: bool = False  # begins with the section before it and not after it: another device's autograd thread
+    stop_ns: int = 0  # after its ops the main thread stands still, exactly that long
+    collects: bool = False  # the stop is a garbage collection that the profiler was asked to record
+    steps: tuple[int, ...] = ()  # only in these; none: in each
+    frames: tuple[str, ...] = ()  # of the main thread's Python around it, the outermost first
 
 
 @dataclass(frozen=True)
@@ -107,11 +124,13 @@ class Training:
     gap_ns: int = 1_200  # between two activities of a busy stream
     queue_limit: int = 1024  # launches that wait; one more blocks the host until there is room
     between_steps_ns: int = 60_000  # of the profiler's and the loop's own
+    devices: int = 1
+    in_full: bool = False  # its truth tells of each device, of blocking calls and their bubbles
 
 
 @dataclass
 class Row:
-    """One record of the model. thread: main, backward or stream."""
+    """One record of the model. thread: main, backward or stream; the latter two are the device's."""
 
     category: str
     name: str
@@ -123,6 +142,8 @@ class Row:
     activity: Activity | None = None
     op: Op | None = None
     blocks: bool = False
+    device: int = 0
+    sequence: int = -1
 
 
 @dataclass

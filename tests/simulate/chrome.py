@@ -16,7 +16,8 @@ TRUTH_KEY = "tb_steptime_ground_truth"
 
 BASE_NS = 1_790_812_800_000_000_000
 HOST = 4100
-THREADS: dict[str, tuple[int, int]] = {"main": (HOST, HOST), "backward": (HOST, HOST + 57), "stream": (0, 7)}
+AUTOGRAD = HOST + 57  # the engine's thread of the first device
+STREAM = 7
 CALL_IDS = {"cudaLaunchKernel": 211, "cudaMemcpyAsync": 41, "cudaMemsetAsync": 51, "cudaStreamSynchronize": 131}
 
 
@@ -44,13 +45,14 @@ def chrome_trace(training: Training, span: Span) -> str:
         "schemaVersion": 1,
         STATEMENT_KEY: statement(training),
         TRUTH_KEY: span.truth,
-        "deviceProperties": [_device_properties(training.gpu)],
+        "deviceProperties": [_device_properties(training.gpu, device) for device in range(training.devices)],
         "record_shapes": 1,
+        **({"with_stack": 1} if any(section.frames for section in training.sections) else {}),
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": BASE_NS,
     }
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
-    events = ",\n".join(_text(event) for event in _events(training.gpu, span))
+    events = ",\n".join(_text(event) for event in _events(training, span))
     return "{\n" + "\n".join(lines) + f'\n  "traceEvents": [\n{events}\n  ],\n  "traceName": ""\n}}\n'
 
 
@@ -62,9 +64,9 @@ def _text(event: dict[str, Any]) -> str:
     return "  {\n" + ",\n".join(fields) + "\n  }"
 
 
-def _device_properties(gpu: Gpu) -> dict[str, Any]:
+def _device_properties(gpu: Gpu, device: int) -> dict[str, Any]:
     return {
-        "id": 0,
+        "id": device,
         "name": gpu.name,
         "totalGlobalMem": gpu.memory_bytes,
         "computeMajor": gpu.compute_capability[0],
@@ -81,8 +83,8 @@ def _device_properties(gpu: Gpu) -> dict[str, Any]:
     }
 
 
-def _events(gpu: Gpu, span: Span) -> Iterator[dict[str, Any]]:
-    yield from _names(span)
+def _events(training: Training, span: Span) -> Iterator[dict[str, Any]]:
+    yield from _names(span, training.devices)
     host = [row for row in span.rows if row.activity is None]
     yield from (_host_event(row) for row in host if row.category != "cuda_runtime")
     activities = {row.correlation_id: row for row in span.rows if row.activity}
@@ -90,15 +92,16 @@ def _events(gpu: Gpu, span: Span) -> Iterator[dict[str, Any]]:
         if call.category == "cuda_runtime":
             yield _runtime_event(call)
             if call.correlation_id in activities:
-                yield from _activity_events(gpu, call, activities[call.correlation_id])
+                yield from _activity_events(training.gpu, call, activities[call.correlation_id])
     yield from _device_marks(host, activities)
     yield from _window(span)
 
 
-def _names(span: Span) -> Iterator[dict[str, Any]]:
+def _names(span: Span, devices: int) -> Iterator[dict[str, Any]]:
+    engine = {AUTOGRAD + device: f"thread {AUTOGRAD + device} (pt_autograd_{device})" for device in range(devices)}
     tracks = {
-        HOST: ("python", "CPU", {HOST: f"thread {HOST} (python)", HOST + 57: f"thread {HOST + 57} (pt_autograd_0)"}),
-        0: ("python", "GPU 0", {7: "stream 7 "}),
+        HOST: ("python", "CPU", {HOST: f"thread {HOST} (python)", **engine}),
+        **{device: ("python", f"GPU {device}", {STREAM: f"stream {STREAM} "}) for device in range(devices)},
     }
     at = {"ph": "M", "ts": _us(span.start_ns)}
     for pid, (process, label, threads) in tracks.items():
@@ -108,8 +111,14 @@ def _names(span: Span) -> Iterator[dict[str, Any]]:
             yield {**at, "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
 
 
+def _track(row: Row) -> tuple[int, int]:
+    """Kineto's process and thread of a record."""
+    tracks = {"main": (HOST, HOST), "backward": (HOST, AUTOGRAD + row.device), "stream": (row.device, STREAM)}
+    return tracks[row.thread]
+
+
 def _complete(row: Row, args: dict[str, Any]) -> dict[str, Any]:
-    pid, tid = THREADS[row.thread]
+    pid, tid = _track(row)
     return {
         "ph": "X",
         "cat": row.category,
@@ -123,7 +132,11 @@ def _complete(row: Row, args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _host_event(row: Row) -> dict[str, Any]:
+    if row.category == "python_function":
+        return _complete(row, {"Python id": row.external_id, "Ev Idx": row.external_id - 1})
     args: dict[str, Any] = {"External id": row.external_id, "Record function id": 0}
+    if row.sequence >= 0:
+        args |= {"Sequence number": row.sequence, "Fwd thread id": int(row.thread == "backward")}
     if row.op and row.op.shapes:
         args["Input Dims"] = [list(shape) for shape in row.op.shapes]
         args["Input type"] = list(row.op.types)
@@ -137,10 +150,11 @@ def _runtime_event(row: Row) -> dict[str, Any]:
 
 def _activity_events(gpu: Gpu, call: Row, row: Row) -> Iterator[dict[str, Any]]:
     assert row.activity
-    place = {"External id": row.external_id, "device": 0, "context": 1, "stream": 7, "correlation": row.correlation_id}
+    place = {"External id": row.external_id, "device": row.device, "context": 1, "stream": STREAM}
+    place["correlation"] = row.correlation_id
     yield _complete(row, {**place, **_activity_args(gpu, row.activity, row.end_ns - row.start_ns)})
     for phase, side, at in (("s", call, call.start_ns), ("f", row, row.start_ns)):
-        pid, tid = THREADS[side.thread]
+        pid, tid = _track(side)
         flow = {"ph": phase, "id": row.correlation_id, "pid": pid, "tid": tid, "ts": _us(at), "cat": "ac2g"}
         yield {**flow, "name": "ac2g", **({"bp": "e"} if phase == "f" else {})}
 
@@ -180,7 +194,7 @@ def resident_blocks(gpu: Gpu, activity: Activity) -> int:
 
 
 def _device_marks(host: list[Row], activities: dict[int, Row]) -> Iterator[dict[str, Any]]:
-    """The shadow of each annotation on the device: from its first activity's start to its last one's end."""
+    """The shadow of each annotation on a device: from its first activity's start to its last one's end."""
     launched = [
         (call, activities[call.correlation_id])
         for call in host
@@ -188,8 +202,9 @@ def _device_marks(host: list[Row], activities: dict[int, Row]) -> Iterator[dict[
     ]
     for mark in (row for row in host if row.category == "user_annotation"):
         inside = [row for call, row in launched if mark.start_ns <= call.start_ns and call.end_ns <= mark.end_ns]
-        if inside:
-            shadow = Row("gpu_user_annotation", mark.name, "stream", inside[0].start_ns, inside[-1].end_ns)
+        for device in sorted({row.device for row in inside}):
+            here = [row for row in inside if row.device == device]
+            shadow = Row("gpu_user_annotation", mark.name, "stream", here[0].start_ns, here[-1].end_ns, device=device)
             yield _complete(shadow, {"External id": mark.external_id})
 
 

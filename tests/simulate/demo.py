@@ -8,6 +8,7 @@ from tests.simulate.causes import Loader, Span, Training
 from tests.simulate.chrome import file_name, write
 from tests.simulate.machine import Machine
 from tests.simulate.networks import resnet50, small_cnn
+from tests.simulate.reasons import full_truth
 from tests.simulate.truth import ground_truth
 
 MS = 1_000_000
@@ -61,7 +62,11 @@ def simulate(training: Training) -> list[Span]:
     machine = Machine(training)
     spans = machine.run()
     for span in spans:
-        span.truth = ground_truth(training, span, machine.workers.produced_ns)
+        span.truth = (
+            full_truth(training, span)
+            if training.in_full
+            else ground_truth(training, span, machine.workers.produced_ns)
+        )
     return spans
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.simulate.causes import Row, Span, Training
+from tests.simulate.pairs import Pair, both, total, without
 
-Pair = tuple[int, int]
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -75,10 +75,10 @@ def _why_idle(free: int, start: int, call: Row, blocked: list[Pair]) -> list[Gap
     if call.start_ns <= free:
         return [Gap(free, start, "queued")]
     late = min(call.start_ns, start)
-    waits = _both([(free, late)], blocked)
+    waits = both([(free, late)], blocked)
     return [
         *(Gap(*pair, "blocking") for pair in waits),
-        *(Gap(*pair, "host_late") for pair in _without([(free, late)], waits)),
+        *(Gap(*pair, "host_late") for pair in without([(free, late)], waits)),
         Gap(late, start, "blocking" if call.blocks else "launch_latency"),
     ]
 
@@ -87,25 +87,25 @@ def _charge_loader_first(gaps: Iterable[Gap], loads: list[Pair]) -> list[Gap]:
     charged = []
     for gap in gaps:
         pair = [(gap.start_ns, gap.end_ns)]
-        charged += [Gap(*exposed, "data_loading") for exposed in _both(pair, loads)]
-        charged += [Gap(*rest, gap.reason) for rest in _without(pair, loads)]
+        charged += [Gap(*exposed, "data_loading") for exposed in both(pair, loads)]
+        charged += [Gap(*rest, gap.reason) for rest in without(pair, loads)]
     return charged
 
 
 def _step_truth(span: Span, gaps: list[Gap], mark: tuple[int, int, int], window: Pair) -> dict[str, Any]:
     number, host_start, host_end = mark
-    loads = _both([window], _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)")))
-    busy = _both([window], [(row.start_ns, row.end_ns) for row in _activities(span)])
-    exposed = _total(_without(loads, busy))
+    loads = both([window], _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)")))
+    busy = both([window], [(row.start_ns, row.end_ns) for row in _activities(span)])
+    exposed = total(without(loads, busy))
     return {
         "name": str(number),
         "duration_ns": window[1] - window[0],
         "host_ns": host_end - host_start,
-        "wait_ns": _total(loads),
+        "wait_ns": total(loads),
         "exposed_ns": exposed,
-        "hidden_ns": _total(loads) - exposed,
-        "gpu_busy_ns": _total(busy),
-        "gpu_idle_ns": window[1] - window[0] - _total(busy),
+        "hidden_ns": total(loads) - exposed,
+        "gpu_busy_ns": total(busy),
+        "gpu_idle_ns": window[1] - window[0] - total(busy),
         "idle_ns": _idle_by_reason(gaps, window),
         "parts_ns": _parts(span, window),
     }
@@ -114,7 +114,7 @@ def _step_truth(span: Span, gaps: list[Gap], mark: tuple[int, int, int], window:
 def _idle_by_reason(gaps: list[Gap], window: Pair) -> dict[str, int]:
     reasons = dict.fromkeys(("data_loading", "blocking", "host_late", "launch_latency", "queued", "tail"), 0)
     for gap in gaps:
-        reasons[gap.reason] += _total(_both([window], [(gap.start_ns, gap.end_ns)]))
+        reasons[gap.reason] += total(both([window], [(gap.start_ns, gap.end_ns)]))
     return reasons
 
 
@@ -129,9 +129,9 @@ def _parts(span: Span, window: Pair) -> dict[str, int]:
         "data_loader": _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)")),
     }
     for part, pairs in layers.items():
-        parts[part] = _total(_both(rest, pairs))
-        rest = _without(rest, pairs)
-    return {**parts, "cpu_and_other": _total(rest)}
+        parts[part] = total(both(rest, pairs))
+        rest = without(rest, pairs)
+    return {**parts, "cpu_and_other": total(rest)}
 
 
 def _gpu_truth(training: Training, span: Span, window: Pair) -> dict[str, Any]:
@@ -168,30 +168,3 @@ def _activities(span: Span) -> list[Row]:
 
 def _pairs(span: Span, chosen: Callable[[Row], bool]) -> list[Pair]:
     return [(row.start_ns, row.end_ns) for row in span.rows if chosen(row)]
-
-
-def _both(pairs: list[Pair], others: list[Pair]) -> list[Pair]:
-    """What two sorted lists of disjoint pairs share."""
-    shared, first = [], 0
-    for start, end in pairs:
-        while first < len(others) and others[first][1] <= start:
-            first += 1
-        place = first
-        while place < len(others) and others[place][0] < end:
-            shared.append((max(start, others[place][0]), min(end, others[place][1])))
-            place += 1
-    return [pair for pair in shared if pair[0] < pair[1]]
-
-
-def _without(pairs: list[Pair], cuts: list[Pair]) -> list[Pair]:
-    left = []
-    for start, end in pairs:
-        for low, high in _both([(start, end)], cuts):
-            left.append((start, low))
-            start = high
-        left.append((start, end))
-    return [pair for pair in left if pair[0] < pair[1]]
-
-
-def _total(pairs: list[Pair]) -> int:
-    return sum(end - start for start, end in pairs)

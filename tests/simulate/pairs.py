@@ -1,0 +1,43 @@
+"""Lists of (start, end): what two share, what one leaves of the other, how long they are. Sorted and disjoint."""
+
+from __future__ import annotations
+
+Pair = tuple[int, int]
+
+
+def both(pairs: list[Pair], others: list[Pair]) -> list[Pair]:
+    """What two sorted lists of disjoint pairs share."""
+    shared, first = [], 0
+    for start, end in pairs:
+        while first < len(others) and others[first][1] <= start:
+            first += 1
+        place = first
+        while place < len(others) and others[place][0] < end:
+            shared.append((max(start, others[place][0]), min(end, others[place][1])))
+            place += 1
+    return [pair for pair in shared if pair[0] < pair[1]]
+
+
+def without(pairs: list[Pair], cuts: list[Pair]) -> list[Pair]:
+    left = []
+    for start, end in pairs:
+        for low, high in both([(start, end)], cuts):
+            left.append((start, low))
+            start = high
+        left.append((start, end))
+    return [pair for pair in left if pair[0] < pair[1]]
+
+
+def union(pairs: list[Pair]) -> list[Pair]:
+    """Any pairs, in order, those that overlap or touch made one."""
+    joined: list[Pair] = []
+    for start, end in sorted(pairs):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def total(pairs: list[Pair]) -> int:
+    return sum(end - start for start, end in pairs)
