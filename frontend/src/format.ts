@@ -51,6 +51,11 @@ export function text(value: number | null, unit: Unit, style: Style = "table"): 
 }
 
 export const ns = (value: number | null): string => text(value, "ns");
+/** An instant or a length in a picture that zooms: "12.345 ms", "3.42 µs", "640 ns". */
+export function fine(value_ns: number): string {
+  const unit = Math.abs(value_ns) >= 10 * S ? ([S, "s", 4] as const) : Math.abs(value_ns) >= MS ? ([MS, "ms", 3] as const) : Math.abs(value_ns) >= US ? ([US, "µs", 2] as const) : ([1, "ns", 0] as const);
+  return value_ns === 0 ? ns(0) : joined({ number: trimmed(value_ns / unit[0], unit[2]), unit: unit[1] });
+}
 export const count = (value: number | null): string => text(value, "count");
 export const bytes = (value: number | null): string => text(value, "bytes");
 export const rate = (value: number | null): string => text(value, "bytes_per_second");

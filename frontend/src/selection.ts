@@ -10,7 +10,7 @@ export interface Selection {
 }
 
 /** Keys of the address that mean something only within one span. */
-const WITHIN_SPAN = { step: null, zoom: null } as const;
+const WITHIN_SPAN = { step: null, zoom: null, event: null } as const;
 
 /** What the address asks for, or the nearest to it that can be shown; null where there is no span at all. */
 export function selected(index: Index, state: UrlState): Selection | null {

@@ -31,7 +31,7 @@ export function App({ client, url }: AppProps) {
   const trouble = troubleOf(watched, catalogue?.kind === "problem" ? catalogue.value : null);
   const index = watched?.index ?? null;
   if (index === null || meanings === null) return <Outside trouble={trouble} again={() => watch?.now()} />;
-  const tab: Tab = { meanings, index, state, update: url.update, address: url.address };
+  const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
   return <Inside tab={tab} source={{ client, kept, watched: watched!, watch: watch! }} />;
 }
 

@@ -7,14 +7,19 @@
 
 import type { ComponentType } from "preact";
 import type { Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { Client } from "../client";
 import type { Meanings } from "../meanings";
 import type { Changes, UrlState } from "../state";
+
+export type EventSource = Pick<Client, "timeline" | "event">;
 
 /** The tab around a view: meanings of numbers, and the state that lives in the URL. */
 export interface Tab {
   meanings: Meanings;
   index: Index;
   state: UrlState;
+  /** Single events of a span: the one thing that does not come with a view's page. */
+  events: EventSource;
   /** Writes keys into the URL; null takes a key out. */
   update(changes: Changes): void;
   /** The address with changes made, for links and "Copy link". */

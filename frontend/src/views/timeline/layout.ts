@@ -1,0 +1,85 @@
+/**
+ * Where tracks lie, from top to bottom: a heading for each group, under it its tracks with one thin line per row.
+ *
+ *     GPU 0             heading of a group
+ *     Stream 7   ====   a track of one row
+ *     Thread     ====   a track of two
+ *                 ==
+ */
+
+import type { Track } from "../../api.gen";
+
+export const ROW_PX = 18;
+export const HEADING_PX = 22;
+export const QUEUE_PX = 38;
+
+/** Between two tracks. */
+const GAP_PX = 4;
+
+export type Place = { kind: "heading"; text: string } | { kind: "track"; track: Track; rows: number; folded: boolean } | { kind: "queue" };
+
+export type Placed = Place & { top: number; height: number };
+
+export interface Layout {
+  places: readonly Placed[];
+  height: number;
+  /** By track id. */
+  tracks: ReadonlyMap<number, Placed & { kind: "track" }>;
+}
+
+/** `folded`: tracks that show their first row only. */
+export function layoutOf(tracks: readonly Track[], hasQueue: boolean, folded: ReadonlySet<number>): Layout {
+  const places: Placed[] = [];
+  let top = 0;
+  const put = (place: Place, height: number, gap = 0) => {
+    places.push({ ...place, top, height });
+    top += height + gap;
+  };
+  let queued = !hasQueue;
+  tracks.forEach((track, at) => {
+    if (!queued && track.kind === "stream") {
+      put({ kind: "queue" }, QUEUE_PX, GAP_PX);
+      queued = true;
+    }
+    if (track.group !== "" && track.group !== tracks[at - 1]?.group) put({ kind: "heading", text: track.group }, HEADING_PX);
+    const rows = folded.has(track.id) ? 1 : Math.max(1, track.rows);
+    put({ kind: "track", track, rows, folded: folded.has(track.id) }, rows * ROW_PX, GAP_PX);
+  });
+  return { places, height: top, tracks: new Map(places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []))) };
+}
+
+/** The place at a height, or undefined between and below them. */
+export function placeAt({ places }: Layout, y: number): Placed | undefined {
+  let [low, high] = [0, places.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle]!.top + places[middle]!.height > y) high = middle;
+    else low = middle + 1;
+  }
+  const found = places[low];
+  return found && y >= found.top ? found : undefined;
+}
+
+/** A row of a track and what it stands at; null where its track is not shown or folded. */
+export function rowTop(layout: Layout, track: number, row: number): number | null {
+  const place = layout.tracks.get(track);
+  return place && row < place.rows ? place.top + row * ROW_PX : null;
+}
+
+/** Tracks that any page has named, in the order of the newest; those that it lacks keep their place after their neighbour. */
+export function mergedTracks(known: readonly Track[], fresh: readonly Track[]): readonly Track[] {
+  const missing = known.filter((track) => !fresh.some(({ id }) => id === track.id));
+  const deepest = fresh.map((track) => ({ ...track, rows: Math.max(track.rows, known.find(({ id }) => id === track.id)?.rows ?? 1) }));
+  const merged = missing.reduce<Track[]>((all, track) => insertAfter(all, track, known), deepest);
+  return sameTracks(known, merged) ? known : merged;
+}
+
+function insertAfter(all: Track[], track: Track, known: readonly Track[]): Track[] {
+  const before = known[known.findIndex(({ id }) => id === track.id) - 1];
+  const at = all.findIndex(({ id }) => id === before?.id) + 1;
+  return [...all.slice(0, at), track, ...all.slice(at)];
+}
+
+function sameTracks(a: readonly Track[], b: readonly Track[]): boolean {
+  return a.length === b.length && a.every((track, at) => track.id === b[at]!.id && track.rows === b[at]!.rows && track.label === b[at]!.label);
+}

@@ -1,0 +1,90 @@
+/** Paints the picture: tracks below, the axis and the names of tracks over them. */
+
+import { haloed } from "../../charts/canvas_marks";
+import type { Pen } from "../../charts/canvas_sheet";
+import { shortened } from "../../format";
+import type { Placed } from "./layout";
+import { paintAxis, paintStepBorders } from "./paint_axis";
+import { paintBoxes } from "./paint_boxes";
+import { paintGap, paintLaunches, paintRings } from "./paint_marks";
+import { paintQueue } from "./paint_queue";
+import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "./scene";
+
+export function paintScene(pen: Pen, scene: Scene): void {
+  const { width, height, palette } = scene;
+  pen.fillStyle = palette.surface;
+  pen.fillRect(0, 0, width, height);
+  pen.textBaseline = "middle";
+  const visible = scene.layout.places.filter((place) => place.top + place.height > scene.scroll && place.top < scene.scroll + height - AXIS_PX);
+  clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => paintBody(pen, scene, visible));
+  clipped(pen, 0, AXIS_PX, width, height, () => visible.forEach((place) => paintName(pen, scene, place)));
+  paintAxis(pen, scene);
+}
+
+function paintBody(pen: Pen, scene: Scene, visible: readonly Placed[]): void {
+  const { palette, width } = scene;
+  pen.fillStyle = palette.sunken;
+  for (const place of visible) {
+    if (place.kind !== "heading") pen.fillRect(GUTTER_PX, topOf(scene, place), width - GUTTER_PX, place.height - (place.kind === "track" ? 2 : 0));
+  }
+  for (const place of visible) {
+    if (place.kind === "track") paintBoxes(pen, scene, place);
+    else if (place.kind === "queue") paintQueue(pen, scene, topOf(scene, place), place.height);
+  }
+  paintStepBorders(pen, scene);
+  paintGap(pen, scene);
+  paintRings(pen, scene);
+  paintLaunches(pen, scene);
+}
+
+function clipped(pen: Pen, left: number, top: number, right: number, bottom: number, paint: () => void): void {
+  pen.save();
+  pen.beginPath();
+  pen.rect(left, top, right - left, bottom - top);
+  pen.clip();
+  paint();
+  pen.restore();
+}
+
+const LETTER_PX = 6.3;
+const INDENT_PX = 10;
+
+/** A track's name stays in sight while any of its rows is. */
+function paintName(pen: Pen, scene: Scene, place: Placed): void {
+  const { palette, width, height } = scene;
+  const top = topOf(scene, place);
+  if (place.kind === "heading") return paintHeading(pen, scene, place.text, top);
+  const middle = Math.max(AXIS_PX, Math.min(top, height)) + 8;
+  const y = Math.min(middle, top + place.height - 10);
+  pen.font = palette.fonts.small;
+  if (place.kind === "track") return paintTrackName(pen, scene, place, y);
+  haloed(pen, "Launched, not started", INDENT_PX, y, palette.second, palette.surface);
+  pen.font = palette.fonts.axis;
+  haloed(pen, "line: peak", INDENT_PX, y + 15, palette.third, palette.surface);
+  pen.fillStyle = palette.firm;
+  pen.fillRect(GUTTER_PX, top + place.height - 1, width - GUTTER_PX, 1);
+}
+
+function paintTrackName(pen: Pen, { palette }: Scene, place: Placed & { kind: "track" }, y: number): void {
+  const { label, rows } = place.track;
+  pen.fillStyle = palette.second;
+  if (rows > 1) paintFold(pen, 4, y, place.folded);
+  const letters = Math.floor((GUTTER_PX - INDENT_PX - 8) / LETTER_PX);
+  pen.fillText(shortened(label, letters), INDENT_PX, y);
+}
+
+/** Points down while all rows show, right while only the first does. */
+function paintFold(pen: Pen, x: number, y: number, folded: boolean): void {
+  pen.beginPath();
+  if (folded) (pen.moveTo(x - 2, y - 4), pen.lineTo(x + 2, y), pen.lineTo(x - 2, y + 4));
+  else (pen.moveTo(x - 4, y - 2), pen.lineTo(x + 4, y - 2), pen.lineTo(x, y + 2.5));
+  pen.fill();
+}
+
+function paintHeading(pen: Pen, { palette, width }: Scene, text: string, top: number): void {
+  pen.fillStyle = palette.line;
+  pen.fillRect(0, top + 2, width, 1);
+  pen.font = palette.fonts.title;
+  pen.fillStyle = palette.ink;
+  pen.fillText(shortened(text, 60), 0, top + 13);
+}

@@ -1,0 +1,77 @@
+/**
+ * The theme's colours as a canvas wants them. A meaning keeps its colour; three close shades of it, chosen by the name,
+ * part neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
+ */
+
+import { type Colour, COLOURS } from "../../colour";
+
+export interface Fill {
+  plain: string;
+  /** Text on it. */
+  ink: string;
+  /** Beside boxes that a search lit. */
+  dim: string;
+}
+
+export interface Palette {
+  surface: string;
+  sunken: string;
+  line: string;
+  firm: string;
+  ink: string;
+  second: string;
+  third: string;
+  fills: ReadonlyMap<Colour, readonly Fill[]>;
+  fonts: { small: string; axis: string; title: string };
+}
+
+/** How far each shade is from its colour to the ink. */
+const SHADES = [0, 0.13, 0.26];
+
+export const SHADE_COUNT = SHADES.length;
+
+/** How far a box that the search did not find fades. */
+const FADED = 0.82;
+
+export function paletteOf(read: (token: string) => string): Palette {
+  const [surface, ink] = [read("--surface"), read("--ink")];
+  const fills = COLOURS.map((colour) => [colour, SHADES.map((by) => fillOf(mixed(read(`--c-${colour}`), ink, by), surface, ink))] as const);
+  const font = read("--font");
+  return {
+    surface, ink, sunken: read("--sunken"), line: read("--line"), firm: read("--line-firm"), second: read("--ink-2"), third: read("--ink-3"),
+    fills: new Map(fills), fonts: { axis: `11px ${font}`, small: `12px ${font}`, title: `500 12px ${font}` },
+  };
+}
+
+function fillOf(plain: string, surface: string, ink: string): Fill {
+  const dark = [surface, ink, "#000000", "#ffffff"].reduce((best, each) => (contrast(each, plain) > contrast(best, plain) ? each : best));
+  return { plain, ink: dark, dim: mixed(plain, surface, FADED) };
+}
+
+/** The same name has the same shade in every page. */
+export function shadeOf(name: string): number {
+  let mark = 0;
+  for (let at = 0; at < name.length; at++) mark = (mark * 31 + name.charCodeAt(at)) | 0;
+  return (mark >>> 4) % SHADE_COUNT;
+}
+
+type Rgb = readonly [number, number, number];
+
+const rgb = (hex: string): Rgb => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)) as unknown as Rgb;
+
+/** `#rrggbb`, a share of the way to another. */
+export function mixed(hex: string, other: string, by: number): string {
+  const [from, to] = [rgb(hex), rgb(other)];
+  return `#${from.map((part, at) => Math.round(part + (to[at]! - part) * by).toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** As WCAG 2 defines it, 1 to 21. */
+export function contrast(a: string, b: string): number {
+  const [dark, light] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(hex: string): number {
+  const [red, green, blue] = rgb(hex).map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4)) as unknown as Rgb;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

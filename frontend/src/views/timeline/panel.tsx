@@ -1,0 +1,114 @@
+/** The event that was chosen: its facts, what it is tied to, and why the device was idle before it. */
+
+import type { EventDetail, EventLink, Quantity } from "../../api.gen";
+import { CopyButton } from "../../components/copy";
+import { Sentence } from "../../components/sentence";
+import { count, fine, shortened, text } from "../../format";
+import type { Asked } from "./detail";
+
+interface PanelProps {
+  asked: Asked;
+  /** Events that stand together in the box that was pressed; 1 where it is one. */
+  together: number;
+  origin_ns: number;
+  go(link: EventLink): void;
+  zoom(): void;
+  close(): void;
+}
+
+export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProps) {
+  return (
+    <section class="event" aria-label="The chosen event" aria-live="polite">
+      {asked?.answer.kind === "ready" ? (
+        <Event detail={asked.answer.value} together={together} origin_ns={origin_ns} go={go} zoom={zoom} close={close} />
+      ) : (
+        <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
+      )}
+    </section>
+  );
+}
+
+function notThere({ answer }: NonNullable<Asked>): string {
+  switch (answer.kind) {
+    case "waiting":
+      return "The trace is read again for its events.";
+    case "problem":
+      return `${answer.value.problem}. ${answer.value.hint}`;
+    case "gone":
+      return "TensorBoard does not answer. The tab goes on asking.";
+    case "ready":
+      return "";
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** In the panel's place while nothing is chosen. */
+function Hints() {
+  return (
+    <>
+      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move, <kbd>Ctrl</kbd> and the wheel to zoom,
+      drag on the time axis to zoom to a stretch, double click to see the step again. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
+      arrows go from event to event, <kbd>Enter</kbd> opens one, <kbd>F</kbd> fills the picture with it, <kbd>[</kbd> <kbd>]</kbd> change the step, <kbd>/</kbd> searches,{" "}
+      <kbd>0</kbd> shows the step.
+    </>
+  );
+}
+
+const TITLE_LETTERS = 110;
+
+function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps, "asked"> & { detail: EventDetail }) {
+  const { name, facts, links, why_gap: why } = detail;
+  return (
+    <>
+      <div class="head">
+        <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
+        {together > 1 && <span class="sub">the longest of {count(together)} events that stand together</span>}
+        <CopyButton class="button low" text={() => name}>Copy the name</CopyButton>
+        <button class="button low" onClick={zoom}>Zoom to it</button>
+        <button class="button low" onClick={close}>Close</button>
+      </div>
+      <div class="columns">
+        <dl class="facts">
+          <Fact label="Start in the step" value={fine(detail.start_ns - origin_ns)} />
+          {facts.map((fact, at) => <Fact key={at} label={fact.label} value={factText(fact.value)} />)}
+        </dl>
+        <div>
+          {why && <p class="why"><Sentence phrase={why} /></p>}
+          <Links links={links} go={go} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Fact({ label, value }: { label: string; value: string }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd title={value}>{value}</dd>
+    </div>
+  );
+}
+
+/** Lengths of single events are told more finely than means over steps. */
+function factText({ value, unit }: Quantity): string {
+  if (typeof value === "string") return value;
+  return unit === "ns" && value !== null ? fine(value) : text(value, unit);
+}
+
+const LINK_LETTERS = 56;
+
+function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink): void }) {
+  return (
+    <ul class="ties">
+      {links.map((link, at) => (
+        <li key={at}>
+          <span class="quiet">{link.role}</span>
+          <button class="tie" title={link.name} onClick={() => go(link)}>{shortened(link.name, LINK_LETTERS)}</button>
+          <span class="faint">{fine(link.end_ns - link.start_ns)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,45 @@
+/** All that the picture shows, as one value: painting it is a function of this and nothing else. */
+
+import type { EventDetail, TimelineStep } from "../../api.gen";
+import type { Scale } from "../../format";
+import type { Box } from "./boxes";
+import type { Layout } from "./layout";
+import type { Layer } from "./pages";
+import type { Palette } from "./palette";
+import type { Lit } from "./search";
+import type { Ruler, Stretch } from "./stretch";
+
+/** Names of tracks stand left of this. */
+export const GUTTER_PX = 152;
+
+/** The time axis stands above this. */
+export const AXIS_PX = 26;
+
+/** A box within its row. */
+export const BOX_PX = 16;
+
+export interface Scene {
+  width: number;
+  height: number;
+  /** How far the tracks are scrolled down, px. */
+  scroll: number;
+  seen: Stretch;
+  ruler: Ruler;
+  layout: Layout;
+  layers: readonly Layer[];
+  palette: Palette;
+  steps: readonly TimelineStep[];
+  /** The step that is looked at: the axis counts from its start. */
+  step: TimelineStep;
+  scale: Scale;
+  lit: Lit | null;
+  pointed: Box | null;
+  /** The pointer's place in time, ns. */
+  pointer_ns: number | null;
+  chosen: EventDetail | null;
+  /** A stretch that is being marked on the axis. */
+  band: Stretch | null;
+}
+
+/** Where a place begins in the canvas; scrolled by whole pixels. */
+export const topOf = ({ scroll }: Scene, { top }: { top: number }): number => AXIS_PX + top - Math.round(scroll);
