@@ -10,8 +10,10 @@ from tb_steptime.metrics.blocking import BlockingRow, CopyRow
 from tb_steptime.metrics.device_levels import DeviceLevel
 from tb_steptime.metrics.host_words import Answer, HostFigures, answer, titles
 from tb_steptime.metrics.idle import IdleNs
-from tb_steptime.metrics.launching import BackPressure, LaunchFigures, QueueLevel
+from tb_steptime.metrics.launch_queue import BackPressure, QueueLevel
+from tb_steptime.metrics.launching import LaunchFigures
 from tb_steptime.metrics.pauses import Pause
+from tb_steptime.metrics.phase_spans import PhaseSpan
 from tb_steptime.metrics.ranges import RangeRow
 from tb_steptime.metrics.several_devices import SeveralDevices
 from tb_steptime.metrics.verdict import Bound
@@ -26,17 +28,6 @@ class Stretch(msgspec.Struct, frozen=True):
     step: str
     start_ns: int
     end_ns: int
-
-
-class PhaseSpan(msgspec.Struct, frozen=True):
-    """A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
-    are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast."""
-
-    phase: str
-    label: str
-    start_ns: int
-    end_ns: int
-    inner: bool = False
 
 
 class HostStep(msgspec.Struct, frozen=True):
