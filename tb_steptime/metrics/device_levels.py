@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication import collective_names
-from tb_steptime.metrics.launching import QueueLevel
+from tb_steptime.metrics.launch_queue import QueueLevel
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace

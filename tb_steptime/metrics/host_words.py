@@ -11,7 +11,8 @@ import msgspec
 from tb_steptime.metrics.blocking import BlockingRow, CopyRow
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
-from tb_steptime.metrics.launching import BackPressure, LaunchFigures
+from tb_steptime.metrics.launch_queue import BackPressure
+from tb_steptime.metrics.launching import LaunchFigures
 from tb_steptime.metrics.pauses import Pause
 from tb_steptime.metrics.several_devices import SeveralDevices
 from tb_steptime.metrics.verdict import Bound
