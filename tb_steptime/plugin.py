@@ -10,6 +10,7 @@ import functools
 import gzip
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,9 @@ WORK_HEADER = "X-Tb-Steptime"
 _GZIP_FROM_BYTES = 1_400
 #: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first look is waited for.
 _ACTIVE_PATIENCE_SECONDS = 0.5
+
+#: As many digits as surely fit: 30 years in ns.
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 _JSON = "application/json; charset=utf-8"
 _JAVASCRIPT = "text/javascript; charset=utf-8"
@@ -74,6 +78,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/catalogue": self._catalogue,
             "/view": self._view,
             "/trends": self._trends,
+            "/timeline": self._timeline,
+            "/event": self._event,
             "/retry": self._retry,
             "/index.js": self._bundle,
         }
@@ -110,6 +116,22 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
         return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
 
+    def _timeline(self, request: Request) -> Answer:
+        from tb_steptime.wire import Waiting
+
+        start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
+        if start >= end:
+            raise _BadRequest("from", "must be less than to")
+        page = self.store.timeline(request.args.get("span", ""), start, end, detail, work=_may_work(request))
+        return Answer(page, 202 if isinstance(page, Waiting) else 200)
+
+    def _event(self, request: Request) -> Answer:
+        from tb_steptime.wire import Waiting
+
+        number = _whole_number(request, "event")
+        detail = self.store.event(request.args.get("span", ""), number, work=_may_work(request))
+        return Answer(detail, 202 if isinstance(detail, Waiting) else 200)
+
     def _retry(self, request: Request) -> Answer:
         if not _may_work(request):
             return _problem(403, "This request begins work and lacks its header", f"Send {WORK_HEADER}: 1.")
@@ -126,6 +148,21 @@ def _hash(content: bytes) -> str:
 
 def _may_work(request: Request) -> bool:
     return request.headers.get(WORK_HEADER) == "1"
+
+
+class _BadRequest(ValueError):
+    """A parameter that is missing or makes no sense."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"The parameter `{key}` {why}")
+
+
+def _whole_number(request: Request, key: str) -> int:
+    """Raises _BadRequest. Times of a trace fit in 63 bits, and their differences too."""
+    written = request.args.get(key, "")
+    if not _WHOLE_NUMBER.fullmatch(written):
+        raise _BadRequest(key, "must be a whole number")
+    return int(written)
 
 
 def _problem(status: int, problem: str, hint: str, file: str = "") -> Answer:
@@ -147,7 +184,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.store import SpanFailed, UnknownSpan
+    from tb_steptime.store import SpanFailed, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")
@@ -156,6 +193,10 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
         return route(request)
     except UnknownSpan:
         return _problem(404, "There is no such span or view", "It may have been moved or deleted. Choose another one.")
+    except UnknownEvent:
+        return _problem(404, "There is no such event in this span", "Choose one in the timeline.")
+    except _BadRequest as error:
+        return _problem(400, str(error), "Reload the page.")
     except SpanFailed as error:
         return Answer(error.problem, 422)
     except Exception:  # the last line of defence: what it was is in the log, and the tab keeps working

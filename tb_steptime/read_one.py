@@ -1,8 +1,11 @@
-"""The process that reads one trace: `python -m tb_steptime.read_one TRACE FALLBACK_FOLDER`.
+"""The process that reads one trace: `python -m tb_steptime.read_one TRACE summary|events FOLDER`.
+
+For a summary the folder is where it goes if neither the trace's folder nor the user's cache takes it; for events it is
+where the event file goes.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
-for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the summary file lies or why there
-is none. It ends when its stdin does: with the process that started it, however that ended.
+for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file lies that it made or why
+there is none. It ends when its stdin does: with the process that started it, however that ended.
 """
 
 from __future__ import annotations
@@ -35,9 +38,9 @@ class Far(msgspec.Struct, frozen=True, tag="far"):
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """Where the summary file was written to."""
+    """Where the summary file was written to, or the folder of the event file."""
 
-    summary: str
+    path: str
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
@@ -51,21 +54,18 @@ Message = Far | Done | Refused
 
 
 def main(arguments: list[str]) -> None:
-    trace, fallback = map(Path, arguments)
+    trace, makes, folder = Path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
     say = _take_stdout()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     _be_nice()
-    say(_read(trace, fallback, _every(_SECONDS_BETWEEN_MESSAGES, say)))
+    say(_read(trace, folder, makes, _every(_SECONDS_BETWEEN_MESSAGES, say)))
 
 
-def _read(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None]) -> Message:
+def _read(trace: Path, folder: Path, makes: _Maker, say_progress: Callable[[ReadProgress], None]) -> Message:
     from tb_steptime.errors import TraceError
-    from tb_steptime.span import measure_file
-    from tb_steptime.summary import encode_summary, places_for, stamp, write_summary
 
     try:
-        before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
-        measured = measure_file(trace, say_progress)
+        return Done(str(makes(trace, folder, say_progress)))
     except TraceError as error:
         return Refused(error.problem, error.hint)
     except MemoryError:
@@ -74,8 +74,28 @@ def _read(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], No
         )
     except OSError as error:
         return Refused(f"The file cannot be read: {error.strerror}", "Check that it is still there and may be read.")
+
+
+def _summary(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
+    from tb_steptime.span import measure_file
+    from tb_steptime.summary import encode_summary, places_for, stamp, write_summary
+
+    before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
+    measured = measure_file(trace, say_progress)
     places = (*places_for(trace), fallback / before.digest)
-    return Done(str(write_summary(encode_summary(before, measured.facts, measured.results), places)))
+    return write_summary(encode_summary(before, measured.facts, measured.results), places)
+
+
+def _events(trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
+    from tb_steptime.span import read_file
+    from tb_steptime.timeline.build import write_events
+
+    write_events(read_file(trace, say_progress), folder)
+    return folder
+
+
+_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]"], Path]
+_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events}
 
 
 def _take_stdout() -> Callable[[Message], None]:

@@ -42,11 +42,13 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 
 @dataclass(eq=False)
 class Job:
-    """One trace to read. file is what the user is told, relative to the log directory."""
+    """One trace to read. file is what the user is told, relative to the log directory. events: the folder to write its
+    event file into; None where it is read for its summary."""
 
     id: str
     trace: Path
     file: str
+    events: Path | None = None
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -66,10 +68,10 @@ class QueuePlace:
 class ReadingQueue:
     """Reads what it is asked to, the latest urgent request first. All methods may be called from any thread.
 
-    on_end(id, summary path or Problem) is called from a thread of the queue.
+    on_end(job, path of what was made or Problem) is called from a thread of the queue.
     """
 
-    on_end: Callable[[str, Path | Problem], None]
+    on_end: Callable[[Job, Path | Problem], None]
     processes: int = 0
     waiting: OrderedDict[str, Job] = field(default_factory=OrderedDict)
     running: dict[str, Job] = field(default_factory=dict)
@@ -79,13 +81,16 @@ class ReadingQueue:
     fallback: Path | None = None
     closed: bool = False
 
-    def want(self, id: str, trace: Path, file: str, *, urgent: bool) -> None:
-        """Read this trace, before all others if urgent. Asking again moves it to the front, or changes nothing."""
+    def want(self, id: str, trace: Path, file: str, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
+        """Read this trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
+
+        events: makes the folder for its event file, where that is wanted and not the summary. Raises OSError from it.
+        """
         with self.lock:
             if self.closed or id in self.running:
                 return
             if id not in self.waiting:
-                self.waiting[id] = Job(id, trace, file)
+                self.waiting[id] = Job(id, trace, file, events() if events else None)
             if urgent:
                 self.waiting.move_to_end(id, last=False)
             if self.threads < (self.processes or cores()):
@@ -114,7 +119,7 @@ class ReadingQueue:
         while job := self._next():
             outcome = self._outcome(job)
             if not self.closed:
-                self.on_end(job.id, outcome)
+                self.on_end(job, outcome)
             with self.lock:
                 del self.running[job.id]
                 self.ended += 1
@@ -140,14 +145,14 @@ class ReadingQueue:
 
     def _read(self, job: Job) -> Path | Problem:
         with tempfile.TemporaryFile() as words:
-            with _start(job.trace, self._fallback(), words) as process:
+            with _start(job, job.events or self._fallback(), words) as process:
                 job.process = process
                 if self.closed:  # it began while close() went through the others
                     _end(process)
                 last = _listen(job, process)
                 code = process.wait()
             if isinstance(last, Done):
-                return Path(last.summary)
+                return Path(last.path)
             if isinstance(last, Refused):
                 return Problem(last.problem, job.file, last.hint)
             if not self.closed:
@@ -169,11 +174,12 @@ def cores() -> int:
     return min(usable, MAX_PROCESSES)
 
 
-def _start(trace: Path, fallback: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     """`-m` puts the working directory first on the path: the package's own folder, so that it is found and nothing of
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
     because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
-    command = [sys.executable, "-m", "tb_steptime.read_one", os.path.abspath(trace), str(fallback)]
+    makes = "events" if job.events else "summary"
+    command = [sys.executable, "-m", "tb_steptime.read_one", os.path.abspath(job.trace), makes, str(folder)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
     return subprocess.Popen(

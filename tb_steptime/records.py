@@ -19,7 +19,10 @@ NEIGHBOUR_SPANS = 32
 
 @dataclass(eq=False)
 class Record:
-    """summary when it is read, problem when that failed; judged and neighbour are kept once they were asked for."""
+    """summary when it is read, problem when that failed; judged and neighbour are kept once they were asked for.
+
+    events_problem: why its single events could not be read.
+    """
 
     found: FoundSpan
     summary: Summary | None = None
@@ -27,6 +30,7 @@ class Record:
     judged: Judgement | None = None
     neighbour: Neighbour | None = None
     rereads: int = 0
+    events_problem: Problem | None = None
 
     def forget(self) -> None:
         """Back to a span that is not read: its summary was of no use."""
@@ -68,6 +72,14 @@ def unusable(span: FoundSpan) -> Problem:
         "This summary file is damaged or was made by another release of tb_steptime, and its trace is not here",
         span.file,
         "Put the trace beside it, or make the summary again with this release.",
+    )
+
+
+def without_trace(span: FoundSpan) -> Problem:
+    return Problem(
+        "Only the summary of this trace is here, and single events stand in the trace itself",
+        span.file,
+        "Put the trace back beside its summary. All other views work without it.",
     )
 
 

@@ -60,12 +60,17 @@ def measure_file(
     path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
 ) -> Measured:
     """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
+    trace = read_file(path, on_progress)
+    facts = facts_of(trace)
+    return Measured(facts, {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out})
+
+
+def read_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
+    """Read one trace file, a large one with an eye on memory. Raises TraceError with text for the user."""
     with contextlib.suppress(OSError):
         if Path(path).stat().st_size >= LARGE_FILE_BYTES:
             give_back_large_blocks()
-    trace = read_trace(str(path), on_progress)
-    facts = facts_of(trace)
-    return Measured(facts, {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out})
+    return read_trace(str(path), on_progress)
 
 
 def facts_of(trace: Trace) -> SpanFacts:

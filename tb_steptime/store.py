@@ -18,10 +18,24 @@ from pathlib import Path
 import msgspec
 
 from tb_steptime.discovery import Discovery, Found, FoundSpan, Place
+from tb_steptime.event_files import EventFiles
 from tb_steptime.pages import ReadSpan, judgement, run_entries, span_page, trends_page
-from tb_steptime.reading import REPORT, ReadingQueue
-from tb_steptime.records import Record, known_span, neighbours_of, open_record, same_worker, summary_of, unusable
+from tb_steptime.reading import REPORT, Job, ReadingQueue
+from tb_steptime.records import (
+    Record,
+    known_span,
+    neighbours_of,
+    open_record,
+    same_worker,
+    summary_of,
+    unusable,
+    without_trace,
+)
 from tb_steptime.summary import DamagedSummary, is_of, read_summary
+from tb_steptime.timeline.answers import EventDetail, TimelinePage
+from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.page import timeline_page
 from tb_steptime.wire import Index, Problem, SpanPage, SpanState, TrendsPage, Waiting
 
 logger = logging.getLogger(__name__)
@@ -45,6 +59,10 @@ MAX_REREADS = 2
 
 class UnknownSpan(LookupError):
     """No span of this id, or no view of this name."""
+
+
+class UnknownEvent(LookupError):
+    """No event of this number in the span."""
 
 
 class SpanFailed(Exception):
@@ -85,6 +103,7 @@ class Store:
     def __post_init__(self) -> None:
         self.discovery = Discovery(self.places)
         self.queue = ReadingQueue(self._on_end, self.processes)
+        self.events = EventFiles()
 
     def look_soon(self) -> None:
         """Have the log directory looked at in the background, unless that was done just now."""
@@ -178,16 +197,33 @@ class Store:
         places = self.queue.places()
         return trends_page([known_span(record, places) for record in records], focus)
 
+    def timeline(self, id: str, start_ns: int, end_ns: int, detail_ns: int, *, work: bool) -> TimelinePage | Waiting:
+        """The events of a window. Raises UnknownSpan, SpanFailed."""
+        events = self._events(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else timeline_page(events, start_ns, end_ns, detail_ns)
+
+    def event(self, id: str, number: int, *, work: bool) -> EventDetail | Waiting:
+        """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
+        events = self._events(self._find(id), work=work)
+        if isinstance(events, Waiting):
+            return events
+        detail = event_detail(events, number)
+        if detail is None:
+            raise UnknownEvent(number)
+        return detail
+
     def retry(self, id: str) -> Waiting:
         """Read a span again after a failure. Raises UnknownSpan."""
         record = self._find(id)
-        record.problem, record.rereads = None, 0
+        record.problem = record.events_problem = None
+        record.rereads = 0
         if record.summary is None:
             return self._wait(record, work=True)
         return Waiting(SpanState.READY, record.found.file, 1, 1, None)
 
     def close(self) -> None:
         self.queue.close()
+        self.events.close()
 
     def _find(self, id: str) -> Record:
         """The record as of the last look; only an id that is not known is worth waiting for a new one."""
@@ -207,6 +243,32 @@ class Store:
         read = ReadSpan(record.found, summary_of(record), len(family))
         return span_page(read, view, record.judged, neighbours_of(record, family))
 
+    def _events(self, record: Record, *, work: bool) -> EventFile | Waiting:
+        """The event file of a span; it is made when it is first asked for, after the summary."""
+        if record.found.trace is None:
+            raise SpanFailed(record.problem or without_trace(record.found))
+        if record.summary is None:
+            return self._wait(record, work=work)
+        events = self.events.get(_state_of(record.found))
+        if events is not None:
+            return events
+        if record.events_problem:
+            raise SpanFailed(record.events_problem)
+        if work:
+            self._want_events(record.found)
+        return self._waiting(record)
+
+    def _want_events(self, span: FoundSpan) -> None:
+        assert span.trace is not None
+        try:
+            self.queue.want(
+                span.id, span.trace, span.file, urgent=True, events=lambda: self.events.new_folder(_state_of(span))
+            )
+        except OSError as error:
+            hint = "Free some space, or set TMPDIR to a folder with room, and start TensorBoard again."
+            problem = f"There is no room for single events in the temporary folder: {error.strerror}"
+            raise SpanFailed(Problem(problem, span.file, hint)) from error
+
     def _again(self, record: Record, *, work: bool) -> Waiting:
         """The summary is gone or damaged, or was made by another release."""
         if record.found.trace is None:
@@ -221,6 +283,9 @@ class Store:
             raise SpanFailed(record.problem)
         if work:
             self._want(record, urgent=True)
+        return self._waiting(record)
+
+    def _waiting(self, record: Record) -> Waiting:
         place = self.queue.places().get(record.found.id)
         if place is None:
             return Waiting(SpanState.UNREAD, record.found.file, 1, 1, None)
@@ -242,9 +307,12 @@ class Store:
                 return
             self._want(record, urgent=False)
 
-    def _on_end(self, id: str, outcome: Path | Problem) -> None:
+    def _on_end(self, job: Job, outcome: Path | Problem) -> None:
         """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
-        record = self.records.get(id)
+        record = self.records.get(job.id)
+        if job.events:
+            self._on_events(job, record, outcome)
+            return
         if record is None:
             return
         if isinstance(outcome, Problem):
@@ -254,6 +322,22 @@ class Store:
         with contextlib.suppress(OSError):
             if summary and trace and is_of(summary.head.trace, trace):
                 record.summary = summary
+
+    def _on_events(self, job: Job, record: Record | None, outcome: Path | Problem) -> None:
+        assert job.events is not None
+        problem: Problem | None = None
+        if isinstance(outcome, Problem):
+            problem = outcome
+            self.events.give_up(job.events)
+        elif not self.events.add(job.events):
+            problem = Problem("The events could not be kept", job.file, REPORT)
+        if record:
+            record.events_problem = problem
+
+
+def _state_of(span: FoundSpan) -> str:
+    """Stands for a trace until its file changes."""
+    return f"{span.id} {span.stamp}"
 
 
 def _unsettled(span: FoundSpan) -> bool:

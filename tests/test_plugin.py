@@ -123,9 +123,73 @@ def test_work_needs_the_header(client, logs):
     assert len(list(logs.rglob("*.steptime"))) == 2
 
 
+def once_read(client, route, status=200):
+    """The answer to a request that has the trace read again."""
+    end = time.monotonic() + 300
+    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
+        assert time.monotonic() < end, answer.get_data(as_text=True)
+        time.sleep(0.05)
+    return get(client, route, status)
+
+
+def test_events_are_read_when_they_are_first_asked_for(client):
+    spans = read(client)
+    first, second = (spans[f"a/host.{number}.pt.trace.json.gz"]["id"] for number in (1, 2))
+    window = "from=0&to=300000&detail=100"
+    assert get(client, f"timeline?span={first}&{window}", 202, headers={})["state"] == "unread"
+    waiting = get(client, f"timeline?span={first}&{window}", 202)
+    assert waiting["file"] == "a/host.1.pt.trace.json.gz"
+    assert waiting["state"] in ("unread", "reading")
+    assert get(client, f"event?span={second}&event=0", 202)["file"] == "a/host.2.pt.trace.json.gz"
+    page = once_read(client, f"timeline?span={first}&{window}")
+    assert (page["start_ns"], page["end_ns"]) == (0, 300_000)
+    assert [track["label"] for track in page["tracks"] if track["kind"] == "stream"] == ["Stream 7"]
+    assert len(page["boxes"]["event"]) == sum(page["boxes"]["count"]) == 15 + 3 + 6  # recorded, steps, phases
+    for event in set(page["boxes"]["event"]):
+        detail = once_read(client, f"event?span={second}&event={event}")
+        assert (detail["event"], detail["facts"][0]["label"]) == (event, "Duration")
+    assert set(get(client, f"event?span={first}&event=1000", 404)) == {"problem", "file", "hint"}
+
+
+def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
+    span = read(client)["a/host.1.pt.trace.json.gz"]["id"]
+    route = f"timeline?span={span}&from=0&to=1000&detail=1"
+    once_read(client, route)
+    (logs / "a" / "host.1.pt.trace.json.gz").unlink()
+    get(client, "index")  # looks at the directory
+    problem = get(client, route, 422)
+    assert "summary" in problem["problem"]
+    assert problem["file"] == "a/host.1.pt.trace.json.gz"
+    assert get(client, f"view?span={span}&view=overview")["head"]["id"] == span
+
+
+@pytest.mark.parametrize(
+    ("window", "word"),
+    [
+        ("", "from"),
+        ("from=0&to=1000", "detail"),
+        ("from=0.5&to=1000&detail=1", "from"),
+        ("from=0&to=1e9&detail=1", "to"),
+        ("from=0&to=99999999999999999999&detail=1", "to"),
+        ("from=0&to=\u0661&detail=1", "to"),
+        ("from=1000&to=1000&detail=1", "from"),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
+    problem = get(client, f"timeline?span=0&{window}", 400)
+    assert f"`{word}`" in problem["problem"]
+
+
+@pytest.mark.parametrize("event", ["", "-", "1.0", "x", "nan"])
+def test_an_event_that_makes_no_sense_is_a_problem(client, event):
+    assert "`event`" in get(client, f"event?span=0&event={event}", 400)["problem"]
+
+
 @pytest.mark.parametrize(
     "route",
     [
+        "timeline?span=x&from=0&to=1&detail=1",
+        "event?span=x&event=0",
         "view",
         "view?span=&view=overview",
         "view?span=../../etc/passwd&view=overview",

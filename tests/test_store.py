@@ -310,8 +310,9 @@ def test_processes_end_with_the_one_that_began_them(logs):
     os.mkfifo(logs / "b.1.pt.trace.json")
     began = f"""
 import pathlib, tempfile, time
-from tb_steptime.reading import _start
-process = _start(pathlib.Path({str(logs / "b.1.pt.trace.json")!r}), pathlib.Path("."), tempfile.TemporaryFile())
+from tb_steptime.reading import Job, _start
+job = Job("b", pathlib.Path({str(logs / "b.1.pt.trace.json")!r}), "b.1.pt.trace.json")
+process = _start(job, pathlib.Path("."), tempfile.TemporaryFile())
 print(process.pid, flush=True)
 time.sleep(1000)
 """

@@ -1,0 +1,92 @@
+"""The event files that are at hand: in a folder of this process, bounded in bytes, the longest unused one out.
+
+They are larger than summaries and quickly made again, so nothing of them outlives the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.timeline.event_file import EventFile
+
+logger = logging.getLogger(__name__)
+
+#: Room for a few of the largest recordings, or hundreds of usual ones.
+MAX_BYTES = 2_000_000_000
+#: Each has a file open.
+MAX_FILES = 32
+
+
+@dataclass(eq=False)
+class EventFiles:
+    """Event files by key, which stands for one state of one trace. All methods may be called from any thread."""
+
+    max_bytes: int = MAX_BYTES
+    folder: Path | None = None
+    files: OrderedDict[str, EventFile] = field(default_factory=OrderedDict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    unwritten: dict[Path, str] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, key: str) -> EventFile | None:
+        """None where it has not been made, or had to make room."""
+        with self.lock:
+            if key in self.files:
+                self.files.move_to_end(key)
+            return self.files.get(key)
+
+    def new_folder(self, key: str) -> Path:
+        """An empty folder to write this event file into. Raises OSError."""
+        with self.lock:
+            if self.folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="tb_steptime.events."))
+                atexit.register(self.close)
+            folder = Path(tempfile.mkdtemp(dir=self.folder))
+            self.unwritten[folder] = key
+            return folder
+
+    def give_up(self, folder: Path) -> None:
+        """Nothing will be written into this folder, or nothing of use."""
+        self.unwritten.pop(folder, None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def add(self, folder: Path) -> bool:
+        """Whether a whole event file lies in a new folder; others make room for it."""
+        try:
+            opened = EventFile.open(folder)
+            size = opened.bytes()
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            logger.warning("tb_steptime could not open the events that it wrote: %s", error)
+            self.give_up(folder)
+            return False
+        with self.lock:
+            key = self.unwritten.pop(folder)
+            self._forget(key)
+            self.files[key], self.sizes[key] = opened, size
+            while len(self.files) > 1 and (sum(self.sizes.values()) > self.max_bytes or len(self.files) > MAX_FILES):
+                self._forget(next(iter(self.files)))
+        return True
+
+    def close(self) -> None:
+        """Remove everything from the disk. What is mapped stays readable for the requests that are under way."""
+        with self.lock:
+            self.files.clear()
+            self.sizes.clear()
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder = None
+
+    def _forget(self, key: str) -> None:
+        old = self.files.pop(key, None)
+        self.sizes.pop(key, None)
+        if old:
+            shutil.rmtree(old.folder, ignore_errors=True)

@@ -1,0 +1,167 @@
+"""The event file: a span's events as columns on disk, so that any window of them is at hand without reading the trace.
+
+    head.json           tracks, lines, levels; where each column lies
+    columns
+      start, ...        one entry an event, sorted by (line, start)
+      level1.start ...  the same bars at a coarser level of detail, ready-made; then level2, ...
+      strings.text      all names, one after another; strings.end: where each ends
+
+The columns are mapped into memory, never read whole. A folder with these two files lives as long as the process that
+asked for it (see `tb_steptime.event_files`).
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.timeline.answers import Track
+from tb_steptime.timeline.bars import Bars
+from tb_steptime.trace.table import Int32, Int64, UInt8
+
+_HEAD, _COLUMNS = "head.json", "columns"
+_ALIGNED_BYTES = 8
+_BARS = {"start": np.int64, "end": np.int64, "longest": np.int64, "place": np.int32, "colour": np.uint8,
+         "count": np.int32}  # fmt: skip
+
+
+class Column(msgspec.Struct, frozen=True):
+    """Where a column lies among the columns: its type as numpy writes it, first byte and number of entries."""
+
+    type: str
+    offset: int
+    count: int
+
+
+class Head(msgspec.Struct, frozen=True):
+    """tracks in order; line_track, line_row: of each line. levels: details in ns, from fine to coarse.
+
+    first_ns, last_ns: what the events span.
+    """
+
+    tracks: list[Track]
+    line_track: list[int]
+    line_row: list[int]
+    levels: list[int]
+    first_ns: int
+    last_ns: int
+    columns: dict[str, Column]
+
+
+class Columns:
+    """Writes columns bit by bit, each into a file of its own, and in the end one after another into one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.types: dict[str, np.dtype[Any]] = {}
+
+    def add(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Append to the column."""
+        assert self.types.setdefault(name, values.dtype) == values.dtype, name
+        with open(self.folder / name, "ab") as file:
+            np.ascontiguousarray(values).tofile(file)
+
+    def add_bars(self, level: int, bars: Bars) -> None:
+        for column in _BARS:
+            self.add(f"level{level}.{column}", getattr(bars, column))
+
+    def add_strings(self, strings: list[str]) -> None:
+        encoded = [string.encode("utf-8", "replace") for string in strings]
+        self.add("strings.text", np.frombuffer(b"".join(encoded), np.uint8))
+        self.add("strings.end", np.cumsum([len(each) for each in encoded], dtype=np.int64))
+
+    def join(self) -> dict[str, Column]:
+        """Where each column came to lie."""
+        columns: dict[str, Column] = {}
+        with open(self.folder / _COLUMNS, "wb") as joined:
+            for name, dtype in self.types.items():
+                offset = joined.seek(-(-joined.tell() // _ALIGNED_BYTES) * _ALIGNED_BYTES)
+                with open(self.folder / name, "rb") as own:
+                    shutil.copyfileobj(own, joined)
+                (self.folder / name).unlink()
+                columns[name] = Column(dtype.str, offset, (joined.tell() - offset) // dtype.itemsize)
+        return columns
+
+
+@dataclass(eq=False)
+class EventFile:
+    """An event file that is open: it can be read from until it is dropped, whatever becomes of its folder."""
+
+    folder: Path
+    head: Head
+    mapped: npt.NDArray[np.uint8]
+
+    @staticmethod
+    def open(folder: Path) -> EventFile:
+        """Raises OSError, ValueError, msgspec.MsgspecError."""
+        head = msgspec.json.decode((folder / _HEAD).read_bytes(), type=Head)
+        return EventFile(folder, head, np.memmap(folder / _COLUMNS, np.uint8, "r"))
+
+    @staticmethod
+    def write_head(folder: Path, head: Head) -> None:
+        (folder / _HEAD).write_bytes(msgspec.json.encode(head))
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column as it was written."""
+        lies = self.head.columns[name]
+        column: npt.NDArray[Any] = np.ndarray(lies.count, lies.type, self.mapped.data, lies.offset)
+        return column
+
+    def bytes(self) -> int:
+        return self.mapped.nbytes
+
+    @property
+    def start(self) -> Int64:
+        return self.column("start")
+
+    @property
+    def length(self) -> Int64:
+        return self.column("length")
+
+    @property
+    def name(self) -> Int32:
+        return self.column("name")
+
+    @property
+    def colour(self) -> UInt8:
+        return self.column("colour")
+
+    @property
+    def event(self) -> Int32:
+        """The number of the event at each place."""
+        return self.column("event")
+
+    @property
+    def place(self) -> Int32:
+        """The place of the event of each number; -1: it is not shown."""
+        return self.column("place")
+
+    def string(self, number: int) -> str:
+        ends = self.column("strings.end")
+        first = int(ends[number - 1]) if number else 0
+        return bytes(self.column("strings.text")[first : int(ends[number])]).decode("utf-8")
+
+    def bars(self, level: int, line: int, first_ns: int, last_ns: int) -> Bars:
+        """The bars of a line that touch [first_ns, last_ns), at a level of detail; level 0: its single events."""
+        bounds = self.column(f"level{level}.bounds")
+        low, high = int(bounds[line]), int(bounds[line + 1])
+        start = self.column("start" if level == 0 else f"level{level}.start")[low:high]
+        first, past = int(np.searchsorted(start, first_ns)), int(np.searchsorted(start, last_ns))
+        if first and self._end(level, low + first - 1) > first_ns:
+            first -= 1  # the one that is open when the window begins
+        if level == 0:
+            here = slice(low + first, low + past)
+            return Bars.of(line, self.start[here], self.length[here], self.colour[here], low + first)
+        columns = [self.column(f"level{level}.{name}")[low + first : low + past] for name in _BARS]
+        return Bars(np.full(past - first, line, np.int32), *columns)
+
+    def _end(self, level: int, place: int) -> int:
+        if level == 0:
+            return int(self.start[place]) + int(self.length[place])
+        return int(self.column(f"level{level}.end")[place])

@@ -1,0 +1,64 @@
+"""Which line of its track an event is drawn on, so that events on one line never overlap.
+
+event   aaaaaaaaaa
+          bbbb  cccccc        line 0   aaaaaaaaaa dd
+            e        dd       line 1     bbbb  cccccc
+                              line 2       e
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.trace.table import Bool, Int64, UInt8
+
+#: Deeper stacks are runaway recursion, and no screen is so high; what lies deeper is left out.
+MAX_ROWS = 200
+LEFT_OUT = 255
+
+
+def stack_rows(start_ns: Int64, end_ns: Int64) -> UInt8:
+    """The first line on which there is room for each event, in order; events that nest get their depth.
+
+    Events are sorted by (start, longer first). LEFT_OUT where there are too many lines.
+    """
+    row = np.full(len(start_ns), LEFT_OUT, np.uint8)
+    rest = np.arange(len(start_ns), dtype=np.int32)
+    for level in range(MAX_ROWS):
+        if not len(rest):
+            break
+        fits = _first_fit(start_ns[rest], end_ns[rest])
+        row[rest[fits]] = level
+        rest = rest[~fits]
+    return row
+
+
+def _first_fit(start: Int64, end: Int64) -> Bool:
+    """Which events one line takes: each that begins when the last one taken has ended."""
+    taken: Bool = np.ones(len(start), bool)  # those that overlap nothing before them
+    taken[1:] = start[1:] >= np.maximum.accumulate(end)[:-1]
+    first = np.flatnonzero(taken)
+    cluster = np.cumsum(taken) - 1
+    crossing = ~taken & (start >= end[first[cluster]])  # begins after the first of its cluster, which others outlast
+    if crossing.any():
+        crossed = np.zeros(len(first), bool)
+        crossed[cluster[crossing]] = True
+        here = np.flatnonzero(crossed[cluster])
+        taken[here] = _followed(start[here], end[here])
+    return taken
+
+
+def _followed(start: Int64, end: Int64) -> Bool:
+    """The events on the way from the first one, each time to the next that begins when this one has ended.
+
+    Goes twice as far in each round, so that a million events take twenty rounds.
+    """
+    count = len(start)
+    onward = np.append(np.maximum(np.searchsorted(start, end), np.arange(1, count + 1)), count)
+    reached = np.zeros(count + 1, bool)
+    reached[0] = True
+    number = 0
+    while number != (number := int(np.count_nonzero(reached))):
+        reached[onward[reached]] = True
+        onward = onward[onward]
+    return reached[:-1]
