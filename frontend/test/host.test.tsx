@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { areaPath, peakPath } from "../src/charts/queue_paths";
+import { areaPath, binsPerPixel, meanOf, mostOf, peakPath } from "../src/charts/queue_paths";
 import { Host } from "../src/views/host";
 import { blockingKey, madeBy, matching } from "../src/views/host/blocking_rows";
 import { idleOf } from "../src/views/host/idle_bar";
@@ -159,5 +159,24 @@ describe("paths of the queue", () => {
   test("leave out what is empty, and end with the window", () => {
     expect(areaPath(level, 15, 35, (at) => at, (value) => 10 - value, 10)).toBe("M15.0 10V8.0H20.0V10zM30.0 10V6.0H35.0V10z");
     expect(peakPath(level, 0, 40, (at) => at, (value) => 10 - value, 10)).toBe("M15.0 10V8.0M35.0 10V6.0");
+  });
+});
+
+describe("bins of a pixel", () => {
+  const levels = [{ start: 0, bin: 40, values: [2, 4] }, { start: 0, bin: 10, values: [1, null, 3, 2, 9, 3, 4, 0] }];
+
+  test("join finer ones, means and peaks each in their way", () => {
+    expect(binsPerPixel(levels, 0, 80, 4, meanOf)).toEqual({ start: 0, bin: 20, values: [1, 2.5, 6, 2] });
+    expect(binsPerPixel(levels, 0, 80, 4, mostOf)).toEqual({ start: 0, bin: 20, values: [1, 3, 9, 4] });
+  });
+
+  test("are as coarse as they come where those are fine enough, and the finest where none is", () => {
+    expect(binsPerPixel(levels, 0, 80, 2, meanOf)).toBe(levels[0]);
+    expect(binsPerPixel(levels, 0, 20, 20, meanOf)).toBe(levels[1]);
+  });
+
+  test("begin with the window, at a whole join", () => {
+    expect(binsPerPixel(levels, 35, 75, 2, mostOf)).toEqual({ start: 20, bin: 20, values: [3, 9, 4] });
+    expect([meanOf([null, null]), mostOf([null])]).toEqual([null, null]);
   });
 });

@@ -13,11 +13,11 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { ns, type Scale, text, tick } from "../format";
 import { CHARACTER } from "./axis_labels";
 import { pointerX } from "./pointing";
-import { levelFor, valueAt, type Zoom } from "./pyramid";
+import { valueAt, type Zoom } from "./pyramid";
 import type { Bins } from "./rebin";
 import { Sized } from "./sized";
 import { type StackLayer, StripLayers } from "./strip_layers";
-import { areaPath, peakPath } from "./queue_paths";
+import { areaPath, binsPerPixel, meanOf, mostOf, peakPath } from "./queue_paths";
 import { niceEnd, ticks } from "./ticks";
 import { TimeAxis } from "./time_axis";
 import { spoken, Tip, type TipContent } from "./tip";
@@ -78,7 +78,8 @@ function Drawn(props: DrawnProps) {
   const [low, high] = zoom ?? [from, to];
   const x = (at: number) => GUTTER + ((at - low) / (high - low || 1)) * (width - GUTTER);
   const at = (px: number) => low + ((Math.max(GUTTER, Math.min(width, px)) - GUTTER) / (width - GUTTER)) * (high - low);
-  const still = useMemo(() => <Still {...props} low={low} high={high} />, [props.means, props.device, props.phases, low, high, width]);
+  const shown = useMemo(() => shownBins(props, low, high), [props.means, props.device, low, high, width]);
+  const still = useMemo(() => <Still {...props} {...shown} low={low} high={high} />, [shown, props.phases]);
   const move = (event: PointerEvent) => {
     const px = pointerX(event);
     if (drag) setDrag([drag[0], Math.max(GUTTER, Math.min(width, px))]);
@@ -104,7 +105,7 @@ function Drawn(props: DrawnProps) {
     else return false;
     return true;
   };
-  const tip = here === null || drag || here < low || here > high ? null : tipOf(props, here, low, high);
+  const tip = here === null || drag || here < low || here > high ? null : tipOf(props, shown, here);
   return (
     <>
       <svg
@@ -126,35 +127,51 @@ function Drawn(props: DrawnProps) {
 }
 
 /** "34.2 ms, forward": the queue, the run-ahead and the device at that instant. */
-function tipOf({ from, phases, means, peaks, runAhead, device, scale }: QueueStripProps, here: number, low: number, high: number): TipContent {
-  const pixels = Math.max(1, high - low);
-  const read = (levels: readonly Bins[]) => valueAt(levelFor(levels, low, high, Math.min(pixels, 1000)), here);
-  const mean = read(means);
+function tipOf({ from, phases, scale }: QueueStripProps, { mean, peak, ahead, work }: Shown, here: number): TipContent {
+  const depth = valueAt(mean, here);
   const within = phases.filter((phase) => here >= phase.from && here < phase.to).map((phase) => phase.label);
   const mark = (layer: StackLayer) => <i class={`swatch of-${colourOf(layer.colour)} fill${layer.hatched ? " hatch" : ""}`} />;
   return {
     title: [scale.text(here - from), ...within].join(", "),
     rows: [
-      { name: "Queue, mean", value: text(mean === null ? null : mean / PERMILLE, "number") },
-      { name: "Queue, peak", value: text(read(peaks), "count") },
-      { name: "Run-ahead, mean", value: ns(read(runAhead)) },
-      ...device.map((layer) => ({ mark: mark(layer), name: layer.name, value: text((read(layer.levels) ?? 0) / PERMILLE, "fraction") })),
+      { name: "Queue, mean", value: text(depth === null ? null : depth / PERMILLE, "number") },
+      { name: "Queue, peak", value: text(valueAt(peak, here), "count") },
+      { name: "Run-ahead, mean", value: ns(valueAt(ahead, here)) },
+      ...work.map((layer) => ({ mark: mark(layer), name: layer.name, value: text((valueAt(layer.levels[0]!, here) ?? 0) / PERMILLE, "fraction") })),
     ],
   };
 }
 
-type Window = DrawnProps & { low: number; high: number };
+/** Every figure in bins of a pixel. */
+interface Shown {
+  mean: Bins;
+  peak: Bins;
+  ahead: Bins;
+  work: readonly StackLayer[];
+}
+
+function shownBins({ means, peaks, runAhead, device, width }: DrawnProps, low: number, high: number): Shown {
+  const pixels = width - GUTTER;
+  return {
+    mean: binsPerPixel(means, low, high, pixels, meanOf),
+    peak: binsPerPixel(peaks, low, high, pixels, mostOf),
+    ahead: binsPerPixel(runAhead, low, high, pixels, meanOf),
+    work: device.map((layer) => ({ ...layer, levels: [binsPerPixel(layer.levels, low, high, pixels, meanOf)] })),
+  };
+}
+
+type Window = DrawnProps & Shown & { low: number; high: number };
 
 /** What the pointer does not change. */
 function Still(props: Window) {
-  const { width, low, high, device } = props;
+  const { width, low, high, work } = props;
   const x = (at: number) => GUTTER + ((at - low) / (high - low || 1)) * (width - GUTTER);
   return (
     <>
       <Queue {...props} x={x} />
       <RunAhead {...props} x={x} />
       <text class="small" x="0" y={DEVICE_TOP + 14}>GPU</text>
-      <StripLayers layers={device} low={low} high={high} left={GUTTER} width={width} top={DEVICE_TOP} tall={DEVICE} x={x} />
+      <StripLayers layers={work} low={low} high={high} left={GUTTER} width={width} top={DEVICE_TOP} tall={DEVICE} x={x} />
       <Phases {...props} x={x} />
     </>
   );
@@ -162,9 +179,7 @@ function Still(props: Window) {
 
 type Placed = Window & { x(at: number): number };
 
-function Queue({ means, peaks, low, high, width, x }: Placed) {
-  const pixels = width - GUTTER;
-  const [mean, peak] = [levelFor(means, low, high, pixels), levelFor(peaks, low, high, pixels)];
+function Queue({ mean, peak, low, high, width, x }: Placed) {
   const most = visible(peak, low, high).reduce((a, b) => Math.max(a, b), 0);
   const end = niceEnd(Math.max(1, most), 2);
   const foot = TOP + QUEUE;
@@ -186,9 +201,8 @@ function Queue({ means, peaks, low, high, width, x }: Placed) {
   );
 }
 
-function RunAhead({ runAhead, low, high, width, x }: Placed) {
-  const level = levelFor(runAhead, low, high, width - GUTTER);
-  const most = visible(level, low, high).reduce((a, b) => Math.max(a, b), 0);
+function RunAhead({ ahead, low, high, width, x }: Placed) {
+  const most = visible(ahead, low, high).reduce((a, b) => Math.max(a, b), 0);
   const foot = AHEAD_TOP + AHEAD;
   const y = (value: number) => foot - (most > 0 ? value / most : 0) * AHEAD;
   return (
@@ -197,7 +211,7 @@ function RunAhead({ runAhead, low, high, width, x }: Placed) {
       <text x="0" y={AHEAD_TOP + 27}>mean</text>
       <text class="end" x={GUTTER - 6} y={AHEAD_TOP + 9}>{ns(most)}</text>
       <line class="tick" x1={GUTTER} x2={width} y1={foot} y2={foot} />
-      <path class="area" d={areaPath(level, low, high, x, y, foot)} />
+      <path class="area" d={areaPath(ahead, low, high, x, y, foot)} />
     </g>
   );
 }
