@@ -44,8 +44,9 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
         for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
             found[step].append(PhaseSpan(phase, label.lower(), start, end))
     for site, label in INNER.items():
-        for step, start, end in _site_stretches(trace, SITE[site]):
-            found[step].append(PhaseSpan(site.split(".")[0], label, start, end, inner=True))
+        phase = site.split(".")[0]
+        for step, start, end in _site_stretches(trace, phase, SITE[site]):
+            found[step].append(PhaseSpan(phase, label, start, end, inner=True))
     most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
     return [_in_time_order(_longest(spans, most)) for spans in found]
 
@@ -69,15 +70,12 @@ def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int
     return list(zip(step[drawn].tolist(), begins[drawn].tolist(), ends[drawn].tolist(), strict=True))
 
 
-def _site_stretches(trace: Trace, site: int) -> list[tuple[int, int, int]]:
-    """(step, start of the first launch call, end of the last) of the launches from one site."""
-    events, steps = trace.events, find_steps(trace)
+def _site_stretches(trace: Trace, phase: str, site: int) -> list[tuple[int, int, int]]:
+    """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
+    events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
     calls = np.unique(find_launches(trace).call[activity_sites(trace) == site])
     calls = calls[calls >= 0]
-    start, end = events.start_ns[calls], events.ends(calls)
-    bounds = np.searchsorted(start, steps.start_ns), np.searchsorted(start, steps.end_ns)
-    return [
-        (step, int(start[low]), int(end[low:high].max()))
-        for step, (low, high) in enumerate(zip(*(each.tolist() for each in bounds), strict=True))
-        if high > low
-    ]
+    start, end = events.start_ns[calls], np.maximum.accumulate(events.ends(calls))
+    past = np.searchsorted(start, times.end)
+    has = past > np.searchsorted(start, times.start)
+    return _within(times.start[has], end[past[has] - 1], steps.start_ns, steps.end_ns)

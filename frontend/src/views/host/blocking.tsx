@@ -1,4 +1,4 @@
-import type { BlockingRow } from "../../api.gen";
+import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -32,7 +32,7 @@ export function BlockingCalls({ result, tab, name }: HostPart) {
       tools={<input class="field filter" type="search" placeholder="Filter calls" aria-label="Filter by op, call, phase, module or line" value={typed} onInput={(event) => tab.update({ calls: event.currentTarget.value || null })} />}
     >
       <Table
-        label="Blocking calls" columns={columnsOf(blocking, labelsOf(result.sites))} rows={rows} rowKey={blockingKey} sort={tab.state["blocking"] ?? "-bubble"} onSort={(next) => tab.update({ blocking: next })} most={12}
+        label="Blocking calls" columns={columnsOf(blocking, labelsOf(result))} rows={rows} rowKey={blockingKey} sort={tab.state["blocking"] ?? "-bubble"} onSort={(next) => tab.update({ blocking: next })} most={12}
         onChoose={(row) => tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))}
         empty={<>No call matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ calls: null })}>Clear</button></>}
         foot={result.more_blocking > 0 && <tr><td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td></tr>}
@@ -43,7 +43,9 @@ export function BlockingCalls({ result, tab, name }: HostPart) {
 
 type Labels = ReadonlyMap<string, string>;
 
-const labelsOf = (sites: readonly { site: string; label: string }[]): Labels => new Map(sites.map(({ site, label }) => [site, label]));
+const labelsOf = ({ phases, sites }: HostResult): Labels => new Map([...phases.map(({ phase, label }) => [phase, label] as const), ...sites.map(({ site, label }) => [site, label] as const)]);
+
+const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string => labels.get(site) ?? labels.get(phase) ?? phase;
 
 const BLOCKED = "Time a step in which the host stands in the call.";
 const BUBBLE = "Time a step in which the GPU idles because of the call: from when it runs dry to the next work launched after the call returned.";
@@ -53,7 +55,7 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingR
   const scale = scaleFor(all.reduce((most, row) => Math.max(most, row.blocked_ns), longest), "ns");
   return [
     { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
-    { id: "phase", label: "Launched from", width: "17%", order: (row) => row.site, cell: (row) => <span title={row.user_range ?? ""}>{sites.get(row.site) ?? row.phase}</span> },
+    { id: "phase", label: "Launched from", width: "17%", order: (row) => placeOf(row, sites), cell: (row) => <span title={row.user_range ?? ""}>{placeOf(row, sites)}</span> },
     { id: "call", label: "Call", width: "20%", order: (row) => row.call, cell: (row) => <span title={row.call}>{row.call}</span> },
     { id: "line", label: "Made by", width: "20%", meaning: "The source line, or the module; for backward those of the forward op that made it.", order: (row) => madeBy(row)[0] ?? null, cell: (row) => <MadeBy row={row} /> },
     { id: "count", label: "Count", width: "50px", numeric: true, order: (row) => row.count, cell: (row) => perStep(row.count) },

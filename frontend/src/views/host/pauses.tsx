@@ -8,7 +8,7 @@ import type { HostPart } from "./part";
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {
   return (
-    <Picture title={titles["pauses"] ?? "When does the host pause?"} sub="a press shows the longest" name={`pauses ${name}`} drawn={false} table={() => tableOf(pauses)} link={() => tab.address()}>
+    <Picture title={titles["pauses"] ?? "When does the host pause?"} name={`pauses ${name}`} drawn={false} table={() => tableOf(pauses)} link={() => tab.address()}>
       <Table
         label="Pauses of the host" columns={columns} rows={pauses} rowKey={(row) => `${row.cause} ${row.name ?? ""}`} sort={tab.state["pauses"]} onSort={(next) => tab.update({ pauses: next })}
         onChoose={(row) => tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))}

@@ -61,7 +61,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     { id: "starved", label: "Starved", width: differ ? "54px" : "60px", numeric: true, meaning: STARVED, order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
     { id: "ahead", label: "Run-ahead", width: differ ? "68px" : "72px", numeric: true, meaning: AHEAD, order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
     {
-      id: "idle", label: "GPU idle a step", width: differ ? "116px" : "132px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
+      id: "idle", label: "GPU idle a step", width: differ ? "108px" : "124px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
     },
   ];
