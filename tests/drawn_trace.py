@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tb_steptime.phrases import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
-from tb_steptime.trace.table import EventTable, KernelTable, Kind, StringTable
+from tb_steptime.trace.table import EventTable, KernelTable, Kind, SequenceTable, StackTable, StringTable
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,27 @@ def trace_of(
         event_count=len(events),
         inputs=StringTable(texts),
     )
+
+
+def with_sequences(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[int, int]]) -> Trace:
+    """given: number and forward thread of the ops of a character."""
+    rows = _ops_of(events, given)
+    number, thread = ([given[events[row].char][place] for row in rows] for place in (0, 1))
+    return replace(trace, sequences=SequenceTable(*(_column(one, np.int32) for one in (rows, number, thread))))
+
+
+def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str]]) -> Trace:
+    """given: call stack and modules of the ops of a character; empty for none."""
+    rows = _ops_of(events, given)
+    texts = list(dict.fromkeys(text for both in given.values() for text in both if text))
+    both = [[texts.index(text) if text else -1 for text in given[events[row].char]] for row in rows]
+    stack, module = ([one[place] for one in both] for place in (0, 1))
+    table = StackTable(*(_column(one, np.int32) for one in (rows, stack, module)))
+    return replace(trace, stacks=table, stack_texts=StringTable(texts))
+
+
+def _ops_of(events: list[Drawn], given: Mapping[str, Any]) -> list[int]:
+    return [row for row, event in enumerate(events) if event.kind == Kind.CPU_OP and event.char in given]
 
 
 def _kernel_table(

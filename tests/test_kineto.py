@@ -231,6 +231,43 @@ def test_categories_of_other_devices() -> None:
     ]
 
 
+def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
+    """Name, number and forward thread of the ops that say them."""
+    table, name = trace.sequences, trace.events.name
+    rows = zip(name[table.event].tolist(), table.number.tolist(), table.forward_thread.tolist(), strict=True)
+    return [(trace.strings[name], *rest) for name, *rest in rows]
+
+
+def test_sequence_numbers() -> None:
+    """One op is written twice, as 2022 did; one number is larger than 32 bits, one is none."""
+    trace = read("sequence_numbers.json")
+    assert sequences_of(trace) == [
+        ("aten::mm", 4294967300, 0),
+        ("aten::relu", 7, 0),
+        ("autograd::engine::evaluate_function: MmBackward0", 4294967300, 1),
+    ]
+    assert noted(trace) == {"duplicate-events": 1}
+
+
+def stacks_of(trace: Trace) -> list[tuple[str, str, str]]:
+    """Name, call stack and modules of the ops that say one of them; empty for none."""
+    table, texts = trace.stacks, [*trace.stack_texts.strings, ""]  # -1 is the last
+    rows = zip(trace.events.name[table.event], table.stack, table.module, strict=True)
+    return [(trace.strings[name], texts[stack], texts[module]) for name, stack, module in rows]
+
+
+def test_call_stacks_of_ops() -> None:
+    trace = read("call_stacks_2021.json")
+    modules = "TOP(Net)::forward.A0(ReLU)::forward."
+    functional = "/env/lib/python3.7/site-packages/torch/nn/functional.py(9): linear"
+    assert stacks_of(trace) == [
+        ("aten::linear", f'{functional};net.py(7): forward;"a".py(9): <module>', ""),
+        ("aten::relu", "", modules),
+        ("aten::mul", "", modules),
+    ]
+    assert len(trace.stack_texts) == 2
+
+
 def test_the_job() -> None:
     assert read("kineto_2024.json").job == Job()
     assert read("metadata_after_events.json").job == Job(rank=5, world_size=8, backend="nccl")

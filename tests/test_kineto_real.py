@@ -17,7 +17,7 @@ from tb_steptime.trace.kineto.inputs import is_product
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.conftest import SHARED
-from tests.test_kineto import inputs_of
+from tests.test_kineto import inputs_of, sequences_of, stacks_of
 
 REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
 
@@ -54,6 +54,9 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     _assert_times(trace, complete, int(plain.get("baseTimeNanoseconds", 0)))
     _assert_kernels(trace, [event for event in complete if event["cat"].lower() == "kernel"])
     assert Counter(inputs_of(trace)) == Counter(_plain_inputs(complete))
+    assert Counter(sequences_of(trace)) == Counter(_plain_arguments(complete, "Sequence number", "Fwd thread id"))
+    stacks = Counter(_plain_arguments(complete, "Call stack", "Module Hierarchy"))
+    assert Counter(stacks_of(trace)) == Counter({one: n for one, n in stacks.items() if any(one[1:])})
 
 
 def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
@@ -98,6 +101,12 @@ def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
         for event, both in zip(products, told, strict=True)
         if both != [None, None]
     ]
+
+
+def _plain_arguments(events: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
+    """Name and these arguments of the ops that say one of them; an empty text for one that is missing."""
+    told = [(event["name"], event.get("args", {})) for event in events if _plain_row(event)[0] == Kind.CPU_OP]
+    return [(name, *(args.get(key, "") for key in keys)) for name, args in told if any(key in args for key in keys)]
 
 
 def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> None:

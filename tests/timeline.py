@@ -32,7 +32,7 @@ from typing import Any
 from tb_steptime.phrases import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
-from tests.drawn_trace import Drawn, trace_of
+from tests.drawn_trace import Drawn, trace_of, with_sequences, with_stacks
 
 MAIN = "main"
 LOADER = "enumerate(DataLoader)#{}.__next__"
@@ -80,6 +80,8 @@ def timeline(
     kernels: Mapping[str, Mapping[str, Any]] | None = None,
     nbytes: Mapping[str, int] | None = None,
     inputs: Mapping[str, tuple[str, str]] | None = None,
+    sequences: Mapping[str, tuple[int, int]] | None = None,
+    stacks: Mapping[str, tuple[str, str]] | None = None,
     devices: Mapping[int, Device] | None = None,
     job: Job | None = None,
     notes: tuple[Note, ...] = (),
@@ -94,6 +96,8 @@ def timeline(
                kineto_occupancy. blocks_per_sm follows from the grid where the device's sm_count is known
     nbytes     character -> bytes of a copy or set
     inputs     character -> shapes and types of its ops' inputs: ("[[128,64],[64,32]]", '["float","float"]')
+    sequences  character -> sequence number of its ops, and the forward thread of nodes, 0 for forward ops
+    stacks     character -> call stack and modules of its ops, as 2021 wrote them: ("net.py(7): forward;a.py(9): f", "")
     devices    GPU -> its properties (default: a nameless one for each that is drawn on)
 
     A character on one call and several activities joins them all to the call, as a CUDA graph does; on several calls
@@ -103,7 +107,8 @@ def timeline(
     runs = [run for line in drawing.strip("\n").splitlines() if line.strip() for run in _line(line, cell_ns)]
     renamed = [_named(run, names or {}) for run in runs]
     events = sorted(_joined(renamed, calls or {}), key=lambda event: (event.start_ns, -event.end_ns))
-    return trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes, inputs or {})
+    trace = trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes, inputs or {})
+    return with_stacks(with_sequences(trace, events, sequences or {}), events, stacks or {})
 
 
 def _line(line: str, cell_ns: int) -> list[Drawn]:
