@@ -38,6 +38,7 @@ class Activity:
     shared_memory: int = 0
     nbytes: int = 0
     tensor_core: bool = False
+    waits_for: int | None = None  # a device whose work so far must be done before it starts
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Training:
 
     name: str
     cause: str
-    loader: Loader
+    loader: Loader | None
     sections: tuple[Section, ...]
     seed: int
     gpu: Gpu = A100

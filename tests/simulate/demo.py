@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.simulate.causes import Loader, Span, Training
 from tests.simulate.chrome import file_name, write
+from tests.simulate.forum import forum_questions
 from tests.simulate.machine import Machine
 from tests.simulate.networks import resnet50, small_cnn
 from tests.simulate.reasons import full_truth
@@ -70,10 +71,15 @@ def simulate(training: Training) -> list[Span]:
     return spans
 
 
+def recordings() -> list[Training]:
+    """All that are shown: the demo's experiments, two spans of each, and the forum's questions, one of each."""
+    return [*experiments(), *forum_questions()]
+
+
 def write_demo(out: Path) -> list[Path]:
-    """out/<experiment>_simulated/gpu.<time>.pt.trace.json.gz, two spans of each experiment."""
+    """out/<training>_simulated/gpu.<time>.pt.trace.json.gz."""
     paths = []
-    for training in experiments():
+    for training in recordings():
         for span in simulate(training):
             paths.append(out / f"{training.name}_simulated" / file_name(span))
             write(paths[-1], training, span)

@@ -14,7 +14,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from random import Random
 
-from tests.simulate.causes import Activity, Call, Op, Row, Section, Span, Training
+from tests.simulate.causes import Activity, Call, Loader, Op, Row, Section, Span, Training
 from tests.simulate.loading import Workers
 
 #: What the profiler itself does at the beginning of a window, before the first recorded step.
@@ -49,7 +49,7 @@ class Machine:
         self.next_correlation = 1
         self.next_sequence = 1
         self.sequences: dict[str, int] = {}  # of the newest forward op of each link
-        self.workers = Workers(training.loader, self.random, self.now_ns)
+        self.workers = Workers(training.loader or Loader(0), self.random, self.now_ns)
 
     def run(self) -> list[Span]:
         """Train through all windows of the schedule; the recorded ones."""
@@ -97,6 +97,8 @@ class Machine:
 
     def _load(self) -> None:
         loader = self.training.loader
+        if loader is None:
+            return
         mark = self._open("user_annotation", f"enumerate(DataLoader)#{loader.iterator}.__next__", MAIN)
         self.now_ns = self.workers.next_batch(self.now_ns)
         mark.end_ns = self.now_ns
@@ -170,6 +172,8 @@ class Machine:
     def _launch(self, activity: Activity, call: Row, exact: bool) -> None:
         free_ns = self.stream_free_ns[call.device]
         start_ns = max(self.now_ns + self.training.latency_ns, free_ns + self.training.gap_ns)
+        if activity.waits_for is not None:
+            start_ns = max(start_ns, self.stream_free_ns[activity.waits_for] + self.training.gap_ns)
         end_ns = start_ns + (activity.dur_ns if exact else self._varied(activity.dur_ns, self.training.device_jitter))
         self.stream_free_ns[call.device] = end_ns
         self.waiting[call.device].append(start_ns)

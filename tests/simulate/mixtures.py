@@ -89,7 +89,7 @@ def _insert(training: Training, place: int, *sections: Section) -> Training:
 
 
 def slow_loader(training: Training) -> Training:
-    return replace(training, loader=replace(training.loader, batch_ns=36 * MS))
+    return replace(training, loader=Loader(36 * MS, workers=2))
 
 
 def read_back(*names: str) -> Op:
@@ -118,7 +118,7 @@ def coalesce(training: Training) -> Training:
 
 
 def sparse_forward() -> Op:
-    names = ("aten::_sparse_mm", "aten::_sparse_addmm", "aten::addmm")
+    names = ("aten::_sparse_mm", "aten::_sparse_addmm")
     return Op(names, (launch(kernels.small("cusparse::csrmm_kernel", 108, 60 * US)),), 20_000, link=SPARSE, exact=True)
 
 
@@ -209,13 +209,15 @@ def side_by_side(training: Training) -> Training:
 CAUSES = (
     Cause("slow_loader", "input", "input_bound", slow_loader),
     Cause("item", "sync", "sync_bubble", item, op="aten::_local_scalar_dense", phase="forward"),
-    Cause("coalesce", "sync", "hidden_sync", coalesce, known_count, "aten::_coalesce", "backward", "aten::addmm"),
+    Cause(
+        "coalesce", "sync", "hidden_sync", coalesce, known_count, "aten::_coalesce", "backward", "aten::_sparse_addmm"
+    ),
     Cause("tiny_kernels", "host", "host_bound", tiny_kernels, captured),
     Cause("memory_anew", "sync", "allocator_steady", memory_anew, op="aten::empty", phase="other"),
     Cause("full_queue", "gpu", "back_pressure", full_queue, endless_queue),
     Cause("collection", "gpu", "host_pauses", collection),
     Cause("in_series", "sync", "serial_devices", in_series, side_by_side, "aten::nonzero", "forward"),
-)
+)  # fmt: skip
 
 #: A queue that is drained in each step never fills, and neither does one of a host that launches too late.
 _NEVER_FULL = {"item", "coalesce", "tiny_kernels", "memory_anew", "in_series", "slow_loader"}

@@ -34,7 +34,7 @@ def ground_truth(training: Training, span: Span, produced_ns: list[int]) -> dict
         "cause": training.cause,
         "seed": training.seed,
         "batch_production_ns": sum(produced_ns) // len(produced_ns),
-        "workers": training.loader.workers,
+        "workers": training.loader.workers if training.loader else 0,
         "steps": steps,
         "mean": _mean(steps),
         "gpu": _gpu_truth(training, span, (windows[0][0], windows[-1][1])),

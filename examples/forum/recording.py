@@ -1,0 +1,40 @@
+"""What the reproductions share: one span of profiled steps, written where TensorBoard finds it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+
+WAIT, WARMUP = 3, 3  # steps that are not recorded: by then the loader's queue has filled and kernels are loaded
+
+
+@contextlib.contextmanager
+def recorded(folder: Path, device: torch.device, steps: int, with_stack: bool) -> Iterator[profile]:
+    """Records `steps` steps after the first six; the loop calls `step()` of what this yields at the end of each."""
+    cuda = device.type == "cuda"
+    with profile(
+        activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])],
+        schedule=schedule(wait=WAIT, warmup=WARMUP, active=steps, repeat=1),
+        on_trace_ready=tensorboard_trace_handler(str(folder), worker_name="gpu" if cuda else "cpu", use_gzip=True),
+        with_stack=with_stack,
+    ) as profiler:
+        yield profiler
+
+
+def total_steps(recorded_steps: int) -> int:
+    return WAIT + WARMUP + recorded_steps
+
+
+def arguments(description: str, variants: list[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--out", type=Path, default=Path("forum_logs"), help="log directory; a folder for each variant")
+    parser.add_argument("--variants", nargs="+", choices=variants, default=variants, metavar="NAME")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--steps", type=int, default=20, help="how many steps are recorded of each variant")
+    parser.add_argument("--with-stack", action="store_true", help="also record the Python lines, which slows the host")
+    return parser
