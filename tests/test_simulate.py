@@ -103,15 +103,15 @@ def test_parts_are_the_declared_ones(simulated):
 
 def test_reasons_for_idleness_are_the_declared_ones(simulated):
     trace, truth = simulated
-    ours = idle_partition(trace)[0].per_step_ns
+    partition = idle_partition(trace)[0]
+    ours = partition.per_step_ns
     expected = [step["idle_ns"] for step in truth["steps"]]
-    host = [
-        ours["host_late"][i] + ours["launch_latency"][i] + ours.get("blocking", [0] * 99)[i]
-        for i in range(len(expected))
-    ]
     assert ours["data_loading"].tolist() == [idle["data_loading"] for idle in expected]
-    assert ours["queued"].tolist() == [idle["queued"] for idle in expected]
-    assert host == [idle["host_late"] + idle["launch_latency"] + idle["blocking"] for idle in expected]
+    assert (ours["queued"] + ours["dependency"]).tolist() == [idle["queued"] for idle in expected]
+    assert ours["blocking_call"].tolist() == [idle["blocking"] for idle in expected]
+    assert partition.host_bound_ns.tolist() == [
+        idle["host_late"] + idle["launch_latency"] + idle["blocking"] for idle in expected
+    ]
 
 
 def test_gpu_figures_are_the_declared_ones(simulated):

@@ -7,8 +7,9 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import measure
+from tb_steptime.metrics.gaps import idle_outside_loader
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_intervals
-from tb_steptime.metrics.idle import devices_by_activity, idle_partition
+from tb_steptime.metrics.idle import HOST_LATE, devices_by_activity, idle_partition
 from tb_steptime.metrics.kernel_details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernel_words import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
@@ -16,7 +17,6 @@ from tb_steptime.metrics.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction,
 from tb_steptime.metrics.strips import STRIPS, Bins, strips_in
 from tb_steptime.metrics.tensor_cores import Split, device_has_tensor_cores, split_kernel_time
 from tb_steptime.phrases import Phrase, fraction, phrase, text
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import named_ranges, short_range
 from tb_steptime.trace.steps import find_steps
@@ -209,6 +209,7 @@ EMPTY_WHEN = {
     "host_late": "while the host prepares its next work",
     "launch_latency": "between a launch and its start",
     "queued": "between queued kernels",
+    "dependency": "while queued work waits for other work",
     "unknown": "for {idle} of the steps",
     "tail": "after its last kernel",
 }
@@ -217,7 +218,8 @@ EMPTY_WHEN = {
 def _strips_title(trace: Trace, device: int) -> Phrase:
     """When the GPU is empty: the reason for most of its idle time, and the named range that holds most of the rest."""
     partition = idle_partition(trace)[device]
-    waits = {reason: int(values.sum()) for reason, values in partition.per_step_ns.items()}
+    waits = {reason: int(values.sum()) for reason, values in partition.per_step_ns.items() if reason not in HOST_LATE}
+    waits["host_late"] = int(partition.host_late_ns.sum())
     low, high = find_steps(trace).window
     idle = sum(waits.values())
     share = idle / (high - low) if high > low else 0.0
@@ -233,10 +235,7 @@ def _strips_title(trace: Trace, device: int) -> Phrase:
 
 def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
     """The named range that holds most of the idle time outside the loader, in its short name; None: none does."""
-    partition = idle_partition(trace)[device].intervals
-    idle = Intervals.empty()
-    for reason, intervals in partition.items():
-        idle = idle if reason == "data_loading" else idle | intervals
+    idle = idle_outside_loader(trace, device)
     held = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
     name = max(held, key=lambda key: held[key], default=None)
     return short_range(name) if name and held[name] >= RANGE_FRACTION * idle_ns else None

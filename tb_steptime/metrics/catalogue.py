@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tb_steptime.metrics import data_loading, gpu, host, idle, occupancy, step_time, tensor_cores
+from tb_steptime.metrics import data_loading, gpu, host, idle, launch_metrics, occupancy, step_time, tensor_cores
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.gpu import Figure
 from tb_steptime.phrases import phrase
@@ -136,6 +136,10 @@ def _host_bound_time(trace: Trace, device: int) -> Figure:
     return _mean(idle.idle_partition(trace)[device].host_bound_ns)
 
 
+def _host_late_time(trace: Trace, device: int) -> Figure:
+    return _mean(idle.idle_partition(trace)[device].host_late_ns)
+
+
 def _launches(trace: Trace, device: int) -> Figure:
     return _mean(idle.starts_per_step(trace, device))
 
@@ -172,8 +176,13 @@ _OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {
         (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.unknown_kernel_time),
         (idle.HOST_BOUND_SHARE, _host_bound_share),
         (idle.HOST_BOUND_TIME, _host_bound_time),
+        (idle.HOST_LATE_TIME, _host_late_time),
         *((metric, _idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
         (idle.LAUNCHES, _launches),
+        (launch_metrics.QUEUE_MEAN, launch_metrics.queue_mean),
+        (launch_metrics.RUN_AHEAD, launch_metrics.run_ahead),
+        (launch_metrics.STARVED_SHARE, launch_metrics.starved_share),
+        (launch_metrics.BUBBLE_TIME, launch_metrics.bubble_time),
     )
 }
 
@@ -192,6 +201,7 @@ DATA_LOADING_TILES = (
     "step_without_wait",
     "needed_workers",
 )
+HOST_TILES = ("host_bound_share", "starved_share", "queue_mean", "launches", "host_floor")
 
 #: Figures that are drawn as strips within a span: (trace, device, bin edges) -> fraction per bin, None: not measurable.
 STRIPS: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {

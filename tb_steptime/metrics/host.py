@@ -7,7 +7,9 @@ host     |--------------------|   floor = the step less both
 
 from __future__ import annotations
 
+import enum
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,15 +20,47 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
-BLOCKING_CALL = re.compile(
-    r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize|(cuda|hip)Memcpy(2D|3D)?$|cuMemcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
+SYNC_CALL = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
+COPY_CALL = re.compile(
+    r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
+BLOCKING_CALL = re.compile(f"{SYNC_CALL.pattern}|{COPY_CALL.pattern}")
 #: Launches that wait for a copy of pageable memory: the name says only that they are asynchronous.
 ASYNC_COPY_CALL = re.compile(r"(cuda|hip)Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = re.compile(r"Pageable")
+#: Calls that get memory of the device or pinned memory of the host, or give it back; segments that grow are mapped.
+ALLOCATOR_CALL = re.compile(
+    r"(cuda|hip)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
+    r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
+    r"|hipMem(Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree)"
+)
+
+
+class Blocks(enum.IntEnum):
+    """How a call of the runtime or the driver holds its thread up."""
+
+    NOT = 0
+    SYNC = 1  # it waits for the device
+    COPY = 2  # it copies and waits
+    PAGEABLE_COPY = 3  # it stages pageable memory and waits, whatever its name says
+    ALLOCATOR = 4  # it asks for memory, which may wait for the device
+
+
+#: Those that wait for the device: what a host that never waited would not need.
+WAITING = (Blocks.SYNC, Blocks.COPY, Blocks.PAGEABLE_COPY)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockingCalls:
+    """Rows of the event table, ascending, and the `Blocks` of each. A call inside another one (the driver's inside the
+    runtime's) is not told."""
+
+    row: Int64
+    kind: UInt8
+
 
 #: A launch with this many activities queued before it waits for room: the queue of CUDA holds 1024 launches.
 FULL_QUEUE = 1000
@@ -49,11 +83,47 @@ def host_floor_ns(trace: Trace) -> Int64:
 
 def blocked_intervals(trace: Trace) -> Intervals:
     """When a host thread is inside a call that waits for the device."""
+    events, calls = trace.events, blocking_calls(trace)
+    rows: Int64 = np.concatenate((calls.row[np.isin(calls.kind, WAITING)], _held_launches(trace).astype(np.int64)))
+    return Intervals.union(events.start_ns[rows], events.ends(rows))
+
+
+@per_trace
+def blocking_calls(trace: Trace) -> BlockingCalls:
+    """Every call that holds its thread up, on any thread and at any time of the recording."""
     events = trace.events
     calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
-    blocking = np.array([BLOCKING_CALL.match(name) is not None for name in trace.strings.strings], bool)
-    rows = np.concatenate((calls[blocking[events.name[calls]]], _pageable_copies(trace), _held_launches(trace)))
-    return Intervals.union(events.start_ns[rows], events.ends(rows))
+    by_name = _blocks_by_name(trace, calls)
+    named = calls[by_name[events.name[calls]] != Blocks.NOT]
+    pageable = _pageable_copies(trace)
+    rows = np.union1d(named, pageable)
+    kind = by_name[events.name[rows]]
+    kind[np.isin(rows, pageable)] = Blocks.PAGEABLE_COPY
+    outer = _outer(trace, rows)
+    return BlockingCalls(rows[outer], kind[outer])
+
+
+def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
+    """For each string of the table what a call of that name does to its thread; each is asked once."""
+    result = np.zeros(len(trace.strings), np.uint8)
+    for name in np.unique(trace.events.name[calls]).tolist():
+        result[name] = _blocks(trace.strings[name])
+    return result
+
+
+def _blocks(name: str) -> Blocks:
+    patterns = ((SYNC_CALL, Blocks.SYNC), (COPY_CALL, Blocks.COPY), (ALLOCATOR_CALL, Blocks.ALLOCATOR))
+    return next((kind for pattern, kind in patterns if pattern.match(name)), Blocks.NOT)
+
+
+def _outer(trace: Trace, rows: Int64) -> Bool:
+    """Which of some calls are in no other one of them, on their thread."""
+    events, outer = trace.events, np.zeros(len(rows), bool)
+    for thread in np.unique(events.thread[rows]).tolist():
+        mine = np.flatnonzero(events.thread[rows] == thread)
+        reach = np.maximum.accumulate(events.ends(rows[mine]))
+        outer[mine] = np.append(True, events.start_ns[rows[mine[1:]]] >= reach[:-1])
+    return outer
 
 
 def _pageable_copies(trace: Trace) -> Int64:
@@ -61,7 +131,7 @@ def _pageable_copies(trace: Trace) -> Int64:
     launches, events = find_launches(trace), trace.events
     pageable = np.array([PAGEABLE_COPY.search(name) is not None for name in trace.strings.strings], bool)
     copies = (events.kind[launches.activity] == Kind.MEMCPY) & pageable[events.name[launches.activity]]
-    return np.unique(launches.call[copies & (launches.call >= 0)])
+    return np.unique(launches.call[copies & (launches.call >= 0)]).astype(np.int64)
 
 
 def _held_launches(trace: Trace) -> Int32:

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from tb_steptime.metrics.blocking import BlockingRow, CopyRow
+from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.metrics.copies import CopyRow
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.launch_queue import BackPressure

@@ -1,62 +1,89 @@
 """Why a GPU is idle: a partition of its idle time by what the next activity was waiting for.
 
-    call         lll                       launch of the next activity
-    device  kkkk        kkkk
-    idle        hhhlllll                   host late, then launch latency
+thread   [ loader ] --op--[sync]     [lll]      what the launching thread does, and its launch of the next activity
+device   kkk                               kk
+idle        dddddddd cccccbbbbbbnnnnnlllll      data loading, CPU work, blocking call, nothing recorded, launch latency
 
 Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one
-number.
+number. Each gap is charged to the place that launched the activity which ended it, the loader's part to the loader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.blocking import bubbles
 from tb_steptime.metrics.data_loading import loader_intervals
+from tb_steptime.metrics.gaps import Gaps, find_gaps
 from tb_steptime.metrics.gpu import busy_intervals
+from tb_steptime.metrics.host import Blocks, blocking_calls
+from tb_steptime.metrics.phases import SITES, activity_sites
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.segments import Segments
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Int64
+from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, UInt8
 
-#: Reasons in the order in which they are shown.
-REASONS = ("data_loading", "host_late", "launch_latency", "queued", "unknown", "tail")
+#: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
+HARDWARE_GAP_NS = 10_000
 
-#: Reasons that a host which launches sooner, or a launch that is shorter, would end.
-HOST_BOUND = ("host_late", "launch_latency")
+#: Reasons that a host which launches sooner, or a launch that is shorter, would end. The first four are one in the
+#: catalogue too: the launch call had not begun.
+HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
+HOST_BOUND = (*HOST_LATE, "launch_latency")
 
 HOST_BOUND_TIME = Metric(
     "host_bound_time", "Waiting for the host", Unit.NS, Better.LOWER,
-    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached "
-    "it. Waits "
-    "for data are not counted here.", colour="cpu",
+    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached it. "
+    "Waits for data are not counted here.", colour="cpu",
 )  # fmt: skip
 HOST_BOUND_SHARE = Metric(
     "host_bound_share", "Host-bound share", Unit.FRACTION, Better.LOWER,
     "Waiting for the host as a share of the step.", colour="cpu",
 )  # fmt: skip
+HOST_LATE_TIME = Metric(
+    "host_late_time", "Waiting for a launch call", Unit.NS, Better.LOWER,
+    "Time in which the GPU is idle until the call begins that launches its next work, and in launching calls that "
+    "block; waits for data left out.", colour="cpu",
+)  # fmt: skip
 
 #: What each reason's time is called; data loading has its own metrics.
 REASON_METRICS = {
-    "host_late": Metric(
-        "host_late_time", "Waiting for a launch call", Unit.NS, Better.LOWER,
-        "Time in which the GPU is idle until the call begins that launches its next work; waits for data left out.",
+    "blocking_call": Metric(
+        "idle_blocking_call_time", "Idle behind a blocking call", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle and the thread that launches its next work stands in a call that waits for the "
+        "GPU, such as a synchronize or a copy of pageable memory.", colour="blocking"),
+    "allocator": Metric(
+        "idle_allocator_time", "Idle behind the allocator", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle and the thread that launches its next work asks the driver for memory or gives "
+        "some back.", colour="blocking"),
+    "cpu_work": Metric(
+        "idle_cpu_work_time", "Idle during CPU work", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle and the thread that launches its next work runs ops or other calls first.",
         colour="cpu"),
+    "nothing_recorded": Metric(
+        "idle_nothing_recorded_time", "Idle, nothing recorded", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle and nothing is recorded on the thread that launches its next work: mostly "
+        "Python between ops.", colour="other"),
     "launch_latency": Metric(
         "launch_latency_time", "Launch latency", Unit.NS, Better.LOWER,
         "Time in which the GPU is idle after the launching call began and before its work starts.", colour="runtime"),
     "queued": Metric(
         "queued_time", "Gaps between queued work", Unit.NS, Better.LOWER,
-        "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware, or a "
-        "wait "
-        "for another stream or rank.", colour="other"),
+        "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware.",
+        colour="other"),
+    "dependency": Metric(
+        "idle_dependency_time", "Idle behind other work", Unit.NS, Better.LOWER,
+        "Time in which the GPU is idle although its next work was launched before, for more than 10 us: it waits for "
+        "an event, another stream or another rank.", colour="comm"),
     "unknown": Metric(
         "idle_unknown_time", "Idle, cause unknown", Unit.NS, Better.LOWER,
         "Time in which the GPU is idle before work whose launch the trace does not hold.", colour="other"),
@@ -100,18 +127,63 @@ class IdleNs(msgspec.Struct, frozen=True):
         return self.blocking_call + self.allocator + self.cpu_work + self.nothing_recorded + self.launch_latency
 
 
+#: Reasons in the order in which they are shown; a piece of idle time has the place of its reason here.
+REASONS = IdleNs.__struct_fields__
+_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _DEPENDENCY, _UNKNOWN, _TAIL = range(len(REASONS))
+_SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
+_SITE_OF_TAIL = len(SITES) - 1
+
+
 @dataclass(frozen=True, eq=False)
 class Idle:
-    """One device's idle time within the span's window, by reason: disjoint intervals, and ns per step (int64)."""
+    """One device's idle time by reason: ns per step (int64)."""
 
-    intervals: Mapping[str, Intervals]
     per_step_ns: Mapping[str, Int64]
+
+    @property
+    def host_late_ns(self) -> Int64:
+        return self._sum(HOST_LATE)
 
     @property
     def host_bound_ns(self) -> Int64:
         """ns per step in which the device waits for the host."""
-        late, latency = (self.per_step_ns[reason] for reason in HOST_BOUND)
-        return late + latency
+        return self._sum(HOST_BOUND)
+
+    def _sum(self, reasons: Sequence[str]) -> Int64:
+        total: Int64 = np.sum([self.per_step_ns[reason] for reason in reasons], axis=0)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class IdleSums:
+    """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: what of it is in bubbles behind blocking
+    calls, of which data loading is no part."""
+
+    ns: Int64
+    bubble_ns: Int64
+
+
+class Pieces(NamedTuple):
+    """Stretches of idle time with one reason, within the steps; in time order, disjoint, none empty.
+
+    step: place in `find_steps`; reason: in REASONS; site: in SITES; launch: row of `find_launches` of the activity that
+    ended the gap, -1 for none.
+    """
+
+    start: Int64
+    end: Int64
+    step: Int32
+    reason: UInt8
+    site: UInt8
+    launch: Int32
+
+
+class Longest(NamedTuple):
+    """A stretch of idle time as evidence: its gap's part with one reason at one site."""
+
+    start_ns: int
+    end_ns: int
+    step: str
 
 
 @per_trace
@@ -126,7 +198,45 @@ def devices_by_activity(trace: Trace) -> tuple[int, ...]:
 @per_trace
 def idle_partition(trace: Trace) -> Mapping[int, Idle]:
     """The partition of each device that has any activity."""
-    return {device: _partition(trace, device) for device in devices_by_activity(trace)}
+    sums = {device: sums.ns.sum(axis=1) for device, sums in idle_sums(trace).items()}
+    return {device: Idle({reason: ns[:, i] for i, reason in enumerate(REASONS)}) for device, ns in sums.items()}
+
+
+@per_trace
+def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
+    """The partition of each device by step, site and reason."""
+    return {device: _sums(trace, device) for device in devices_by_activity(trace)}
+
+
+def idle_of_activity(trace: Trace, device: int) -> Int64:
+    """For each row of `find_launches` the idle time of the device that it ended, ns over all steps, loader's left out.
+
+    What is left of the idle time is the loader's and the tail.
+    """
+    total = np.zeros(len(find_launches(trace).activity), np.int64)
+    for pieces in idle_pieces(trace, device):
+        charged = (pieces.launch >= 0) & (pieces.reason != _LOADING)
+        np.add.at(total, pieces.launch[charged], (pieces.end - pieces.start)[charged])
+    return total
+
+
+def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Longest]]:
+    """The longest pieces of each (site, reason) that has any, longest first, at most `count` of each."""
+    kept: dict[int, list[tuple[int, int, int]]] = {}
+    for pieces in idle_pieces(trace, device):
+        key = pieces.site.astype(np.int64) * len(REASONS) + pieces.reason
+        order = np.lexsort((pieces.start, pieces.start - pieces.end, key))
+        rank = np.arange(len(order)) - np.searchsorted(key[order], key[order])
+        for i in order[rank < count].tolist():
+            found = (int(pieces.start[i] - pieces.end[i]), int(pieces.start[i]), int(pieces.step[i]))
+            kept.setdefault(int(key[i]), []).append(found)
+    steps = find_steps(trace).steps
+    return {
+        (SITES[key // len(REASONS)].id, REASONS[key % len(REASONS)]): [
+            Longest(start, start - negative, steps[step].name) for negative, start, step in sorted(found)[:count]
+        ]
+        for key, found in sorted(kept.items())
+    }
 
 
 def starts_per_step(trace: Trace, device: int) -> Int64:
@@ -137,42 +247,126 @@ def starts_per_step(trace: Trace, device: int) -> Int64:
     return np.asarray(counts, np.int64)
 
 
-def _partition(trace: Trace, device: int) -> Idle:
+def _sums(trace: Trace, device: int) -> IdleSums:
+    shape = (len(find_steps(trace).steps), len(SITES), len(REASONS))
+    found = [np.zeros(int(np.prod(shape)), np.int64) for _ in range(2)]
+    behind = Intervals.union(*bubbles(trace, device)[:2])
+    for pieces in idle_pieces(trace, device):
+        place = np.ravel_multi_index((pieces.step, pieces.site, pieces.reason), shape)
+        in_bubble = np.where(pieces.reason == _LOADING, 0, behind.overlap_ns(pieces.start, pieces.end))
+        for total, ns in zip(found, (pieces.end - pieces.start, in_bubble), strict=True):
+            np.add.at(total, place, ns)
+    return IdleSums(found[0].reshape(shape), found[1].reshape(shape))
+
+
+#: Gaps cut at once: pieces are made, summed and dropped, so that a large trace needs little room for them.
+_GAPS_AT_ONCE = 1 << 15
+
+
+def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[Pieces]:
+    """The device's idle time in pieces, some gaps at a time; of a window only the gaps that reach into it, whole."""
+    gaps, threads = find_gaps(trace, device), _Threads(trace)
+    first, past = 0, len(gaps.start)
+    if window is not None:
+        first = int(np.searchsorted(gaps.end, window[0], side="right"))
+        past = int(np.searchsorted(gaps.start, window[1], side="left"))
+    for begin in range(first, past, _GAPS_AT_ONCE):
+        some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
+        yield _pieces(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads)
+
+
+class _Parts(NamedTuple):
+    """Parts of gaps, before they are cut at the borders of steps. gap: its row."""
+
+    gap: Int64
+    start: Int64
+    end: Int64
+    reason: Int32
+
+
+def _pieces(trace: Trace, gaps: Gaps, threads: _Threads) -> Pieces:
+    late, reason = _late_and_reason(trace, gaps)
+    parts = [_after_the_call(trace, gaps, late, reason), *_before_the_call(trace, gaps, late, threads)]
+    gap, start, end, why = (np.concatenate(column) for column in zip(*parts, strict=True))
     steps = find_steps(trace)
-    windows = Intervals.union(steps.start_ns, steps.end_ns)
-    idle = windows - busy_intervals(trace, device)
-    loading = idle & loader_intervals(trace)
-    reasons = {"data_loading": loading}
-    for reason, intervals in _by_launch(trace, device, *steps.window).items():
-        reasons[reason] = (intervals & windows) - loading
-    per_step = {reason: reasons[reason].overlap_ns(steps.start_ns, steps.end_ns) for reason in REASONS}
-    return Idle(reasons, per_step)
+    cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(start, end)
+    order = np.argsort(cut.start, kind="stable")
+    order = order[cut.label[order] >= 0]
+    launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
+    site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
+    site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
+    return Pieces(
+        cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
+    )
 
 
-def _by_launch(trace: Trace, device: int, low: int, high: int) -> dict[str, Intervals]:
-    """Each gap of the device goes to the reason that the launch of the activity after it gives."""
-    gaps = busy_intervals(trace, device).gaps(low, high)
-    start, call_start = _next_activity(trace, device, gaps.end)
-    follows, linked = start < np.iinfo(np.int64).max, call_start >= 0
-    late = np.clip(call_start, gaps.start, gaps.end)  # host late before this instant, launch latency after it
-    waited = follows & linked & (call_start >= gaps.start)
-    queued = follows & linked & ~waited
-    return {
-        "host_late": Intervals(gaps.start, np.where(waited, late, gaps.start)) | Intervals.empty(),
-        "launch_latency": Intervals(np.where(waited, late, gaps.end), gaps.end) | Intervals.empty(),
-        "queued": Intervals(gaps.start[queued], gaps.end[queued]),
-        "unknown": Intervals(gaps.start[follows & ~linked], gaps.end[follows & ~linked]),
-        "tail": Intervals(gaps.start[~follows], gaps.end[~follows]),
-    }
+def _late_and_reason(trace: Trace, gaps: Gaps) -> tuple[Int64, UInt8]:
+    """Of each gap: until when the launch call had not begun, and the reason for what comes after that.
+
+    A call that begins as the gap does had launched nothing before it.
+    """
+    call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
+    begun = trace.events.start_ns[call]
+    waited = (call >= 0) & (begun >= gaps.start)
+    blocks = waited & np.isin(call, blocking_calls(trace).row)
+    late = np.where(waited, np.minimum(begun, gaps.end), gaps.start)
+    queued = np.where(gaps.end - gaps.start <= HARDWARE_GAP_NS, _QUEUED, _DEPENDENCY)
+    reason = np.select(
+        [gaps.launch < 0, call < 0, blocks, waited], [_TAIL, _UNKNOWN, _BLOCKING, _LATENCY], default=queued
+    )
+    return late, reason.astype(np.uint8)
 
 
-def _next_activity(trace: Trace, device: int, instants: Int64) -> tuple[Int64, Int64]:
-    """Start of the first activity at or after each instant (int64 max: none) and of its launch call (-1: none)."""
-    events, launches = trace.events, find_launches(trace)
-    here = events.device[launches.activity] == device
-    start, call = events.start_ns[launches.activity[here]], launches.call[here]
-    row = np.searchsorted(start, instants)
-    known = row < len(start)
-    row = np.minimum(row, max(len(start) - 1, 0))
-    call_start = np.where(call[row] >= 0, events.start_ns[call[row]], -1)
-    return np.where(known, start[row], np.iinfo(np.int64).max), np.where(known, call_start, -1)
+def _after_the_call(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8) -> _Parts:
+    low, high = int(gaps.start[0]), int(gaps.end[-1])
+    cut = Segments.first_of([loader_intervals(trace)], low, high).cut(late, gaps.end)
+    return _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, reason[cut.source]))
+
+
+def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
+    """What the launching thread did until its call began. Segments have the places of the first five reasons."""
+    waiting = np.flatnonzero(late > gaps.start)
+    thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
+    low, high = int(gaps.start[0]), int(gaps.end[-1])
+    for number in np.unique(thread).tolist():
+        mine = waiting[thread == number]
+        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[mine], late[mine])
+        yield _Parts(mine[cut.source], cut.start, cut.end, cut.label)
+
+
+class _Threads:
+    """What each launching thread does, in the order of the first four reasons; found once for all gaps of a device."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._known: dict[int, list[Intervals]] = {}
+
+    def does(self, thread: int) -> list[Intervals]:
+        if thread not in self._known:
+            calls = blocking_calls(self._trace)
+            allocates = calls.kind == Blocks.ALLOCATOR
+            rows = (calls.row[~allocates], calls.row[allocates])
+            held = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
+            self._known[thread] = [loader_intervals(self._trace), *held, _cpu_work(self._trace, thread)]
+        return self._known[thread]
+
+
+#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
+_JOINED_AT_ONCE = 1 << 18
+
+
+def _cpu_work(trace: Trace, thread: int) -> Intervals:
+    """When a thread is inside a recorded op or call. Named ranges are not work: they hold Python between ops too."""
+    events, pieces = trace.events, [Intervals.empty()]
+    for first in range(0, len(events), _JOINED_AT_ONCE):
+        some = slice(first, first + _JOINED_AT_ONCE)
+        work = np.zeros(256, bool)
+        work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
+        pieces.append(_union(trace, first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))))
+    return Intervals.union(
+        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
+    )
+
+
+def _union(trace: Trace, rows: Int64) -> Intervals:
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))

@@ -1,4 +1,4 @@
-"""A stretch of time cut into pieces that touch, each with a label: what an instant is, and what an interval goes through.
+"""Time cut into pieces that touch, each with a label: what an instant is, and what an interval goes through.
 
 label     2222 0 111111 2222
 interval     [--------)          -> 2, 0, 1: three pieces
