@@ -116,7 +116,6 @@ def site_of_node(name: str) -> int:
     return SITE["backward.gradient_accumulation" if name.endswith(_ACCUMULATION) else "backward.nodes"]
 
 
-@per_trace
 def find_marks(trace: Trace) -> dict[int, Marks]:
     """The marks of each thread that has any."""
     nodes = _nodes(trace)
