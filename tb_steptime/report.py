@@ -10,11 +10,16 @@ from typing import TypeVar
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult, LoaderStep
+from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
+from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity, Verdict
+from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.metrics.idle import IdleNs
+from tb_steptime.metrics.launch_sites import PhaseRow
 from tb_steptime.metrics.step_time import Parts
+from tb_steptime.metrics.verdict import Bound
 from tb_steptime.printer import plain
 from tb_steptime.span import Measured
 from tb_steptime.wire import Problem
@@ -30,8 +35,31 @@ class LoadingNs(msgspec.Struct, frozen=True):
     hidden: int | None = None
 
 
+class IdleReport(msgspec.Struct, frozen=True):
+    """Why a device is idle, ns. unknown: the launch is not recorded, or nothing follows in this recording."""
+
+    data_loading: int
+    blocking_call: int
+    allocator: int
+    cpu_work: int
+    nothing_recorded: int
+    launch_latency: int
+    queued: int
+    dependency: int
+    unknown: int
+
+
+class StepDeviceReport(msgspec.Struct, frozen=True):
+    """A device within a step: gpu_busy_ns and the reasons in idle_ns sum to the step."""
+
+    device: int
+    gpu_busy_ns: int
+    idle_ns: IdleReport
+
+
 class StepReport(msgspec.Struct, frozen=True):
-    """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns."""
+    """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns. gpu_busy_ns:
+    any device works; devices: each by itself."""
 
     name: str | None
     start_ns: int | None
@@ -41,6 +69,7 @@ class StepReport(msgspec.Struct, frozen=True):
     data_loading_ns: LoadingNs
     gpu_busy_ns: int | None
     slow: bool | None
+    devices: list[StepDeviceReport]
 
 
 class TensorCoreReport(msgspec.Struct, frozen=True):
@@ -80,6 +109,47 @@ class NoteReport(msgspec.Struct, frozen=True):
     text: str
 
 
+class VerdictReport(msgspec.Struct, frozen=True):
+    """What holds the step up, and why that is so sure."""
+
+    bound: Bound
+    text: str
+    confidence: Confidence
+
+
+class PhaseReport(msgspec.Struct, frozen=True):
+    """A phase of the mean step: time of the host in it, time in which its work runs on the device, idle time of the
+    device before its work, and how far ahead it was launched. Device figures are those of the busiest device."""
+
+    phase: str
+    host_ns: int
+    device_ns: int
+    idle_ns: int
+    run_ahead_p50_ns: int | None
+    starved_share: float | None
+    bound: Bound
+
+
+class BlockingCallReport(msgspec.Struct, frozen=True):
+    """Calls that are alike, per step: how often, how long the host stands, how long the device idles for it."""
+
+    op: str | None
+    outer_op: str | None
+    phase: str
+    call: str
+    source: str | None
+    count: float
+    blocked_ns: int
+    bubble_ns: int
+
+
+class QueueDepthReport(msgspec.Struct, frozen=True):
+    """Launches that wait for the device; null without a device."""
+
+    mean: float | None
+    max: int | None
+
+
 class SpanReport(msgspec.Struct, frozen=True):
     run: str
     worker: str
@@ -91,10 +161,13 @@ class SpanReport(msgspec.Struct, frozen=True):
     origin_ns: int
     rank: int | None
     simulated: str | None
-    verdict: str
+    verdict: VerdictReport
     steps: list[StepReport]
     mean: StepReport
     devices: list[DeviceReport]
+    phases: list[PhaseReport]
+    blocking_calls: list[BlockingCallReport]
+    queue_depth: QueueDepthReport
     insights: list[InsightReport]
     notes: list[NoteReport]
 
@@ -135,6 +208,10 @@ class Judged(msgspec.Struct, frozen=True):
         return _result(self.measured, "data_loading", DataLoadingResult)
 
     @property
+    def host(self) -> HostResult:
+        return _result(self.measured, "host", HostResult)
+
+    @property
     def tensor_cores(self) -> TensorCoresResult:
         return _result(self.measured, "tensor_cores", TensorCoresResult)
 
@@ -156,10 +233,13 @@ def span_report(span: Judged) -> SpanReport:
         origin_ns=facts.origin_ns,
         rank=facts.rank,
         simulated=facts.simulated,
-        verdict=plain(span.judgement.headlines["overview"].verdict),
+        verdict=_verdict(span.judgement.verdict),
         steps=_steps(span),
         mean=_mean(span),
         devices=_devices(span),
+        phases=[_phase(row) for row in span.host.phases],
+        blocking_calls=[_blocking_call(row) for row in span.host.blocking],
+        queue_depth=_queue_depth(span.host),
         insights=[_insight(insight) for insight in span.judgement.insights],
         notes=[NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in facts.notes],
     )
@@ -187,8 +267,9 @@ def _steps(span: Judged) -> list[StepReport]:
             data_loading_ns=_loading(loader.get(row.name)),
             gpu_busy_ns=row.gpu_busy_ns,
             slow=row.slow,
+            devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in span.host.devices],
         )
-        for row in span.overview.steps
+        for i, row in enumerate(span.overview.steps)
     ]
 
 
@@ -203,6 +284,37 @@ def _mean(span: Judged) -> StepReport:
         data_loading_ns=_loading(span.data_loading.mean),
         gpu_busy_ns=result.mean_gpu_busy_ns,
         slow=None,
+        devices=[
+            _in_step(each.device, result.mean_duration_ns - each.mean.total_ns, each.mean) for each in span.host.devices
+        ],
+    )
+
+
+def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:
+    reasons = msgspec.structs.asdict(idle)
+    reasons["unknown"] += reasons.pop("tail")
+    return StepDeviceReport(device, busy_ns, IdleReport(**reasons))
+
+
+def _verdict(verdict: Verdict) -> VerdictReport:
+    return VerdictReport(verdict.bound, plain(verdict.text), verdict.confidence)
+
+
+def _phase(row: PhaseRow) -> PhaseReport:
+    return PhaseReport(
+        row.phase, row.host_ns, row.device_ns, row.idle_ns.total_ns, row.run_ahead_p50_ns, row.starved_share, row.bound
+    )
+
+
+def _blocking_call(row: BlockingRow) -> BlockingCallReport:
+    return BlockingCallReport(
+        row.op, row.outer_op, row.phase, row.call, row.source, row.count, row.blocked_ns, row.bubble_ns
+    )
+
+
+def _queue_depth(host: HostResult) -> QueueDepthReport:
+    return QueueDepthReport(
+        host.launches.queue_mean if host.launches else None, host.launches.queue_max if host.launches else None
     )
 
 

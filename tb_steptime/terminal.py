@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.insights.facts import WORTH_FRACTION
+from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.step_time import PART_MEANINGS
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.printer import GAP, UNKNOWN, count, duration, nbytes, percent_exact, plain, printable, render
@@ -18,6 +21,9 @@ from tb_steptime.report import Judged, Named
 MAX_WIDTH, MIN_WIDTH = 100, 80
 _BAR_CELLS = 30
 _SLOW_NAMES = 6
+_BLOCKING_ROWS = 5
+#: Reasons to be idle under this share of the step are no lines of their own.
+LEAST_FRACTION = 0.001
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -36,7 +42,10 @@ ANSI = Ink(lambda text: f"\033[1m{text}\033[0m", lambda text: f"\033[2m{text}\03
 def span_table(span: Judged, width: int, ink: Ink = PLAIN) -> str:
     """The whole of a span, without a line end at the end. width is clamped to what can be read."""
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
-    sections = (_top(span, width, ink), _parts(span), _loading(span), _gpus(span), _advice(span, width, ink))
+    sections = (
+        _top(span, width, ink), _parts(span), _loading(span), _idle(span), _blocking(span), _gpus(span),
+        _advice(span, width, ink),
+    )  # fmt: skip
     text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
     return text.replace(GAP, " ")
 
@@ -75,8 +84,7 @@ def _parts(span: Judged) -> Iterator[str]:
     for part in PART_MEANINGS:
         length = getattr(result.mean_parts_ns, part.id)
         if length:
-            share = length / result.mean_duration_ns
-            yield _row(f"  {part.label}", length, f"{percent_exact(share):>7}  {_bar(share)}".rstrip())
+            yield _share_row(f"  {part.label}", length, result.mean_duration_ns)
 
 
 def _row(label: str, length_ns: float | None, rest: str) -> str:
@@ -114,6 +122,49 @@ def _loading(span: Judged) -> Iterator[str]:
     if not span.overview.has_device:
         split = "all of it exposed: this trace has no GPU activity"
     yield _row("Waits for batches", mean.wait_ns, split)
+
+
+def _idle(span: Judged) -> Iterator[str]:
+    """Why the device that stands for the span is idle; reasons under a thousandth of the step are left out."""
+    host = span.host
+    idle = next((each.mean for each in host.devices if each.device == host.device), None)
+    if idle is None or not idle.total_ns:
+        return
+    yield _share_row("GPU idle", idle.total_ns, host.mean_step_ns)
+    for reason in IDLE_MEANINGS:
+        length = getattr(idle, reason.id)
+        if length >= LEAST_FRACTION * host.mean_step_ns:
+            yield _share_row(f"  {reason.label}", length, host.mean_step_ns)
+
+
+def _share_row(label: str, length_ns: int, step_ns: int) -> str:
+    share = length_ns / step_ns
+    return _row(label, length_ns, f"{percent_exact(share):>7}  {_bar(share)}".rstrip())
+
+
+def _blocking(span: Judged) -> Iterator[str]:
+    """Calls that make the host wait, where what they cost is worth a hundredth of the step."""
+    host = span.host
+    worth = WORTH_FRACTION * host.mean_step_ns
+    rows = [row for row in host.blocking if row.bubble_ns >= worth]
+    if not rows or host.blocking_bubble_ns < worth:
+        return
+    yield _row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
+    yield from _columns(
+        [
+            ("  op", "phase", "calls", "blocked", "GPU idle"),
+            *(
+                (f"  {_shortened(printable(_maker(row)), 44)}", row.phase, f"{row.count:.3g}",
+                 duration(row.blocked_ns), duration(row.bubble_ns))
+                for row in rows[:_BLOCKING_ROWS]
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _maker(row: BlockingRow) -> str:
+    where = row.forward_source or row.source
+    return f"{row.op or row.call} in {where}" if where else row.op or row.call
 
 
 def _reason(unknown: Phrase | None) -> str:

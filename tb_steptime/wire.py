@@ -32,7 +32,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, METRICS, TILES
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.metrics.host_words import BOUND_WORDS
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import COLUMNS
@@ -221,7 +221,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 #: What a SpanPage's `result` is, by view id, in the order of the list of views.
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
-_TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES}
+_TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 
 _ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Index,

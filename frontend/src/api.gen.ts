@@ -36,7 +36,10 @@ export interface AnswerFigure {
   value: Quantity;
 }
 
-/** Launch calls that began with the queue full and had to wait for room: per step, and their share of host time. */
+/**
+ * Launch calls that began with the queue full and had to wait for room: per step, and their share of host time.
+ * held_ns: what such a call took beyond the median of the launches that found room.
+ */
 export interface BackPressure {
   calls: number;
   held_ns: number;
@@ -53,7 +56,8 @@ export type Better = "higher" | "lower" | "neither";
  * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
  * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
- * worst_*: the costliest one. bytes: copied per step, None where nothing is copied.
+ * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
+ * copied.
  */
 export interface BlockingRow {
   op: string | null;
@@ -803,7 +807,9 @@ export interface Parts {
 
 /**
  * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is told from the pattern. idle_ns: device idle they left, per step mean; longest_*: the worst.
+ * cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+ * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
+ * mean; worst_*: the longest one.
  */
 export interface Pause {
   cause: string;
@@ -820,7 +826,6 @@ export interface Pause {
 /**
  * A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
  * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
- * reasons: why `bound`.
  */
 export interface PhaseRow {
   phase: string;
@@ -918,8 +923,9 @@ export interface Rail {
 
 /**
  * A named range of the host (record_function and its like) within the ranges around it; means per step.
- * path: the names from the outermost range to this one. host_ns: time in which it is open (union), self_ns: less the
- * ranges inside it. device_ns: time in which work launched inside it runs; idle_ns: idle time charged to such work.
+ * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
+ * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
+ * inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
  */
 export interface RangeRow {
   path: string[];
@@ -967,7 +973,7 @@ export type Severity = "major" | "minor" | "warning";
  * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
  * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
  * behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
- * longest gaps.
+ * longest gaps that the host is late for, else the longest of any reason.
  */
 export interface SiteRow {
   site: string;

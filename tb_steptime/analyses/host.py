@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.blocking import BlockingRow, CopyRow
-from tb_steptime.metrics.device_levels import DeviceLevel
+from tb_steptime.metrics.blocking import BlockingRow, blocking_rows
+from tb_steptime.metrics.catalogue import HOST_TILES, main_device, measure
+from tb_steptime.metrics.copies import CopyRow, copy_rows
+from tb_steptime.metrics.device_levels import DeviceLevel, device_levels
 from tb_steptime.metrics.host_words import Answer, HostFigures, answer, titles
-from tb_steptime.metrics.idle import IdleNs
-from tb_steptime.metrics.launch_queue import BackPressure, QueueLevel
-from tb_steptime.metrics.launching import LaunchFigures
-from tb_steptime.metrics.pauses import Pause
-from tb_steptime.metrics.phase_spans import PhaseSpan
-from tb_steptime.metrics.ranges import RangeRow
-from tb_steptime.metrics.several_devices import SeveralDevices
-from tb_steptime.metrics.verdict import Bound
+from tb_steptime.metrics.idle import IdleNs, devices_by_activity, idle_of_activity, starts_per_step
+from tb_steptime.metrics.launch_queue import BackPressure, QueueLevel, back_pressure, queue_levels, queue_per_step
+from tb_steptime.metrics.launch_sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
+from tb_steptime.metrics.launching import LaunchFigures, launch_figures
+from tb_steptime.metrics.mean_step import Cells, device_cells, mean_host_ns
+from tb_steptime.metrics.pauses import Pause, pauses
+from tb_steptime.metrics.phase_spans import PhaseSpan, phase_spans
+from tb_steptime.metrics.phases import PHASES, host_time_ns
+from tb_steptime.metrics.pieces import Grown, Piece, pieces, slow_steps
+from tb_steptime.metrics.ranges import RangeRow, range_rows
+from tb_steptime.metrics.several_devices import SeveralDevices, several_devices
+from tb_steptime.metrics.verdict import IDLE_FRACTION, Bound, Pace, judge
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-
-
-class Stretch(msgspec.Struct, frozen=True):
-    """Evidence: a stretch of time, relative to the span's origin, and the step in which it begins."""
-
-    step: str
-    start_ns: int
-    end_ns: int
+from tb_steptime.trace.table import Kind
 
 
 class HostStep(msgspec.Struct, frozen=True):
@@ -48,57 +48,6 @@ class HostStep(msgspec.Struct, frozen=True):
     phase_spans: list[PhaseSpan] = []
 
 
-class SiteRow(msgspec.Struct, frozen=True):
-    """From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
-
-    All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
-    by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
-    behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
-    longest gaps.
-    """
-
-    site: str
-    phase: str
-    label: str
-    launches: float
-    starved_share: float | None
-    run_ahead_p50_ns: int | None
-    device_ns: int
-    idle_ns: IdleNs
-    bubble_ns: int
-    examples: list[Stretch]
-
-
-class PhaseRow(msgspec.Struct, frozen=True):
-    """A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
-
-    host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
-    reasons: why `bound`.
-    """
-
-    phase: str
-    label: str
-    host_ns: int
-    device_ns: int
-    idle_ns: IdleNs
-    bubble_ns: int
-    launches: float
-    run_ahead_p50_ns: int | None
-    starved_share: float | None
-    bound: Bound
-
-
-class Piece(msgspec.Struct, frozen=True):
-    """A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works."""
-
-    id: str
-    label: str
-    ns: int
-    colour: str
-    hatched: bool
-    works: bool
-
-
 class DeviceIdle(msgspec.Struct, frozen=True):
     """One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step."""
 
@@ -107,24 +56,6 @@ class DeviceIdle(msgspec.Struct, frozen=True):
     busy_ns: list[int]
     steps: list[IdleNs]
     mean: IdleNs
-
-
-class GrownPart(msgspec.Struct, frozen=True):
-    """A part of the step or a reason to be idle, by its label, and how much longer it is than usual."""
-
-    label: str
-    excess_ns: int
-
-
-class Grown(msgspec.Struct, frozen=True):
-    """A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
-    that median."""
-
-    step: str
-    start_ns: int
-    end_ns: int
-    excess_ns: int
-    grown: list[GrownPart]
 
 
 class HostResult(msgspec.Struct, frozen=True):
@@ -171,22 +102,150 @@ class HostResult(msgspec.Struct, frozen=True):
 
 NO_ACTIVITY = phrase("This trace has no GPU activity.")
 
+#: Rows of the table of blocking calls; the rest are counted.
+BLOCKING_ROWS = 100
+
+#: The op that moves a gradient into its bucket, or out of it, where gradients are no views of their buckets.
+BUCKET_COPY = "reducer::copy_bucket_to_grad"
+
 
 def with_words(result: HostResult, idle: IdleNs, host_floor_ns: int | None) -> HostResult:
     """The result with its titles and the answer; idle: the main device's mean, whose sum and busy time are the step."""
     host = HostFigures(
         result.bound, result.mean_step_ns, idle, result.launches, result.back_pressure, host_floor_ns
     )  # fmt: skip
-    told = titles(host, result)
-    return msgspec.structs.replace(result, titles=told, answer=None if result.unknown else answer(host))
+    if result.unknown is not None:
+        return result
+    return msgspec.structs.replace(result, titles=titles(host, result), answer=answer(host))
 
 
 def analyse(trace: Trace) -> HostResult:
+    device = main_device(trace)
+    return _of_host_alone(trace) if device is None else _of_device(trace, device)
+
+
+def _of_device(trace: Trace, device: int) -> HostResult:
+    cells = device_cells(trace, device)
+    mean, host_ns = cells.mean, mean_host_ns(trace)
+    launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
     low, high = find_steps(trace).window
-    return HostResult(
-        NO_ACTIVITY, low, high, 0, None, [], [], [], Bound.UNKNOWN, [], [], [], [], None, None, [], [], 0, 0, [],
-        None, [], [],
+    result = HostResult(
+        unknown=None,
+        start_ns=low,
+        end_ns=high,
+        mean_step_ns=mean.step_ns,
+        device=device,
+        tiles=[measure(trace, metric, device) for metric in HOST_TILES],
+        steps=_steps(trace, device, cells),
+        pieces=pieces(mean, 0),
+        bound=_bound(mean, launches),
+        phases=phase_rows(trace, device, mean, host_ns),
+        sites=site_rows(trace, device, mean),
+        ranges=range_rows(trace, idle_of_activity(trace, device)),
+        devices=_devices(trace),
+        launches=launches,
+        back_pressure=back_pressure(trace, device),
+        queue=queue,
+        blocking=rows[:BLOCKING_ROWS],
+        more_blocking=len(rows[BLOCKING_ROWS:]),
+        blocking_bubble_ns=mean.bubble_ns(0),
+        copies=copy_rows(trace),
+        several_devices=several_devices(trace),
+        pauses=pauses(trace, device),
+        grown=slow_steps(find_steps(trace).steps, cells),
+        device_levels=device_levels(trace, device, queue),
+        bucket_copies=_bucket_copies(trace),
+        with_stack=trace.job.with_stack,
+        step_marks=_has_marks(trace),
+    )
+    return with_words(result, mean.idle_of(0), round(measure(trace, "host_floor", None).value or 0))
+
+
+def _of_host_alone(trace: Trace) -> HostResult:
+    low, high = find_steps(trace).window
+    host_ns = mean_host_ns(trace)
+    result = HostResult(
+        NO_ACTIVITY, low, high, sum(host_ns.values()), None, [], _steps_of_host(trace), [], _bound_of_host(trace),
+        host_phase_rows(host_ns), [], range_rows(trace), [], None, None, [], [], 0, 0, [], None, [], [],
+        with_stack=trace.job.with_stack, step_marks=_has_marks(trace),
     )  # fmt: skip
+    return with_words(result, IdleNs(), None)
+
+
+def _bound(mean: Cells, launches: LaunchFigures) -> Bound:
+    works = mean.works_of(0)
+    pace = Pace(
+        mean.idle_of(0), mean.bubble_ns(0), works.total_ns, works.communication, launches.starved_share
+    )  # fmt: skip
+    return judge(pace)
+
+
+def _bound_of_host(trace: Trace) -> Bound:
+    """Without a device the loader's waits are the only ones that can be told."""
+    share = measure(trace, "data_loading_exposed_share", None).value
+    return Bound.INPUT if share is not None and share >= IDLE_FRACTION else Bound.UNKNOWN
+
+
+def _steps(trace: Trace, device: int, cells: Cells) -> list[HostStep]:
+    depths, starts = queue_per_step(trace, device), starts_per_step(trace, device).tolist()
+    return [
+        msgspec.structs.replace(
+            step,
+            idle_ns=cells.idle_of(row),
+            phase_idle_ns={phase: cells.phase_idle(row, place).total_ns for place, phase in enumerate(PHASES)},
+            queue_mean=depths[row],
+            launches=starts[row],
+        )
+        for row, step in enumerate(_steps_of_host(trace))
+    ]
+
+
+def _steps_of_host(trace: Trace) -> list[HostStep]:
+    """What the host alone tells of each step."""
+    in_phases, spans = host_time_ns(trace).tolist(), phase_spans(trace)
+    return [
+        HostStep(
+            name=step.name,
+            start_ns=step.start_ns,
+            end_ns=step.end_ns,
+            idle_ns=IdleNs(),
+            phase_idle_ns={},
+            phase_host_ns=dict(zip(PHASES, in_phases[row], strict=True)),
+            queue_mean=None,
+            launches=0,
+            phase_spans=spans[row],
+        )
+        for row, step in enumerate(find_steps(trace).steps)
+    ]
+
+
+def _devices(trace: Trace) -> list[DeviceIdle]:
+    return [_device(trace, device, device_cells(trace, device)) for device in devices_by_activity(trace)]
+
+
+def _device(trace: Trace, device: int, cells: Cells) -> DeviceIdle:
+    known = trace.devices.get(device)
+    count = len(cells.works)
+    return DeviceIdle(
+        device=device,
+        name=known.name if known else f"GPU {device}",
+        busy_ns=cells.works.sum(axis=1).tolist(),
+        steps=[cells.idle_of(row) for row in range(count)],
+        mean=cells.mean.idle_of(0),
+    )
+
+
+def _bucket_copies(trace: Trace) -> float:
+    """Copies of gradients into DistributedDataParallel's buckets, per step."""
+    steps, rows = find_steps(trace), trace.events.rows(Kind.CPU_OP)
+    wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
+    start = trace.events.start_ns[rows[np.isin(trace.events.name[rows], wanted)]] if wanted else np.empty(0, np.int64)
+    inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
+    return float(inside.mean())
+
+
+def _has_marks(trace: Trace) -> bool:
+    return find_steps(trace).steps[0].number is not None
 
 
 ANALYSIS = Analysis("host", "Host", HostResult, analyse)

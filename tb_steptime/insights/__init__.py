@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from tb_steptime.insights.alignment import alignment
+from tb_steptime.insights.allocator_steady import allocator_steady
+from tb_steptime.insights.back_pressure import back_pressure
 from tb_steptime.insights.base import CouldBe, Insight, Judgement, Rail
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_rail
 from tb_steptime.insights.headlines import HEADLINES
+from tb_steptime.insights.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
+from tb_steptime.insights.host_bound import between_passes, buffer_broadcast, gradient_buckets, launch_graphs
+from tb_steptime.insights.host_pauses import garbage_collection, host_stops, lazy_loading
+from tb_steptime.insights.host_verdict import host_rail, judge_span
 from tb_steptime.insights.input_bound import input_bound
-from tb_steptime.insights.launches_late import launches_late
 from tb_steptime.insights.layout_conversion import layout_conversion
+from tb_steptime.insights.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
+from tb_steptime.insights.pageable_copies import pageable_copies
+from tb_steptime.insights.serial_devices import serial_devices
+from tb_steptime.insights.slow_steps import slow_steps
 from tb_steptime.insights.small_grids import small_grids
+from tb_steptime.insights.sync_bubble import sync_bubble
 from tb_steptime.insights.tensor_cores_unused import tensor_cores_unused
-from tb_steptime.insights.tiny_optimizer_kernels import tiny_optimizer_kernels
+from tb_steptime.insights.trace_quality import trace_quality
 from tb_steptime.insights.trend_words import judge_trends
 from tb_steptime.metrics.step_time import Parts
 from tb_steptime.phrases import Phrase, count, ns, phrase
 
 Rule = Callable[[Facts], Insight | None]
 
-RULES: tuple[Rule, ...] = (
+#: Rules whose gains are disjoint pieces of the one idle partition, so that they may be added.
+PARTITION_RULES: tuple[Rule, ...] = (
     input_bound,
-    launches_late,
+    sync_bubble,
+    hidden_sync_backward,
+    hidden_sync_optimizer,
+    pageable_copies,
+    allocator_steady,
+    garbage_collection,
+    lazy_loading,
+    host_stops,
+    launch_graphs,
+    buffer_broadcast,
+    gradient_buckets,
+    fused_optimizer,
+    tiny_optimizer_kernels,
+    between_passes,
+)
+
+OTHER_RULES: tuple[Rule, ...] = (
+    serial_devices,
+    slow_steps,
     tensor_cores_unused,
     alignment,
     small_grids,
     layout_conversion,
-    tiny_optimizer_kernels,
+    back_pressure,
+    trace_quality,
 )
 
-#: Rules whose gains are disjoint pieces of the one idle partition, so that they may be added.
-ADDABLE = ("input_bound", "launches_late")
+RULES = PARTITION_RULES + OTHER_RULES
 
 __all__ = ["RULES", "judge", "judge_trends"]
 
@@ -42,23 +72,30 @@ __all__ = ["RULES", "judge", "judge_trends"]
 def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     """All rules on the results of one span, by view id."""
     facts = Facts(**results)  # type: ignore[arg-type]
-    insights = [insight for rule in RULES if (insight := rule(facts)) is not None]
+    of_partition = _fired(PARTITION_RULES, facts)
+    insights = of_partition + _fired(OTHER_RULES, facts)
     insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))
     return Judgement(
+        verdict=judge_span(facts),
         headlines={view: headline(facts, insights) for view, headline in HEADLINES.items() if view in results},
         insights=insights,
-        insights_remark=_sum_of_gains(insights),
+        insights_remark=_sum_of_gains(insights, {insight.id for insight in of_partition}),
         could_be=_could_be(facts, insights),
         rails=_rails(facts),
     )
 
 
-def _sum_of_gains(insights: list[Insight]) -> Phrase | None:
-    addable = [insight for insight in insights if insight.id in ADDABLE]
-    if len(addable) < 2 or insights[: len(addable)] != addable:
+def _fired(rules: tuple[Rule, ...], facts: Facts) -> list[Insight]:
+    return [insight for rule in rules if (insight := rule(facts)) is not None]
+
+
+def _sum_of_gains(insights: list[Insight], addable: set[str]) -> Phrase | None:
+    """How many gains, from the first on, may be added, and to what."""
+    first = list(itertools.takewhile(lambda insight: insight.id in addable, insights))
+    if len(first) < 2:
         return None
-    total = sum(insight.gain_ns for insight in addable)
-    return phrase("the first {number} gains add up to {total}", number=count(len(addable)), total=ns(total))
+    total = sum(insight.gain_ns for insight in first)
+    return phrase("the first {number} gains add up to {total}", number=count(len(first)), total=ns(total))
 
 
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
@@ -77,7 +114,7 @@ def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:
 
 
 def _rails(facts: Facts) -> dict[str, Rail]:
-    rails = {"data_loading": _loader_rail(facts), "tensor_cores": _tensor_rail(facts)}
+    rails = {"data_loading": _loader_rail(facts), "tensor_cores": _tensor_rail(facts), "host": host_rail(facts)}
     return rails if facts.gpu is None else rails | {"gpu": gpu_rail(facts.gpu, facts.overview)}
 
 

@@ -7,6 +7,7 @@ import enum
 import msgspec
 
 from tb_steptime.metrics.step_time import Parts
+from tb_steptime.metrics.verdict import Bound
 from tb_steptime.phrases import Phrase
 
 
@@ -83,9 +84,19 @@ class Rail(msgspec.Struct, frozen=True):
     reason: Phrase | None = None
 
 
+class Verdict(msgspec.Struct, frozen=True):
+    """What holds the step up, in a word and a sentence; why_confidence says what the confidence rests on."""
+
+    bound: Bound
+    text: Phrase
+    confidence: Confidence
+    why_confidence: Phrase
+
+
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; headlines and rails by view id."""
 
+    verdict: Verdict
     headlines: dict[str, Headline]
     insights: list[Insight]
     insights_remark: Phrase | None

@@ -12,6 +12,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.timeline import TimelineResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.phrases import Phrase, count, phrase
 
 #: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's
@@ -37,6 +38,11 @@ class Facts:
     @property
     def step_ns(self) -> int:
         return self.overview.mean_duration_ns
+
+    @property
+    def idle(self) -> IdleNs | None:
+        """Of the device that stands for the span, the mean step's idle time by reason; None without a device."""
+        return next((each.mean for each in self.host.devices if each.device == self.host.device), None)
 
     def share(self, ns: float) -> float:
         """Of the mean step."""

@@ -6,10 +6,10 @@ from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
-from tb_steptime.phrases import Phrase, Quantity, code, fraction, ns, phrase
-
-#: Idle share of the step from which the wait, and not the work, is the news.
-IDLE_FRACTION = 0.10
+from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.metrics.verdict import Bound
+from tb_steptime.phrases import Phrase, code, fraction, ns, phrase
+from tb_steptime.phrases import text as words
 
 #: Bounds nearer than this read as one number.
 TELL_APART_FRACTION = 0.01
@@ -18,55 +18,7 @@ TELL_APART_FRACTION = 0.01
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
     view = first.view if first and first.view != "overview" else None
-    return Headline(_step_verdict(facts), _action(facts, first) if first else None, view)
-
-
-def _step_verdict(facts: Facts) -> Phrase:
-    result = facts.overview
-    step = ns(facts.step_ns)
-    if not result.has_device:
-        return _cpu_verdict(facts)
-    waits = {cause: facts.figure(metric) or 0.0 for cause, metric in _CAUSES.items()}
-    cause = max(waits, key=lambda key: waits[key])
-    if facts.share(result.waits_ns) < IDLE_FRACTION and facts.share(waits[cause]) < WARNING_FRACTION:
-        return phrase("A step takes {step} and the GPU works for {share} of it.", step=step, share=_works(facts))
-    if cause == "data":
-        return phrase(
-            "A step takes {step}, and for {wait} of it the GPU waits for input data.", step=step, wait=ns(waits[cause])
-        )
-    idle = fraction(facts.share(result.waits_ns))
-    return phrase(_IDLE_BECAUSE[cause], step=step, idle=idle)
-
-
-_CAUSES = {
-    "data": "data_loading_exposed",
-    "host": "host_bound_time",
-    "queued": "queued_time",
-    "unknown": "idle_unknown_time",
-    "tail": "idle_tail_time",
-}
-
-_IDLE_BECAUSE = {
-    "host": "The GPU is idle for {idle} of the step because the host launches too late.",
-    "queued": "The GPU is idle for {idle} of the step because its queued work waits for something else.",
-    "unknown": "The GPU is idle for {idle} of the step; this trace does not record the launches that would tell why.",
-    "tail": "The GPU is idle for {idle} of the step because nothing follows its last work.",
-}
-
-
-def _works(facts: Facts) -> Quantity:
-    return fraction(facts.share(facts.overview.works_ns))
-
-
-def _cpu_verdict(facts: Facts) -> Phrase:
-    mean = facts.data_loading.mean
-    if mean is not None and facts.share(mean.wait_ns) >= WARNING_FRACTION:
-        return phrase(
-            "A step takes {step}, and for {wait} of it the CPU waits for input data.",
-            step=ns(facts.step_ns),
-            wait=ns(mean.wait_ns),
-        )
-    return phrase("A step takes {step}; this trace has no GPU activity.", step=ns(facts.step_ns))
+    return Headline(judge_span(facts).text, _action(facts, first) if first else None, view)
 
 
 def _action(facts: Facts, first: Insight) -> Phrase:
@@ -171,8 +123,24 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(headline.verdict, _action(facts, first), first.view if first.view != "gpu" else None)
 
 
+def host(facts: Facts, insights: list[Insight]) -> Headline:
+    """With what the host itself can do, and how many launches of the phase that launches most come too late."""
+    text = judge_span(facts).text
+    first = next((insight for insight in insights if insight.view == "host"), None)
+    if first is None or first.gain_fraction < WARNING_FRACTION:
+        return Headline(text)
+    told = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
+    most = max(told, key=lambda each: each.launches, default=None)
+    template = first.title.template + ": [up to {gain} a step ({share})]."
+    values = {**first.title.values, "gain": ns(first.gain_ns), "share": fraction(first.gain_fraction)}
+    if most is None:
+        return Headline(text, Phrase(template, values), "timeline")
+    values |= {"starved": fraction(most.starved_share), "phase": words(most.label.lower())}
+    return Headline(text, Phrase(template + " {starved} of {phase} launches are starved.", values), "timeline")
+
+
 def timeline(facts: Facts, insights: list[Insight]) -> Headline:
-    return Headline(_step_verdict(facts))
+    return Headline(judge_span(facts).text)
 
 
 HEADLINES = {
@@ -180,6 +148,6 @@ HEADLINES = {
     "data_loading": data_loading,
     "tensor_cores": tensor_cores,
     "gpu": gpu,
-    "host": overview,
+    "host": host,
     "timeline": timeline,
 }

@@ -1,0 +1,133 @@
+"""What cards about the host may claim: disjoint pieces of the idle time of the device that stands for the span.
+
+idle    |ddddd|bbbbbbb|gg|llllllllllllllll|qq|
+         data  behind  in  late launches,   no card
+               blocking    by site: model,
+               calls   pauses   optimizer ...
+
+An instant belongs to the first that fits, so that the gains of all these cards may be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.metrics.launch_sites import SiteRow, Stretch
+from tb_steptime.phrases import Phrase, phrase
+
+#: Stretches that a card leads to: the longest one is looked at, the others confirm it.
+EVIDENCE = 5
+
+#: From this share of activities without launch record on, the partition rests on too little.
+UNLINKED_FRACTION = 0.05
+
+PROFILING_SLOWS = phrase("Profiling itself slows the host by 1.5 to 2 times, so the unprofiled wait is shorter.")
+MEASURED = phrase("The GPU's idle time behind these very calls is recorded, step by step.")
+
+
+class HostCard(NamedTuple):
+    """What differs between cards about the host. gain_ns: idle time of a step that nobody else claims."""
+
+    id: str
+    title: Phrase
+    text: Phrase
+    gain_ns: int
+    formula: Phrase
+    best: Confidence
+    why: Phrase
+    colour: str = "cpu"
+    part: str | None = "cpu_exec"
+    view: str = "host"
+    evidence: Sequence[Evidence] = ()
+    steps: Sequence[str] = ()
+
+
+def host_card(facts: Facts, card: HostCard) -> Insight | None:
+    """The insight, if its gain is worth a card."""
+    if card.gain_ns <= 0 or facts.share(card.gain_ns) < WORTH_FRACTION:
+        return None
+    level, why = _confidence(facts, card)
+    return Insight(
+        id=card.id,
+        severity=severity(facts.share(card.gain_ns)),
+        title=card.title,
+        text=card.text,
+        gain_ns=card.gain_ns,
+        gain_fraction=facts.share(card.gain_ns),
+        later_ns=None,
+        gain_formula=card.formula,
+        confidence=level,
+        why_confidence=why,
+        view=card.view,
+        colour=card.colour,
+        part=card.part,
+        steps=list(card.steps),
+        evidence=list(card.evidence),
+    )
+
+
+def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
+    """The card's own at best; less where launches are missing or call stacks slowed the host."""
+    if unlinked_share(facts.host) >= UNLINKED_FRACTION:
+        return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
+    if facts.host.with_stack and card.best is Confidence.HIGH:
+        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the host."))
+    return confidence(facts, card.best, card.why)
+
+
+def unlinked_share(host: HostResult) -> float:
+    """Of the activities within the steps: those whose launch the trace does not hold."""
+    if host.launches is None or not host.steps:
+        return 0.0
+    activities = host.launches.activities * len(host.steps)
+    return host.launches.unlinked / activities if activities else 0.0
+
+
+def late_by_site(host: HostResult) -> dict[str, int]:
+    """ns a step in which the device waits for a launch from each site, less what blocking calls and pauses cause."""
+    late = {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns) for row in host.sites}
+    quiet = {row.site: min(late[row.site], row.idle_ns.nothing_recorded) for row in host.sites}
+    late = _less(late, quiet, _pause_ns(host, ("garbage_collection", "unexplained")))
+    return _less(late, late, _pause_ns(host, ("lazy_loading",)))
+
+
+def late_ns(host: HostResult, sites: Collection[str]) -> int:
+    return sum(ns for site, ns in late_by_site(host).items() if site in sites)
+
+
+def _pause_ns(host: HostResult, causes: Collection[str]) -> int:
+    return sum(pause.idle_ns for pause in host.pauses if pause.cause in causes)
+
+
+def _less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:
+    """What is left of each site's time when total_ns are taken from them in proportion to `shares`, rounded up."""
+    whole = sum(shares.values())
+    taken = min(total_ns, whole)
+    return {site: ns - (-(-taken * shares[site] // whole) if whole else 0) for site, ns in late.items()}
+
+
+def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
+    return [row for row in host.sites if row.site in sites]
+
+
+def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
+    return _longest(stretch for row in rows for stretch in row.examples)
+
+
+def evidence_of_calls(rows: Iterable[BlockingRow]) -> list[Evidence]:
+    """The costliest of each kind of call, in the order given: most idle time first."""
+    return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
+
+
+def evidence_of(stretches: Iterable[Stretch]) -> list[Evidence]:
+    return _longest(stretches)
+
+
+def _longest(stretches: Iterable[Stretch]) -> list[Evidence]:
+    by_length = sorted(stretches, key=lambda each: each.start_ns - each.end_ns)
+    return [Evidence(each.step, each.start_ns, each.end_ns) for each in by_length[:EVIDENCE]]

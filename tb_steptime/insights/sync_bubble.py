@@ -1,0 +1,48 @@
+"""Blocking calls that drain the GPU: while the host waits it launches nothing, and then the GPU waits for the host."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.blocking_rows import bubble_ns, name_of, place_of, plain
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import MEASURED, HostCard, evidence_of_calls, host_card
+from tb_steptime.insights.sync_makers import maker_of
+from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.phrases import Phrase, ns, phrase, text
+
+BUBBLES = phrase(
+    "Mean over the steps of the GPU's idle time from its drain, or the call's start, to the next work that is launched "
+    "after the call."
+)
+
+
+def sync_bubble(facts: Facts) -> Insight | None:
+    """Fires when what blocking calls of the script cost, not how long they take, is worth a card."""
+    rows = plain(facts.host)
+    if not rows:
+        return None
+    return host_card(
+        facts,
+        HostCard(
+            id="sync_bubble",
+            title=maker_of(rows[0]).deed,
+            text=_words(rows[0], bubble_ns(rows)),
+            gain_ns=bubble_ns(rows),
+            formula=BUBBLES,
+            best=Confidence.HIGH,
+            why=MEASURED,
+            colour="blocking",
+            part="runtime",
+            evidence=evidence_of_calls(rows),
+        ),
+    )
+
+
+def _words(row: BlockingRow, total_ns: int) -> Phrase:
+    remedy, place = maker_of(row).remedy, place_of(row)
+    who = "{op} in {place}" if place else "{op}"
+    cost = " leaves the GPU idle for {most} a step" + (" of {total} in all" if row.bubble_ns < total_ns else "")
+    return phrase(
+        who + cost + ": " + remedy.template + ".",
+        op=text(name_of(row)), place=text(place or ""), most=ns(row.bubble_ns), total=ns(total_ns), **remedy.values,
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""How far ahead the host is, and what blocking calls cost, per step: metrics of the catalogue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.gpu import Figure
+from tb_steptime.metrics.idle import idle_sums
+from tb_steptime.metrics.launch_queue import queue_per_step
+from tb_steptime.metrics.launching import STARVED_NS, launch_figures, run_ahead_ns
+from tb_steptime.phrases import Unit, phrase
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+QUEUE_MEAN = Metric(
+    "queue_mean", "Queue depth", Unit.NUMBER, Better.HIGHER,
+    "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has nothing to go on with.",
+    colour="runtime",
+)  # fmt: skip
+RUN_AHEAD = Metric(
+    "run_ahead_p50", "Run-ahead", Unit.NS, Better.HIGHER,
+    "Median time from a launch call to the start of what it launched: how far the host is ahead of the GPU.",
+    colour="runtime",
+)  # fmt: skip
+STARVED_SHARE = Metric(
+    "starved_share", "Starved launches", Unit.FRACTION, Better.LOWER,
+    "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
+)  # fmt: skip
+BUBBLE_TIME = Metric(
+    "bubble_time", "Bubbles of blocking calls", Unit.NS, Better.LOWER,
+    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
+    colour="blocking",
+)  # fmt: skip
+
+_NO_LAUNCHES = phrase("no launch calls in this trace")
+
+
+def queue_mean(trace: Trace, device: int) -> Figure:
+    """Over the window; a step's own mean within the step."""
+    return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
+
+
+def run_ahead(trace: Trace, device: int) -> Figure:
+    per_step = _run_ahead_by_step(trace, device)
+    return _figure(
+        [None if not len(each) else float(np.median(each)) for each in (np.concatenate(per_step), *per_step)]
+    )
+
+
+def starved_share(trace: Trace, device: int) -> Figure:
+    per_step = _run_ahead_by_step(trace, device)
+    return _figure(
+        [float((each <= STARVED_NS).mean()) if len(each) else None for each in (np.concatenate(per_step), *per_step)]
+    )
+
+
+def bubble_time(trace: Trace, device: int) -> Figure:
+    per_step = idle_sums(trace)[device].bubble_ns.sum(axis=(1, 2))
+    return Figure(float(per_step.mean()), tuple(per_step.tolist()))
+
+
+def _figure(values: list[float | None]) -> Figure:
+    return Figure(values[0], tuple(values[1:]), _NO_LAUNCHES if values[0] is None else None)
+
+
+def _run_ahead_by_step(trace: Trace, device: int) -> list[Int64]:
+    """Run-ahead of the device's activities with a launch call, by the step in which they start."""
+    steps, launches, events = find_steps(trace), find_launches(trace), trace.events
+    rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
+    start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
+    first, past = np.searchsorted(start, steps.start_ns).tolist(), np.searchsorted(start, steps.end_ns).tolist()
+    return [ahead[low:high] for low, high in zip(first, past, strict=True)]
