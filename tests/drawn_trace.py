@@ -88,13 +88,12 @@ def with_sequences(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[
     return replace(trace, sequences=SequenceTable(*(_column(one, np.int32) for one in (rows, number, thread))))
 
 
-def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str]]) -> Trace:
-    """given: call stack and modules of the ops of a character; empty for none."""
+def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> Trace:
+    """given: call stack of the ops of a character."""
     rows = _ops_of(events, given)
-    texts = list(dict.fromkeys(text for both in given.values() for text in both if text))
-    both = [[texts.index(text) if text else -1 for text in given[events[row].char]] for row in rows]
-    stack, module = ([one[place] for one in both] for place in (0, 1))
-    table = StackTable(*(_column(one, np.int32) for one in (rows, stack, module)))
+    texts = list(dict.fromkeys(given.values()))
+    stack = [texts.index(given[events[row].char]) for row in rows]
+    table = StackTable(_column(rows, np.int32), _column(stack, np.int32))
     return replace(trace, stacks=table, stack_texts=StringTable(texts))
 
 

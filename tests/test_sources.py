@@ -44,9 +44,9 @@ def stacked() -> Trace:
         runtime        | ..k..j...l...m..n |
         kernel 7       | ...kk.jj..l...m.n |""",
         stacks={
-            "a": (line, ""),
-            "c": (line, "TOP(Net)::forward.A0(ReLU)::forward."),
-            "d": (f"{installed}/torch/autograd/profiler.py(3): step", ""),
+            "a": line,
+            "c": line,
+            "d": f"{installed}/torch/autograd/profiler.py(3): step",
         },
     )
 
@@ -56,7 +56,7 @@ def test_from_call_stacks_of_the_op_or_of_the_one_around_it():
     found = sources(trace, calls(trace))
     assert told(found) == ["timm/net.py(7): forward"] * 3 + [None] * 2
     assert (found.number[0], len(found.texts)) == (0, 1)
-    assert told(modules(trace, calls(trace))) == [None, None, "A0(ReLU)", None, None]
+    assert told(modules(trace, calls(trace))) == [None] * 5
 
 
 def test_of_the_backward_pass_the_forward_op_is_asked():
@@ -69,7 +69,7 @@ def test_of_the_backward_pass_the_forward_op_is_asked():
         kernel 7       | .......k.. |""",
         names={"a": "aten::relu", "A": "ReluBackward0"},
         sequences={"a": (3, 0), "A": (3, 1)},
-        stacks={"a": ("net.py(7): forward", "")},
+        stacks={"a": "net.py(7): forward"},
     )
     assert told(sources(trace, calls(trace))) == [None]
     assert told(sources(trace, forward_of(trace, calls(trace)))) == ["net.py(7): forward"]

@@ -81,7 +81,7 @@ def timeline(
     nbytes: Mapping[str, int] | None = None,
     inputs: Mapping[str, tuple[str, str]] | None = None,
     sequences: Mapping[str, tuple[int, int]] | None = None,
-    stacks: Mapping[str, tuple[str, str]] | None = None,
+    stacks: Mapping[str, str] | None = None,
     devices: Mapping[int, Device] | None = None,
     job: Job | None = None,
     notes: tuple[Note, ...] = (),
@@ -97,7 +97,7 @@ def timeline(
     nbytes     character -> bytes of a copy or set
     inputs     character -> shapes and types of its ops' inputs: ("[[128,64],[64,32]]", '["float","float"]')
     sequences  character -> sequence number of its ops, and the forward thread of nodes, 0 for forward ops
-    stacks     character -> call stack and modules of its ops, as 2021 wrote them: ("net.py(7): forward;a.py(9): f", "")
+    stacks     character -> call stack of its ops, as 2021 wrote them: "net.py(7): forward;train.py(9): step"
     devices    GPU -> its properties (default: a nameless one for each that is drawn on)
 
     A character on one call and several activities joins them all to the call, as a CUDA graph does; on several calls

@@ -91,7 +91,7 @@ def find_origins(trace: Trace) -> Origins:
         launches.call,
         op,
         outermost(trace, ops, op),
-        innermost(trace, _ranges(trace), anchor),
+        innermost(trace, user_ranges(trace), anchor),
         innermost(trace, module_frames(trace), anchor),
         innermost(trace, source_frames(trace), anchor),
         _reasons(trace, launches.call, op),
@@ -132,7 +132,7 @@ def places(trace: Trace, rows: Rows) -> Places:
     return Places(
         op,
         outermost(trace, trace.events.rows(Kind.CPU_OP), op),
-        innermost(trace, _ranges(trace), rows),
+        innermost(trace, user_ranges(trace), rows),
         innermost(trace, module_frames(trace), rows),
         innermost(trace, source_frames(trace), rows),
     )
@@ -253,14 +253,15 @@ def _reasons(trace: Trace, call: Rows, op: Int64) -> UInt8:
     return np.where(op >= 0, NoOp.LINKED, without).astype(np.uint8)
 
 
-def _ranges(trace: Trace) -> Int64:
+def user_ranges(trace: Trace) -> Int64:
+    """Rows of the named ranges of the host but step marks, in time order."""
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
 
 
 @per_trace
 def named_ranges(trace: Trace) -> dict[str, Intervals]:
     """When each named range of the host is open, by its name; step marks and the loader's are left out."""
-    events, rows = trace.events, _ranges(trace)
+    events, rows = trace.events, user_ranges(trace)
     named: dict[str, Intervals] = {}
     for name in np.unique(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]

@@ -44,17 +44,12 @@ class Words:
 def sources(trace: Trace, rows: Rows) -> Words:
     """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
     frames = source_frames(trace)
-    if len(frames):
-        return _of_frames(trace, frames, rows, short_frame)
-    return _of_stacks(trace, trace.stacks.stack, rows, _source)
+    return _of_frames(trace, frames, rows, short_frame) if len(frames) else _of_stacks(trace, rows)
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
-    """The innermost nn.Module around each op or call: "Linear_3"; of a scripted model "A0(Linear)"."""
-    frames = module_frames(trace)
-    if len(frames):
-        return _of_frames(trace, frames, rows, lambda name: name.removeprefix(MODULE_FRAME))
-    return _of_stacks(trace, trace.stacks.module, rows, _module)
+    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not tell it."""
+    return _of_frames(trace, module_frames(trace), rows, lambda name: name.removeprefix(MODULE_FRAME))
 
 
 def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:
@@ -63,14 +58,14 @@ def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], s
     return _shown(name, trace.strings.strings, shown)
 
 
-def _of_stacks(trace: Trace, column: Int32, rows: Rows, shown: Callable[[str], str | None]) -> Words:
+def _of_stacks(trace: Trace, rows: Rows) -> Words:
     """Of the op, or of the innermost one around it that has a stack."""
     table, op = trace.stacks, op_at(trace, rows.astype(np.int64))
     itself = np.isin(op, table.event)
     op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
-    number[op >= 0] = column[np.searchsorted(table.event, op[op >= 0])]
-    return _shown(number, trace.stack_texts.strings, shown)
+    number[op >= 0] = table.stack[np.searchsorted(table.event, op[op >= 0])]
+    return _shown(number, trace.stack_texts.strings, _source)
 
 
 def _shown(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
@@ -91,12 +86,3 @@ def _source(stack: str) -> str | None:
     'net.py(7): forward'
     """
     return next((short_frame(frame) for frame in stack.split(";") if is_source(frame)), None)
-
-
-def _module(hierarchy: str) -> str | None:
-    """
-    >>> _module("TOP(Net)::forward.A0(Linear)::forward.")
-    'A0(Linear)'
-    """
-    innermost_one = hierarchy.strip(".").rpartition(".")[2]
-    return innermost_one.partition("::")[0] or None

@@ -130,13 +130,11 @@ class StackTable:
     """Call stacks as 2021 and 2022 wrote them, on ops; one row per op that has one.
 
     event    int32, row of the event table, ascending
-    stack    int32, row of `Trace.stack_texts`: "a.py(3): f;b.py(9): <module>", the innermost frame first; -1 = none
-    module   likewise; the modules of a scripted model, the outermost first: "TOP(Net)::forward.A0(Linear)::forward"
+    stack    int32, row of `Trace.stack_texts`: "a.py(3): f;b.py(9): <module>", the innermost frame first
     """
 
     event: Int32
     stack: Int32
-    module: Int32
 
     def __len__(self) -> int:
         return len(self.event)
@@ -147,7 +145,7 @@ def no_sequences() -> SequenceTable:
 
 
 def no_stacks() -> StackTable:
-    return StackTable(*(np.empty(0, np.int32) for _ in range(3)))
+    return StackTable(*(np.empty(0, np.int32) for _ in range(2)))
 
 
 @dataclass(frozen=True, eq=False)

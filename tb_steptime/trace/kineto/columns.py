@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +17,7 @@ from tb_steptime.trace.kineto.inputs import Texts, compact, is_product, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.rows import NO_ARGS, NOT_SAID, Args, Begin, End, Meta, Stretch, time_ns, to_ns
 from tb_steptime.trace.model import Thread
-from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, StringTable, UInt8
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
 
 #: Stands for a duration that the file does not give.
 NO_DURATION = -(2**62)
@@ -65,7 +66,7 @@ class Columns:
     label               of `labels`, which know kind, name and thread
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
-    stacked             row of each op with a call stack, for `stack` and `module`, rows of `stack_texts`
+    stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`
     product             row of each op that multiplies matrices, for `shapes` and `dtypes`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
     """
@@ -74,7 +75,7 @@ class Columns:
         self.labels = Labels()
         self.start, self.dur = array("q"), array("q")
         self.inputs, self.stack_texts = Texts(compact), Texts(plain)
-        self.numbered, self.forward_thread, self.stacked, self.stack, self.module = (array("i") for _ in range(5))
+        self.numbered, self.forward_thread, self.stacked, self.stack = (array("i") for _ in range(4))
         self.sequence = array("q")
         self.label, self.device, self.stream, self.shapes, self.dtypes = (array("i") for _ in range(5))
         self.on_device, self.product = array("q"), array("q")
@@ -167,29 +168,26 @@ class Columns:
         self.bytes += integers([arg.bytes for arg in args])
 
     def _add_ops(self, rows: Int64, ops: list[Args]) -> None:
-        numbered = [index for index, op in enumerate(ops) if op.sequence is not None]
-        if numbered:
-            self._add_sequences(rows[numbered].astype(np.int32), [ops[index] for index in numbered])
-        stacked = [index for index, op in enumerate(ops) if op.stack is not NOT_SAID or op.modules is not NOT_SAID]
-        if stacked:
-            self._add_stacks(rows[stacked].astype(np.int32), [ops[index] for index in stacked])
+        sequences = [op.sequence for op in ops]
+        if sequences.count(UNKNOWN) < len(ops):
+            self._add_sequences(rows, sequences, ops)
+        stacks = [op.stack for op in ops]
+        if stacks.count(NOT_SAID) < len(ops):
+            self._add_stacks(rows, stacks)
 
-    def _add_sequences(self, rows: Int32, ops: list[Args]) -> None:
-        sequence = np.frombuffer(integers([op.sequence for op in ops]), np.int64)
-        thread = np.frombuffer(small_integers([op.forward_thread for op in ops]), np.int32)
-        said = (sequence != UNKNOWN) & (thread != UNKNOWN)
-        for column, values in ((self.numbered, rows), (self.sequence, sequence), (self.forward_thread, thread)):
-            column.frombytes(values[said].tobytes())
+    def _add_sequences(self, rows: Int64, sequences: list[Any], ops: list[Args]) -> None:
+        sequence = np.frombuffer(integers(sequences), np.int64)
+        said = np.flatnonzero(sequence != UNKNOWN)
+        self.numbered.frombytes(rows[said].astype(np.int32).tobytes())
+        self.sequence.frombytes(sequence[said].tobytes())
+        self.forward_thread += small_integers([ops[index].forward_thread for index in said.tolist()])
 
-    def _add_stacks(self, rows: Int32, ops: list[Args]) -> None:
-        """Those of which one is not empty: 2022 wrote empty ones with every op."""
-        stack, module = (
-            np.frombuffer(self.stack_texts.numbers(said), np.int32)
-            for said in ([op.stack for op in ops], [op.modules for op in ops])
-        )
-        said = (stack != UNKNOWN) | (module != UNKNOWN)
-        for column, values in ((self.stacked, rows), (self.stack, stack), (self.module, module)):
-            column.frombytes(values[said].tobytes())
+    def _add_stacks(self, rows: Int64, stacks: list[msgspec.Raw]) -> None:
+        """Those that are not empty: 2022 wrote empty ones with every op."""
+        stack = np.frombuffer(self.stack_texts.numbers(stacks), np.int32)
+        said = stack != UNKNOWN
+        self.stacked.frombytes(rows[said].astype(np.int32).tobytes())
+        self.stack.frombytes(stack[said].tobytes())
 
     def _add_inputs(self, ops: list[Args]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])

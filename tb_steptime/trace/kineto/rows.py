@@ -50,10 +50,9 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
     shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
     dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
-    sequence: Any = msgspec.field(default=None, name="Sequence number")
+    sequence: Any = msgspec.field(default=-1, name="Sequence number")
     forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
     stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
-    modules: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Module Hierarchy")
 
 
 NO_ARGS = Args()
@@ -315,5 +314,5 @@ def _loose_args(args: object) -> Args:
 
 
 _AGAIN = msgspec.json.Encoder(decimal_format="number")
-_SPELLED = ("shapes", "dtypes", "stack", "modules")
+_SPELLED = ("shapes", "dtypes", "stack")
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))

@@ -22,7 +22,7 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence"), (np.int32,)),
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
-_STACK_COLUMNS = ("stack", "module")
+_STACK_COLUMNS = ("stack",)
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -93,7 +93,7 @@ class Tables:
 
     def stacks(self) -> StackTable:
         of = self._stacks
-        return StackTable(of["event"], of["stack"], of["module"])
+        return StackTable(of["event"], of["stack"])
 
     def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
         """Columns of some rows only -> columns of all, -1 for the others; None where no row says anything."""
