@@ -4,16 +4,16 @@ does not scale. Where is the hidden synchronization?"
     python examples/forum/sparse_multi_gpu.py --out forum_logs --with-stack    # on all GPUs, or the CPU without one
     tensorboard --logdir forum_logs                                            # then open the tab "Step Insights"
 
-A wide and shallow network on bags of features (each sample has some of 100 000 features), in up to four variants:
+A graph network of three layers (each node takes the mean of its neighbours), in up to four variants:
 
-  dense_one, sparse_one              the batch as a dense or as a sparse matrix, on one device
-  dense_several, sparse_several      the batch split over all GPUs, one loop of one process for all of them; needs two
+  dense_one, sparse_one              the adjacency as a dense or as a sparse matrix, on one device
+  dense_several, sparse_several      a graph on each GPU, one loop of one process for all of them; needs two
 
-The gradient of the first layer is the product of the transposed batch with the gradient of its output. A transposed
-sparse matrix is not coalesced: its indices are sorted and counted first, and the host must know how many are left. So
-each backward() waits for its GPU, inside a node of the autograd engine, where no line of the training script says so;
-and while the loop waits for one GPU it gives the others nothing to do. With dense batches the same loop runs ahead of
-all GPUs.
+The gradient of a layer is the product of the transposed adjacency with the gradient of its output. A transposed sparse
+matrix is not coalesced: its indices are sorted and counted first, and the host must know how many are left. So each
+backward() waits for its GPU, once a layer, inside a node of the autograd engine, where no line of the training script
+says so; and while the loop waits for one GPU it gives the others nothing to do. With dense matrices the same loop runs
+ahead of all GPUs. On one GPU the same waits look as long, and cost next to nothing: the GPU works meanwhile.
 """
 
 from __future__ import annotations
@@ -25,47 +25,53 @@ import torch
 from recording import arguments, recorded, total_steps
 from torch import Tensor, nn
 
-FEATURES, HIDDEN, CLASSES = 100_000, 128, 10
+HIDDEN, CLASSES, LAYERS, NEIGHBOURS = 256, 10, 3, 50
 VARIANTS = ["dense_one", "sparse_one", "dense_several", "sparse_several"]
 
 
-class WideNetwork(nn.Module):
-    """Features -> hidden layer -> classes. The batch may be sparse."""
+class GraphNetwork(nn.Module):
+    """Each layer: a linear map of every node, then the mean over its neighbours."""
 
-    def __init__(self, features: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.first = nn.Parameter(torch.randn(features, HIDDEN) / features**0.5)
-        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
+        self.layers = nn.ModuleList(nn.Linear(HIDDEN, HIDDEN) for _ in range(LAYERS))
+        self.classes = nn.Linear(HIDDEN, CLASSES)
 
-    def forward(self, batch: Tensor) -> Tensor:
-        hidden = torch.sparse.mm(batch, self.first) if batch.is_sparse else batch @ self.first
-        return self.rest(hidden)
+    def forward(self, nodes: Tensor, adjacency: Tensor) -> Tensor:
+        for layer in self.layers:
+            nodes = neighbours_mean(adjacency, layer(nodes)).relu()
+        return self.classes(nodes)
 
 
-def random_batch(samples: int, features: int, device: torch.device, sparse: bool) -> tuple[Tensor, Tensor]:
-    """About 50 of the features for each sample."""
+def neighbours_mean(adjacency: Tensor, nodes: Tensor) -> Tensor:
+    return torch.sparse.mm(adjacency, nodes) if adjacency.is_sparse else adjacency @ nodes
+
+
+def random_graph(count: int, device: torch.device, sparse: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Nodes, adjacency (a row's entries sum to 1) and labels."""
     generator = torch.Generator().manual_seed(0)
-    columns = torch.randint(0, features, (samples * 50,), generator=generator)
-    rows = torch.arange(samples).repeat_interleave(50)
-    batch = torch.sparse_coo_tensor(torch.stack((rows, columns)), torch.ones(len(rows)), (samples, features)).coalesce()
-    labels = torch.randint(0, CLASSES, (samples,), generator=generator)
-    return (batch if sparse else batch.to_dense()).to(device), labels.to(device)
+    targets = torch.randint(0, count, (count * NEIGHBOURS,), generator=generator)
+    edges = torch.stack((torch.arange(count).repeat_interleave(NEIGHBOURS), targets))
+    weights = torch.full((count * NEIGHBOURS,), 1 / NEIGHBOURS)
+    adjacency = torch.sparse_coo_tensor(edges, weights, (count, count), check_invariants=False).coalesce()
+    nodes = torch.randn(count, HIDDEN, generator=generator)
+    labels = torch.randint(0, CLASSES, (count,), generator=generator)
+    return nodes.to(device), (adjacency if sparse else adjacency.to_dense()).to(device), labels.to(device)
 
 
 class Training:
     """The same network on each device; the first one holds the parameters that the optimizer updates."""
 
-    def __init__(self, devices: Sequence[torch.device], features: int, samples: int, sparse: bool) -> None:
-        network = WideNetwork(features)
+    def __init__(self, devices: Sequence[torch.device], nodes: int, sparse: bool) -> None:
+        network = GraphNetwork()
         self.networks = [copy.deepcopy(network).to(device) for device in devices]
-        share = samples // len(devices)
-        self.batches = [random_batch(share, features, device, sparse) for device in devices]
+        self.graphs = [random_graph(nodes // len(devices), device, sparse) for device in devices]
         self.optimizer = torch.optim.SGD(self.networks[0].parameters(), lr=0.01, momentum=0.9)
 
     def step(self) -> None:
-        for network, (batch, labels) in zip(self.networks, self.batches, strict=True):
+        for network, (nodes, adjacency, labels) in zip(self.networks, self.graphs, strict=True):
             network.zero_grad()
-            loss = nn.functional.cross_entropy(network(batch), labels)
+            loss = nn.functional.cross_entropy(network(nodes, adjacency), labels)
             loss.backward()
         self._add_gradients()
         self.optimizer.step()
@@ -94,15 +100,14 @@ def devices_of(variant: str, kind: str) -> list[torch.device]:
 
 def main() -> None:
     parser = arguments(__doc__.partition("\n\n")[0], VARIANTS)
-    parser.add_argument("--samples", type=int, default=4096, help="in a batch, over all devices")
-    parser.add_argument("--features", type=int, default=FEATURES)
+    parser.add_argument("--nodes", type=int, default=32768, help="over all devices; a dense matrix has their square")
     options = parser.parse_args()
     for variant in options.variants:
         devices = devices_of(variant, options.device)
         if not devices:
             print(f"{variant}: left out, it needs two GPUs")
             continue
-        training = Training(devices, options.features, options.samples, variant.startswith("sparse"))
+        training = Training(devices, options.nodes, variant.startswith("sparse"))
         with recorded(options.out / variant, devices[0], options.steps, options.with_stack) as profiler:
             for _ in range(total_steps(options.steps)):
                 training.step()

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +25,7 @@ from tb_steptime.metrics.data_loading import loader_intervals
 from tb_steptime.metrics.gaps import Gaps, find_gaps
 from tb_steptime.metrics.gpu import busy_intervals
 from tb_steptime.metrics.host import Blocks, blocking_calls
+from tb_steptime.metrics.phase_marks import autograd_threads, training_threads
 from tb_steptime.metrics.phases import SITES, activity_sites
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals
@@ -324,30 +327,51 @@ def _after_the_call(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8) -> _Pa
 
 
 def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
-    """What the launching thread did until its call began. Segments have the places of the first five reasons."""
+    """What the launching thread did until its call began, or the threads that it waited for."""
     waiting = np.flatnonzero(late > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
     for number in np.unique(thread).tolist():
         mine = waiting[thread == number]
         cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[mine], late[mine])
-        yield _Parts(mine[cut.source], cut.start, cut.end, cut.label)
+        yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
+
+
+#: The reasons that `_Threads.does` tells in turn: the loader, the thread's own, those of the others; and none of them.
+_REASON_OF_LAYER = np.array(
+    (_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
+)  # fmt: skip
 
 
 class _Threads:
-    """What each launching thread does, in the order of the first four reasons; found once for all gaps of a device."""
+    """What holds each launching thread up; found once for all gaps of a device.
+
+    The training thread and those of the autograd engine take turns: one that stands still with nothing recorded waits
+    for what another of them does. So the wait of a backward pass for one GPU is told where it leaves another one idle.
+
+        training thread    [forward]                   [optimizer]
+        engine's thread              [node][sync      ]
+    """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
+        self._turns = {*training_threads(trace), *autograd_threads(trace)}
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
+        """The loader's waits; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
+        others = sorted(self._turns - {thread}) if thread in self._turns else []
+        theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
+        joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
+        return [loader_intervals(self._trace), *self._own(thread), *joined]
+
+    def _own(self, thread: int) -> list[Intervals]:
         if thread not in self._known:
             calls = blocking_calls(self._trace)
             allocates = calls.kind == Blocks.ALLOCATOR
             rows = (calls.row[~allocates], calls.row[allocates])
             held = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
-            self._known[thread] = [loader_intervals(self._trace), *held, _cpu_work(self._trace, thread)]
+            self._known[thread] = [*held, _cpu_work(self._trace, thread)]
         return self._known[thread]
 
 

@@ -17,8 +17,7 @@ from tests.simulate.networks import read_back
 
 US, MS = 1_000, 1_000_000
 BATCH, SIDE, CLASSES = 128, 28, 10
-SAMPLES, FEATURES, HIDDEN, FEATURES_OF_A_SAMPLE = 4096, 100_000, 128, 50
-SPARSE = "sparse"
+NODES, HIDDEN, LAYERS, NEIGHBOURS = 32768, 256, 3, 50
 
 
 def forum_questions() -> list[Training]:
@@ -95,129 +94,111 @@ def _adam(tape: Tape) -> tuple[Op, ...]:
 
 
 def _sparse_or_dense() -> list[Training]:
-    network = f"{FEATURES} features into {HIDDEN} hidden units, batches of {SAMPLES} samples"
-    waits = "its backward pass sorts and counts the indices of the transposed batch and waits for the count"
-    wide = Training("", "", None, (), seed=30, spans=1, wait=2, warmup=2, active=10, in_full=True)
+    network = f"a graph network of {LAYERS} layers on {NODES} nodes"
+    waits = "its backward pass sorts and counts the indices of the transposed adjacency, and waits for the count"
+    graph = Training("", "", None, (), seed=30, spans=1, wait=2, warmup=2, active=8, in_full=True)
     return [
         replace(
-            wide, name="forum_sparse_one_gpu", sections=wide_step(1, sparse=True),
-            cause=f"{network}; the batch is a sparse matrix on one GPU, and {waits}.",
+            graph, name="forum_sparse_one_gpu", sections=graph_step(1, sparse=True),
+            cause=f"{network} on one GPU, with a sparse adjacency: {waits}.",
         ),
         replace(
-            wide, name="forum_sparse_multi_gpu", sections=wide_step(2, sparse=True), devices=2, seed=31,
-            cause=f"{network}; the batch is two sparse matrices on two GPUs of one process, and {waits}.",
+            graph, name="forum_sparse_multi_gpu", sections=graph_step(2, sparse=True), devices=2, seed=31,
+            cause=f"{network} on two GPUs of one process, with a sparse adjacency: {waits}.",
         ),
         replace(
-            wide, name="forum_dense_multi_gpu", sections=wide_step(2, sparse=False), devices=2, seed=32,
-            cause=f"{network}; the batch is two dense matrices on two GPUs of one process.",
+            graph, name="forum_dense_multi_gpu", sections=graph_step(2, sparse=False), devices=2, seed=32,
+            cause=f"{network} on two GPUs of one process, with a dense adjacency.",
         ),
     ]  # fmt: skip
 
 
-def wide_step(devices: int, sparse: bool) -> tuple[Section, ...]:
+SCRIPT = "examples/forum/sparse_multi_gpu.py"
+STEP = (f"{SCRIPT}(113): main", f"{SCRIPT}(74): step")
+BACKWARD = (f"{SCRIPT}(113): main", f"{SCRIPT}(75): step", "torch/_tensor.py(590): backward")
+
+
+def graph_step(devices: int, sparse: bool) -> tuple[Section, ...]:
     """As examples/forum/sparse_multi_gpu.py goes: forward and backward of each device, gradients, optimizer, copies."""
-    samples = SAMPLES // devices
-    sections = []
+    sections: list[Section] = []
     for device in range(devices):
-        forward, backward = _wide_passes(samples, sparse, f"{SPARSE}.{device}")
+        forward, backward = _passes(NODES // devices, sparse, device)
         sections += [
-            Section(forward, device=device, frames=(*STEP, f"nn.Module: WideNetwork_{device}", FORWARD)),
-            Section(backward, backward=True, device=device, frames=(*STEP, BACKWARD)),
+            Section(
+                forward, device=device, frames=(*STEP, f"nn.Module: GraphNetwork_{device}", f"{SCRIPT}(42): forward")
+            ),
+            Section(backward, backward=True, device=device, frames=BACKWARD),
         ]
     return (*sections, *_shared_update(devices))
 
 
-SCRIPT = "examples/forum/sparse_multi_gpu.py"
-STEP = (f"{SCRIPT}(108): main", f"{SCRIPT}(69): step")
-FORWARD, BACKWARD = f"{SCRIPT}(41): forward", "torch/_tensor.py(590): backward"
-
-
-def _wide_passes(samples: int, sparse: bool, link: str) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
-    tape = Tape("float", (samples, HIDDEN, 1, 1))
-    layers.relu(tape)
-    layers.linear(tape, HIDDEN)
-    layers.relu(tape)
+def _passes(nodes: int, sparse: bool, device: int) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
+    tape = Tape("float", (nodes, HIDDEN, 1, 1))
+    for layer in range(LAYERS):
+        layers.linear(tape, HIDDEN)
+        (_sparse_mean if sparse else _dense_mean)(tape, f"{device}.{layer}")
+        layers.relu(tape)
     layers.linear(tape, CLASSES)
     layers.cross_entropy(tape)
-    first = _sparse_product(samples, link) if sparse else _dense_product(samples, link)
-    last = _sparse_gradient(samples, link) if sparse else _dense_gradient(samples, link)
-    taken = node("torch::autograd::AccumulateGrad", None, [], 5_000)
-    return (first, *tape.forward), (*tape.backward_ops(), *last, taken)
+    return tuple(tape.forward), tuple(tape.backward_ops())
 
 
-def _sparse_product(samples: int, link: str) -> Op:
-    return Op(("aten::_sparse_mm", "aten::_sparse_addmm"), (launch(_csrmm(samples)),), 60_000, link=link)
+def _sparse_mean(tape: Tape, link: str) -> None:
+    """Backward, the transposed adjacency is coalesced: sorted, counted, and the host must know how many are left."""
+    nodes = tape.shape[0]
+    names = ("aten::_sparse_mm", "aten::_sparse_addmm")
+    tape.forward.append(Op(names, (launch(_csrmm(nodes)),), 60_000, link=link))
+    sort = kernels.small("void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<long> >", 432, 70 * US)
+    unique = kernels.small("void thrust::cuda_cub::unique_by_key_copy_agent<long, long>", 400, 40 * US)
+    outer = ("autograd::engine::evaluate_function: SparseAddmmBackward0", "SparseAddmmBackward0", "aten::mm")
+    inner = ("aten::_sparse_addmm", "aten::addmm", "aten::coalesce", "aten::_coalesce")
+    coalesce = Op(outer + inner, (*(launch(sort),) * 4, launch(unique), *read_back().calls), 90_000, link=link)
+    clear = kernels.elementwise("at::native::FillFunctor<float>", nodes * HIDDEN, 4 * nodes * HIDDEN)
+    product = node("TBackward0", "aten::mm", [clear, _csrmm(nodes)], 60_000)
+    tape.backward.append([coalesce, product])
 
 
-def _csrmm(samples: int) -> Activity:
-    """Each of a sample's features fetches a row of the weights."""
-    moved = samples * FEATURES_OF_A_SAMPLE * HIDDEN * 4
+def _csrmm(nodes: int) -> Activity:
+    """Each node fetches the rows of its neighbours."""
+    moved = nodes * NEIGHBOURS * HIDDEN * 4
     name = "void cusparse::csrmm_alg2_kernel<cusparse::CsrMMPolicy<int, float, float, float> >"
-    return kernels.small(name, samples // 4, round(1e9 * moved / BYTES_PER_SECOND))
+    return kernels.small(name, nodes // 4, round(1e9 * moved / BYTES_PER_SECOND))
 
 
-def _sparse_gradient(samples: int, link: str) -> tuple[Op, ...]:
-    """The transposed batch has to be coalesced: sort the indices, count them, and let the host know how many."""
-    entries = samples * FEATURES_OF_A_SAMPLE
-    sort = kernels.small(
-        "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<long, long> >", 256, 55 * US
-    )
-    unique = kernels.small("void thrust::cuda_cub::unique_by_key_copy_agent<long, long>", entries // 2048, 30 * US)
-    count = read_back().calls
-    names = ("autograd::engine::evaluate_function: SparseAddmmBackward0", "SparseAddmmBackward0", "aten::mm",
-             "aten::_sparse_addmm", "aten::addmm", "aten::coalesce", "aten::_coalesce")  # fmt: skip
-    calls = (*(launch(sort),) * 4, launch(unique), *count)
-    clear = kernels.elementwise("at::native::FillFunctor<float>", FEATURES * HIDDEN, 4 * FEATURES * HIDDEN)
-    product = ("autograd::engine::evaluate_function: TBackward0", "TBackward0", "aten::mm", "aten::_sparse_addmm")
-    return (
-        Op(names, calls, 90_000, link=link),
-        Op(product, (launch(clear), launch(_csrmm(2 * samples))), 110_000),
-    )
+def _dense_mean(tape: Tape, link: str) -> None:
+    nodes = tape.shape[0]
+    tape.forward.append(Op(("aten::matmul", "aten::mm"), (launch(_gemm(nodes, "nn")),), 24_000, link=link))
+    tape.backward.append([replace(node("MmBackward0", "aten::mm", [_gemm(nodes, "tn")], 34_000), link=link)])
 
 
-def _dense_product(samples: int, link: str) -> Op:
-    return Op(("aten::matmul", "aten::mm"), (launch(_gemm(samples, HIDDEN, FEATURES, "nn")),), 24_000, link=link)
-
-
-def _dense_gradient(samples: int, link: str) -> tuple[Op, ...]:
-    gradient = _gemm(FEATURES, HIDDEN, samples, "nt")
-    return (replace(node("MmBackward0", "aten::mm", [gradient], 34_000), link=link),)
-
-
-def _gemm(rows: int, columns: int, depth: int, layout: str) -> Activity:
-    """On all SMs: what does not fill them is split along the sum."""
-    dur_ns = round(1e9 * 2.0 * rows * columns * depth / kernels.FP32_FLOPS)
-    blocks = max(216, rows // 128 * columns // 128)
-    return Activity("kernel", f"ampere_sgemm_128x128_{layout}", dur_ns, (blocks, 1, 1), (256, 1, 1), 122, 33792)
+def _gemm(nodes: int, layout: str) -> Activity:
+    dur_ns = round(1e9 * 2.0 * nodes * nodes * HIDDEN / kernels.FP32_FLOPS)
+    grid = (nodes // 128, HIDDEN // 128, 1)
+    return Activity("kernel", f"ampere_sgemm_128x128_{layout}", dur_ns, grid, (256, 1, 1), 122, 33792)
 
 
 def _shared_update(devices: int) -> tuple[Section, ...]:
     """Gradients of the other devices come to the first one; after the update the parameters go out to all of them."""
-    count = FEATURES * HIDDEN
-    moved = Activity("gpu_memcpy", "Memcpy PtoP (Device -> Device)", round(4 * count / 230), nbytes=4 * count)
+    count, several = HIDDEN * HIDDEN, devices > 1
+    tensors = LAYERS + 1
+    moved = Activity("gpu_memcpy", "Memcpy PtoP (Device -> Device)", 2_000 + round(4 * count / 230), nbytes=4 * count)
     fetch = Op(("aten::to", "aten::_to_copy", "aten::copy_"), (launch(replace(moved, waits_for=1)),), 30_000)
-    plus = kernels.elementwise("at::native::CUDAFunctor_add<float>", count, 12 * count)
+    plus = Op(("aten::add_",), (launch(kernels.elementwise("at::native::CUDAFunctor_add<float>", count, 12 * count)),))
     hand_out = Op(("aten::copy_",), (launch(replace(moved, waits_for=0)),), 24_000)
-    several = devices > 1
+    main = STEP[0]
     return (
-        *([Section((fetch, Op(("aten::add_",), (launch(plus),))), frames=(*STEP, ADD))] if several else []),
-        Section(_sgd(count), "Optimizer.step#SGD.step", frames=STEP),
-        *([Section((hand_out,), device=1, frames=(*STEP, HAND_OUT))] if several else []),
+        *([Section((fetch, plus) * tensors, frames=(main, f"{SCRIPT}(84): _add_gradients"))] if several else []),
+        Section(_sgd(count, tensors), "Optimizer.step#SGD.step", frames=(main,)),
+        *([Section((hand_out,) * tensors, device=1, frames=(main, f"{SCRIPT}(90): _hand_out"))] if several else []),
     )
 
 
-ADD, HAND_OUT = f"{SCRIPT}(78): _add_gradients", f"{SCRIPT}(84): _hand_out"
-
-
-def _sgd(count: int) -> tuple[Op, ...]:
-    """With momentum, tensor by tensor; those after the first one are small."""
-    few = HIDDEN * HIDDEN
+def _sgd(count: int, tensors: int) -> tuple[Op, ...]:
+    """With momentum, all tensors at once."""
+    functors = ("BinaryOpScalarFunctor<float, 1, 1, 0>", "BinaryOpListAlphaFunctor<float, 2, 2, 0>")
     return tuple(
-        Op((f"aten::{op}",), (launch(kernels.elementwise(f"at::native::{functor}", size, moved * size)),), 10_000)
-        for size in (count, few, few)
-        for op, functor, moved in (
-            ("mul_", "MulFunctor<float>", 8),
-            ("add_", "CUDAFunctor_add<float>", 12),
-            ("add_", "CUDAFunctor_add<float>", 12),
+        Op((f"aten::{name}",), tuple(map(launch, kernels.multi_tensor(functor, count * tensors, reads))), 40_000)
+        for name, functor, reads in (
+            ("_foreach_mul_", functors[0], 1), ("_foreach_add_", functors[1], 2), ("_foreach_add_", functors[1], 2),
         )
-    )
+    )  # fmt: skip

@@ -168,9 +168,9 @@ def captured(training: Training) -> Training:
 
 def memory_anew(training: Training) -> Training:
     """The cache is emptied in each step, which waits for the device; then the driver is asked for memory again."""
-    give_back = Op((), (Call("cudaFree", blocks=True, host_ns=200 * US),), 2_000, exact=True)
-    ask = Op(("aten::empty",), (Call("cudaMalloc", host_ns=800 * US),), 4_000, exact=True)
-    return _insert(training, OPTIMIZER, Section((give_back, ask)))
+    give_back = Op((), (Call("cudaFree", blocks=True, host_ns=200 * US),), 500, exact=True)
+    ask = Op(("aten::empty",), (Call("cudaMalloc", host_ns=1_200 * US),), 1_000, exact=True)
+    return _insert(training, OPTIMIZER, Section((give_back, ask), python_ns=US))
 
 
 def full_queue(training: Training) -> Training:

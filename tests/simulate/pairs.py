@@ -39,5 +39,14 @@ def union(pairs: list[Pair]) -> list[Pair]:
     return joined
 
 
+def first_of(pairs: list[Pair], length: int) -> list[Pair]:
+    """The pairs up to where they are so long in all."""
+    kept = []
+    for start, end in pairs:
+        kept.append((start, min(end, start + length)))
+        length -= kept[-1][1] - start
+    return [pair for pair in kept if pair[0] < pair[1]]
+
+
 def total(pairs: list[Pair]) -> int:
     return sum(end - start for start, end in pairs)

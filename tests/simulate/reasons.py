@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.simulate.causes import Row, Span, Training
-from tests.simulate.pairs import Pair, both, total, union, without
+from tests.simulate.pairs import Pair, both, first_of, total, union, without
 from tests.simulate.truth import DEVICE, step_windows
 
 REASONS = (
@@ -114,16 +114,22 @@ class Reasons:
         yield Idle(late, end, "blocking_call" if self._blocks(call) else "launch_latency")
 
     def _host_did(self, call: Row, pair: Pair) -> Iterator[Idle]:
-        """What the launching thread did meanwhile; where two things overlap, the first of these counts."""
-        rows, rest = self._around(_thread(call), pair), [pair]
-        for reason, chosen in (
-            ("blocking_call", [row for row in rows if self._blocks(row)]),
-            ("allocator", [row for row in rows if row.name in ALLOCATOR]),
-            ("cpu_work", rows),
-        ):
-            pieces = both(rest, union([(row.start_ns, row.end_ns) for row in chosen]))
-            yield from (Idle(*piece, reason) for piece in pieces)
-            rest = without(rest, pieces)
+        """What the launching thread did meanwhile, then what the others did that it waited for.
+
+        Where two things overlap, the first of these counts.
+        """
+        own, rest = _thread(call), [pair]
+        others = [thread for thread in self.on_thread if thread != own]
+        for threads in ([own], others):
+            rows = [row for thread in threads for row in self._around(thread, pair)]
+            for reason, chosen in (
+                ("blocking_call", [row for row in rows if self._blocks(row)]),
+                ("allocator", [row for row in rows if row.name in ALLOCATOR]),
+                ("cpu_work", rows),
+            ):
+                pieces = both(rest, union([(row.start_ns, row.end_ns) for row in chosen]))
+                yield from (Idle(*piece, reason) for piece in pieces)
+                rest = without(rest, pieces)
         yield from (Idle(*piece, "nothing_recorded") for piece in rest)
 
     def _around(self, thread: tuple[str, int], pair: Pair) -> list[Row]:
@@ -156,17 +162,24 @@ class Reasons:
         return any(start <= row.start_ns < end for _, start, end in self.span.marks)
 
     def _bubble(self, group: Group, device: int, until: int) -> list[Pair]:
-        """The device's idle time from its drain, or the call's start, to the first activity launched afterwards."""
+        """The device's idle time from its drain, or the call's start, to the first activity launched afterwards.
+
+        No more than the host was held up for: that is all that it would be ahead by.
+        """
         before, after = [], []
         for activity in self.activities(device):
             launched = self.calls[activity.correlation_id].start_ns
-            (after if launched >= group.end_ns else before).append(activity)
+            if launched < group.start_ns:
+                before.append(activity)
+            elif launched >= group.end_ns:
+                after.append(activity)
         drain = max([group.start_ns, *(activity.end_ns for activity in before)])
         end = min([until, *(activity.start_ns for activity in after)])
         if drain >= end:
             return []
         busy = [(row.start_ns, row.end_ns) for row in self.activities(device)]
-        return without(without(both(self.windows, [(drain, end)]), busy), self.loads)
+        idle = without(without(both(self.windows, [(drain, end)]), busy), self.loads)
+        return first_of(idle, sum(call.end_ns - call.start_ns for call in group.calls))
 
     def _pairs(self, chosen: Any) -> list[Pair]:
         return [(row.start_ns, row.end_ns) for row in self.span.rows if chosen(row)]
