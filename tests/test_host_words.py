@@ -138,6 +138,6 @@ def test_phases_that_agree_are_said_to():
     both = [row, msgspec.structs.replace(row, phase="backward", label="Backward")]
     idle_one = msgspec.structs.replace(row, phase="other", launches=0.0, bound=Bound.UNKNOWN)
     assert title(HOST, "sites", phases=[*both, idle_one]) == "Every phase is host-bound"
-    assert title(HOST, "sites", phases=both[:1]) == "Where is the work launched that the GPU waits for?"
+    assert title(HOST, "sites", phases=both[:1]) == "Forward is host-bound"
     unlike = [both[0], msgspec.structs.replace(both[0], bound=Bound.GPU)]
-    assert title(HOST, "sites", phases=unlike) == "Where is the work launched that the GPU waits for?"
+    assert title(HOST, "sites", phases=unlike) == "Where does the GPU wait for launches?"

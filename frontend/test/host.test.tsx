@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { areaPath, binsPerPixel, meanOf, mostOf, peakPath } from "../src/charts/queue_paths";
+import { areaPath, binsPerPixel, carried, meanOf, mostOf, peakPath } from "../src/charts/queue_paths";
 import { Host } from "../src/views/host";
 import { blockingKey, madeBy, matching } from "../src/views/host/blocking_rows";
 import { idleOf } from "../src/views/host/idle_bar";
@@ -47,6 +47,13 @@ describe("the Host view", () => {
   test("tells from where work is launched, and sums it up", () => {
     expect(page).toContain("|Every phase is host-bound|run-ahead is the median|Launched from|Launches|Starved|Run-ahead|GPU idle a step|Forward: buffer broadcast|163|96 %|11 µs|39.4 ms|");
     expect(page).toContain("|Optimizer|9|0 %|25 µs|14.0 ms|All|1 258|74 %|12 µs|169.7 ms|");
+  });
+
+  test("the end of the recording is no launch: it stands beside the sum", () => {
+    const tail = { ...RESULT.sites[0]!, site: "unknown", phase: "unknown", label: "Launch not recorded", launches: 0, idle_ns: idle({ tail: 0.2 * MS }) };
+    const page = draw({ ...RESULT, sites: [...RESULT.sites, tail] });
+    expect(page).toContain("|All, and 0.2 ms tail|1 258|74 %|12 µs|169.9 ms|".replace("0.2 ms", "200 µs"));
+    expect(page).not.toContain("Launch not recorded");
   });
 
   test("phases that differ have a verdict each", () => {
@@ -173,6 +180,11 @@ describe("bins of a pixel", () => {
   test("are as coarse as they come where those are fine enough, and the finest where none is", () => {
     expect(binsPerPixel(levels, 0, 80, 2, meanOf)).toBe(levels[0]);
     expect(binsPerPixel(levels, 0, 20, 20, meanOf)).toBe(levels[1]);
+  });
+
+  test("short gaps take the value before them, long ones and the ends stay", () => {
+    const bins = { start: 0, bin: 1, values: [null, 5, null, null, 7, null, null, null, 2, null] };
+    expect(carried(bins, 2).values).toEqual([null, 5, 5, 5, 7, null, null, null, 2, null]);
   });
 
   test("begin with the window, at a whole join", () => {

@@ -204,6 +204,8 @@ class Shown(Protocol):
 
 class _Phase(Protocol):
     @property
+    def label(self) -> str: ...
+    @property
     def launches(self) -> float: ...
     @property
     def bound(self) -> Bound: ...
@@ -262,10 +264,14 @@ def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
 
 
 def _sites_title(phases: Sequence[_Phase]) -> Phrase:
-    bounds = [phase.bound for phase in phases if phase.launches]
-    if len(bounds) > 1 and len(set(bounds)) == 1 and bounds[0] != Bound.UNKNOWN:
-        return phrase("Every phase is {bound}", bound=text(BOUND_WORDS[bounds[0]]))
-    return phrase("Where is the work launched that the GPU waits for?")
+    launching = [phase for phase in phases if phase.launches]
+    bounds = {phase.bound for phase in launching}
+    if len(bounds) != 1 or Bound.UNKNOWN in bounds:
+        return phrase("Where does the GPU wait for launches?")
+    bound = text(BOUND_WORDS[bounds.pop()])
+    if len(launching) == 1:
+        return phrase("{phase} is {bound}", phase=text(launching[0].label), bound=bound)
+    return phrase("Every phase is {bound}", bound=bound)
 
 
 #: A verdict as an adjective.

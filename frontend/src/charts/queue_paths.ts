@@ -26,6 +26,18 @@ export function meanOf(values: readonly (number | null)[]): number | null {
 
 export const mostOf = (values: readonly (number | null)[]): number | null => values.reduce((most, value) => (value === null ? most : Math.max(most ?? 0, value)), null);
 
+/** Gaps of at most `most` bins take the value before them. */
+export function carried(bins: Bins, most: number): Bins {
+  const values = [...bins.values];
+  let last = -1;
+  values.forEach((value, at) => {
+    if (value === null) return;
+    if (last >= 0 && at - last - 1 <= most) values.fill(values[last]!, last + 1, at);
+    last = at;
+  });
+  return { ...bins, values };
+}
+
 type Place = (value: number) => number;
 
 /** Bins within [low, high), cut at its ends; empty and unknown ones are left out. */

@@ -17,7 +17,7 @@ import { valueAt, type Zoom } from "./pyramid";
 import type { Bins } from "./rebin";
 import { Sized } from "./sized";
 import { type StackLayer, StripLayers } from "./strip_layers";
-import { areaPath, binsPerPixel, meanOf, mostOf, peakPath } from "./queue_paths";
+import { areaPath, binsPerPixel, carried, meanOf, mostOf, peakPath } from "./queue_paths";
 import { niceEnd, ticks } from "./ticks";
 import { TimeAxis } from "./time_axis";
 import { spoken, Tip, type TipContent } from "./tip";
@@ -57,6 +57,10 @@ const DEVICE_TOP = AHEAD_TOP + AHEAD + 8;
 const DEVICE = 20;
 const HEIGHT = DEVICE_TOP + DEVICE + 4;
 const PERMILLE = 1000;
+const MOST_TICKS = 3;
+
+/** Pixels without a start that the run-ahead is carried over: kernels that are longer than a pixel are no gap. */
+const CARRIED_PX = 8;
 
 /** A drag shorter than this is a press. */
 const DRAG_PX = 4;
@@ -155,7 +159,7 @@ function shownBins({ means, peaks, runAhead, device, width }: DrawnProps, low: n
   return {
     mean: binsPerPixel(means, low, high, pixels, meanOf),
     peak: binsPerPixel(peaks, low, high, pixels, mostOf),
-    ahead: binsPerPixel(runAhead, low, high, pixels, meanOf),
+    ahead: carried(binsPerPixel(runAhead, low, high, pixels, meanOf), CARRIED_PX),
     work: device.map((layer) => ({ ...layer, levels: [binsPerPixel(layer.levels, low, high, pixels, meanOf)] })),
   };
 }
@@ -181,7 +185,7 @@ type Placed = Window & { x(at: number): number };
 
 function Queue({ mean, peak, low, high, width, x }: Placed) {
   const most = visible(peak, low, high).reduce((a, b) => Math.max(a, b), 0);
-  const end = niceEnd(Math.max(1, most), 2);
+  const end = niceEnd(Math.max(1, most), MOST_TICKS);
   const foot = TOP + QUEUE;
   const y = (depth: number) => foot - (depth / end) * QUEUE;
   return (
@@ -189,7 +193,7 @@ function Queue({ mean, peak, low, high, width, x }: Placed) {
       <text class="small" x="0" y={TOP + 12}>Queue depth</text>
       <text x="0" y={TOP + 26}>not yet started;</text>
       <text x="0" y={TOP + 39}>thin line: peak</text>
-      {ticks(0, end, 2).filter(Number.isInteger).map((value) => (
+      {ticks(0, end, MOST_TICKS).filter(Number.isInteger).map((value) => (
         <g key={value}>
           <line class={value === 0 ? "tick" : "grid"} x1={GUTTER} x2={width} y1={y(value)} y2={y(value)} />
           <text class="end" x={GUTTER - 6} y={y(value) + 4}>{tick(value)}</text>

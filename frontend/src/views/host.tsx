@@ -5,7 +5,7 @@ import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { hiddenParts } from "./choices";
 import { AnswerBox } from "./host/answer";
-import { BlockingCalls } from "./host/blocking";
+import { BlockingCalls, blockingShown } from "./host/blocking";
 import { Copies } from "./host/copies";
 import { HostAnatomy } from "./host/anatomy";
 import { HostPhases } from "./host/host_phases";
@@ -28,6 +28,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} />)}
     </Tiles>
   );
+  const wide = blockingShown(part);
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
@@ -48,17 +49,15 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       <div class="split host-split">
         <div class="column">
           <Sites {...part} />
-          {result.blocking_bubble_ns === 0 && <BlockingCalls {...part} />}
+          {!wide && <BlockingCalls {...part} />}
         </div>
         <ToDo page={page} here="host" tab={tab} />
       </div>
-      {result.blocking_bubble_ns > 0 && <BlockingCalls {...part} />}
+      {wide && <BlockingCalls {...part} />}
       <div class="split host-halves">
         <Reasons {...part} />
         <Ranges {...part} />
-      </div>
-      {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
-      <div class="split host-halves">
+        {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
         {result.copies.length > 0 && <Copies {...part} />}
         {result.grown.length > 0 && <SlowSteps {...part} />}
         {result.pauses.length > 0 && <Pauses {...part} />}

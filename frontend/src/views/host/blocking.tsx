@@ -10,12 +10,17 @@ import { blockingKey, madeBy, matching } from "./blocking_rows";
 import type { HostPart } from "./part";
 import { perStep } from "./sites";
 
+/** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
+export const blockingShown = ({ result: { blocking, titles }, tab }: HostPart): boolean =>
+  blocking.length > 0 && (titles["blocking_remark"] === undefined || tab.state["blocking"] !== undefined);
+
 /** Calls that hold the host up, and how long the GPU idles for each; one sentence where none of them costs anything. */
-export function BlockingCalls({ result, tab, name }: HostPart) {
+export function BlockingCalls(part: HostPart) {
+  const { result, tab, name } = part;
   const { blocking, titles } = result;
   const remark = titles["blocking_remark"];
   const title = titles["blocking"] ?? "Which calls hold the host up?";
-  if (blocking.length === 0 || (remark && tab.state["blocking"] === undefined)) {
+  if (!blockingShown(part)) {
     return (
       <section class="nothing-blocks">
         <div class="head"><h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2></div>

@@ -11,7 +11,7 @@ import type { HostPart } from "./part";
 export function SeveralGpus({ result, tab, name, several }: HostPart & { several: SeveralDevices }) {
   const { devices } = result;
   return (
-    <div class="split host-halves">
+    <>
       <Picture
         title={result.titles["devices"] ?? "Do the GPUs work at the same time?"} sub={`${text(several.concurrency, "number")} at a time while any works`}
         name={`devices ${name}`} drawn={false} table={() => devicesTable(devices, tab.meanings)} link={() => tab.address()}
@@ -23,7 +23,7 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
           <Table label="Ops that keep another GPU waiting" columns={holderColumns} rows={several.holders} rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`} sort={tab.state["holders"]} onSort={(holders) => tab.update({ holders })} most={10} />
         </Picture>
       )}
-    </div>
+    </>
   );
 }
 

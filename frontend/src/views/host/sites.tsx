@@ -10,13 +10,13 @@ import type { HostPart } from "./part";
 
 /** From where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, tab, name }: HostPart) {
-  const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > 0);
+  const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
   const open = (row: SiteRow) => row.examples[0] && tab.update(keysOfStretch(row.examples[0]));
   return (
     <Picture
-      title={result.titles["sites"] ?? "Where is the work launched that the GPU waits for?"} sub="run-ahead is the median" name={`launched from ${name}`}
+      title={result.titles["sites"] ?? "Where does the GPU wait for launches?"} sub="run-ahead is the median" name={`launched from ${name}`}
       drawn={false} table={() => tableOf(rows, bounds, tab.meanings)} link={() => tab.address()}
     >
       <Table
@@ -72,11 +72,12 @@ export const perStep = (value: number): string => (value >= 10 || Number.isInteg
 
 function Foot({ result, rows, bounds }: All) {
   const { launches } = result;
-  const idle = rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
+  const idle = result.sites.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
+  const rest = idle - rows.reduce((sum, row) => sum + idleOf(row.idle_ns), 0);
   const scale: Scale = scaleFor(idle, "ns");
   return (
     <tr>
-      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1}>All</td>
+      <td colSpan={verdictsDiffer(rows, bounds) ? 2 : 1}>{rest > 0 ? `All, and ${ns(rest)} tail` : "All"}</td>
       <td class="num">{perStep(rows.reduce((sum, row) => sum + row.launches, 0))}</td>
       <td class="num">{share(launches?.starved_share ?? null)}</td>
       <td class="num">{ns(launches?.run_ahead_p50_ns ?? null)}</td>
