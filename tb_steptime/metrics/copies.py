@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.blocking import blocking_groups
+from tb_steptime.metrics.blocking_groups import blocking_groups
 from tb_steptime.metrics.gpu import devices_with_activity, kernel_intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace

@@ -17,7 +17,7 @@ from operator import or_
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.blocking import Groups, blocking_groups
+from tb_steptime.metrics.blocking_groups import Groups, blocking_groups
 from tb_steptime.metrics.gaps import idle_outside_loader
 from tb_steptime.metrics.gpu import busy_intervals, devices_with_activity
 from tb_steptime.trace.intervals import Intervals
