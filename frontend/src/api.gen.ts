@@ -852,7 +852,7 @@ export interface PhaseSpan {
   inner: boolean;
 }
 
-/** The split of the kernels of a phase: forward, backward, optimizer, or unknown (their launch is not recorded). */
+/** The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded. */
 export interface PhaseSplit {
   phase: string;
   count: number;

@@ -40,7 +40,7 @@ class OpSplit(msgspec.Struct, frozen=True):
 
 
 class PhaseSplit(msgspec.Struct, frozen=True):
-    """The split of the kernels of a phase: forward, backward, optimizer, or unknown (their launch is not recorded)."""
+    """The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded."""
 
     phase: str
     count: int
