@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,15 +12,20 @@ from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars, merge
 from tb_steptime.timeline.colours import event_colours
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
-from tb_steptime.timeline.lanes import Lane, lanes
+from tb_steptime.timeline.gaps import write_gaps
+from tb_steptime.timeline.lanes import Lane, Table, lanes
 from tb_steptime.timeline.queue import write_queue
-from tb_steptime.timeline.rows import LEFT_OUT, stack_rows
+from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.timeline.ties import write_ties
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Int32
+from tb_steptime.trace.table import Int32, Int64
 
 #: Details that are made beforehand, ns: powers of two, each a multiple of the one before. Below the first one a screen
 #: shows few events anyway; above the last one little is left.
 LEVELS = (1 << 12, 1 << 15, 1 << 18, 1 << 21, 1 << 24)
+
+#: Events of a line that are written at once, so that nothing as long as a large trace is made on the way.
+_AT_ONCE = 1 << 17
 
 
 def write_events(trace: Trace, folder: Path) -> None:
@@ -32,69 +38,87 @@ class _Writing:
         self.trace = trace
         self.columns = Columns(folder)
         self.tracks: list[Track] = []
+        self.track_thread: list[int] = []
         self.line_track: list[int] = []
         self.line_row: list[int] = []
         self.bounds: list[list[int]] = [[0] for _ in (0, *LEVELS)]
+        self.count = [0 for _ in (0, *LEVELS)]
         self.names = list(trace.strings.strings)
         self.place = np.full(len(trace.events), -1, np.int32)
-        self.span = (0, 0)
+        self.span: tuple[int, int] | None = None
 
     def write(self) -> None:
         for lane in lanes(self.trace, event_colours(self.trace)):
             self._add(lane)
         write_queue(self.trace, self.columns)
+        write_gaps(self.trace, self.columns)
+        self.names += write_ties(self.trace, self.columns, len(self.names))
         self.columns.add("place", self.place)
         self.columns.add_strings(self.names)
         for level, bounds in enumerate(self.bounds):
             self.columns.add(f"level{level}.bounds", np.array(bounds, np.int64))
-        head = Head(self.tracks, self.line_track, self.line_row, list(LEVELS), *self.span, self.columns.join())
-        EventFile.write_head(self.columns.folder, head)
+        lines = self.tracks, self.track_thread, self.line_track, self.line_row
+        EventFile.write_head(
+            self.columns.folder, Head(*lines, list(LEVELS), *(self.span or (0, 0)), self.columns.join())
+        )
 
     def _add(self, lane: Lane) -> None:
-        row = stack_rows(lane.start, lane.end)
-        rows = int(row[row != LEFT_OUT].max(initial=0)) + 1
+        line = stack_rows(lane.table.start, lane.table.dur, lane.rows)
+        count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
+        rows = max(1, int(np.count_nonzero(count)))
         number = len(self.tracks)
         self.tracks.append(Track(number, lane.kind, lane.group, lane.label, rows))
-        own_names = len(self.names) if lane.own_names else 0
+        self.track_thread.append(lane.thread)
+        names_from = len(self.names) if lane.own_names else 0
         self.names += lane.own_names
         self._grow(lane)
-        order = np.argsort(row, kind="stable").astype(np.int32)
-        for line, here in enumerate(_lines(order, np.bincount(row, minlength=rows)[:rows].tolist())):
+        order = np.argsort(line, kind="stable").astype(np.int32)
+        past = np.cumsum(count)
+        for row in range(rows):
             self.line_track.append(number)
-            self.line_row.append(line)
-            self._add_line(lane, here, own_names)
+            self.line_row.append(row)
+            self._add_line(lane, lane.rows[order[past[row] - count[row] : past[row]]], names_from)
 
     def _grow(self, lane: Lane) -> None:
         """Room for the numbers of steps and phases; and the time that all events span."""
-        more = int(lane.event.max(initial=0)) + 1 - len(self.place)
+        table, rows = lane.table, lane.rows
+        more = table.first + int(rows.max(initial=-1)) + 1 - len(self.place)
         if more > 0:
             self.place = np.append(self.place, np.full(more, -1, np.int32))
-        if len(lane.start):
-            low, high = int(lane.start[0]), int(lane.end.max())
-            self.span = (min(self.span[0], low), max(self.span[1], high)) if len(self.tracks) > 1 else (low, high)
+        if len(rows):
+            low, high = int(table.start[rows[0]]), int((table.start[rows] + table.dur[rows]).max())
+            self.span = (low, high) if self.span is None else (min(self.span[0], low), max(self.span[1], high))
 
-    def _add_line(self, lane: Lane, here: Int32, names_from: int) -> None:
-        first = self.bounds[0][-1]
-        start, length = lane.start[here], lane.end[here] - lane.start[here]
-        self.place[lane.event[here]] = np.arange(first, first + len(here), dtype=np.int32)
-        add = self.columns.add
+    def _add_line(self, lane: Lane, rows: Int32, names_from: int) -> None:
+        for some in _in_blocks(lane.table.start, rows):
+            self._add_block(lane.table, some, names_from)
+        for level, bounds in enumerate(self.bounds):
+            bounds.append(self.count[level])
+
+    def _add_block(self, table: Table, rows: Int32, names_from: int) -> None:
+        first, add = self.count[0], self.columns.add
+        start, length, colour = table.start[rows], table.dur[rows], table.colour[rows]
+        self.place[table.first + rows] = np.arange(first, first + len(rows), dtype=np.int32)
         add("start", start)
         add("length", length)
-        add("name", lane.name[here] + np.int32(names_from))
-        add("colour", lane.colour[here])
-        add("kind", lane.what[here])
-        add("event", lane.event[here])
-        self.bounds[0].append(first + len(here))
-        bars = Bars.of(len(self.line_track) - 1, start, length, lane.colour[here], first)
+        add("name", table.name[rows].astype(np.int32) + np.int32(names_from))
+        add("colour", colour)
+        add("kind", table.kind[rows])
+        add("event", (rows + table.first).astype(np.int32))
+        self.count[0] += len(rows)
+        bars = Bars.of(len(self.line_track) - 1, start, length, colour, first)
         for level, detail in enumerate(LEVELS, start=1):
             bars = merge(bars, detail)
             self.columns.add_bars(level, bars)
-            self.bounds[level].append(self.bounds[level][-1] + len(bars))
+            self.count[level] += len(bars)
 
 
-def _lines(order: Int32, counts: list[int]) -> Iterator[Int32]:
-    """The events of each line: the order by line, cut."""
+def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
+    """Some events of a line at a time, cut where a stretch of the coarsest level begins: no bar goes across."""
     first = 0
-    for count in counts:
-        yield order[first : first + count]
-        first += count
+    while first < len(rows):
+        past = min(first + _AT_ONCE, len(rows))
+        next_stretch = (int(start_ns[rows[past - 1]]) // LEVELS[-1] + 1) * LEVELS[-1]
+        past = bisect.bisect_left(rows, next_stretch, past, key=start_ns.__getitem__)
+        yield rows[first:past]
+        first = past

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_steptime.metrics.communication import collective_names
 from tb_steptime.metrics.data_loading import loader_names
-from tb_steptime.metrics.host import BLOCKING_CALL
+from tb_steptime.metrics.host import blocking_calls
 from tb_steptime.metrics.tensor_cores import BINS, kernel_bins
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Kind, UInt8
@@ -37,8 +37,7 @@ def event_colours(trace: Trace) -> UInt8:
     result[kernels[kernel_bins(trace) == BINS.index("tensor_core")]] = PLACE["tensor"]
     _paint(trace, result, collective_names(trace), "comm", Kind.CPU_OP, Kind.USER, Kind.KERNEL)
     _paint(trace, result, loader_names(trace), "data", Kind.CPU_OP, Kind.USER)
-    blocking = np.array([BLOCKING_CALL.match(name) is not None for name in trace.strings.strings], bool)
-    _paint(trace, result, blocking, "blocking", Kind.RUNTIME, Kind.DRIVER)
+    result[blocking_calls(trace).row] = PLACE["blocking"]
     return result
 
 

@@ -1,12 +1,23 @@
-"""Everything about one event, from the event file alone."""
+"""Everything about one event, from the event file alone: what it is, what it is tied to, why the GPU waited for it."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator, Sequence
 
-from tb_steptime.phrases import ns
-from tb_steptime.timeline.answers import EventDetail, EventFact
+from tb_steptime.phrases import count, ns, text
+from tb_steptime.timeline.answers import EventDetail, EventFact, EventLink
+from tb_steptime.timeline.around import around, calls_in, self_ns
+from tb_steptime.timeline.device_facts import activity_facts
 from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.gaps import why_gap
+from tb_steptime.timeline.ties import launched_by, row_of
+from tb_steptime.trace.ops import MODULE_FRAME, is_source, short_frame
+from tb_steptime.trace.table import DEVICE_KINDS, Kind
+
+#: A captured graph launches thousands; the first ones tell which.
+MAX_LAUNCHED = 8
+
+_CALLS = (Kind.RUNTIME, Kind.DRIVER)
 
 
 def event_detail(events: EventFile, number: int) -> EventDetail | None:
@@ -15,17 +26,156 @@ def event_detail(events: EventFile, number: int) -> EventDetail | None:
     place = int(places[number]) if 0 <= number < len(places) else -1
     if place < 0:
         return None
-    line = int(np.searchsorted(events.column("level0.bounds"), place, side="right")) - 1
-    start, length = int(events.start[place]), int(events.length[place])
+    call = _call_of(events, number)
+    outer = around(events, place if call is None else call)
+    gap = why_gap(events, number, call)
+    link = _link(events, "", place)
     return EventDetail(
         event=number,
-        name=events.string(int(events.name[place])),
-        track=events.head.line_track[line],
-        row=events.head.line_row[line],
-        start_ns=start,
-        end_ns=start + length,
-        facts=[EventFact("Duration", ns(length))],
-        links=[],
-        gap_start_ns=None,
-        why_gap=None,
+        name=link.name,
+        track=link.track,
+        row=link.row,
+        start_ns=link.start_ns,
+        end_ns=link.end_ns,
+        facts=list(_facts(events, place, call, outer)),
+        links=list(_links(events, place, call, outer)),
+        gap_start_ns=gap[0] if gap else None,
+        why_gap=gap[1] if gap else None,
     )
+
+
+def _call_of(events: EventFile, number: int) -> int | None:
+    """The place of the call that launched a device's event."""
+    row = row_of(events, "activity", number)
+    call = -1 if row is None else int(events.column("activity.call")[row])
+    return int(events.place[call]) if call >= 0 else None
+
+
+def _facts(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventFact]:
+    kind, length = int(events.column("kind")[place]), int(events.length[place])
+    yield EventFact("Duration", ns(length))
+    if _track_kind(events, place) == "thread":
+        yield EventFact("Self time", ns(self_ns(events, place)))
+    if kind in _CALLS:
+        yield from _call_facts(events, place)
+    elif kind == Kind.CPU_OP or kind == Kind.USER:
+        yield from _launch_facts(events, place)
+    if kind in DEVICE_KINDS:
+        yield from activity_facts(events, place, call)
+    yield from _where(events, place, kind in DEVICE_KINDS)
+    yield from _source_facts(events, place if call is None else call, outer)
+    if kind == Kind.CPU_OP:
+        yield from _input_facts(events, int(events.event[place]))
+
+
+def _track_kind(events: EventFile, place: int) -> str:
+    return events.head.tracks[events.head.line_track[events.line_of(place)]].kind
+
+
+def _call_facts(events: EventFile, place: int) -> Iterator[EventFact]:
+    launched = launched_by(events, [int(events.event[place])])
+    if not len(launched):
+        return
+    starts = events.start[events.place[launched]]
+    if len(launched) > 1:
+        yield EventFact("Launches", count(len(launched)))
+    yield EventFact("Until its work starts", ns(max(0, int(starts.min()) - int(events.start[place]))))
+
+
+def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
+    """What an op or a range had the device do."""
+    calls = calls_in(events, place)
+    if not len(calls):
+        return
+    launched = launched_by(events, events.event[calls])
+    yield EventFact("In runtime calls", ns(int(events.length[calls].sum())))
+    yield EventFact("Launches", count(len(launched)))
+    if len(launched):
+        yield EventFact("Device time of what it launches", ns(int(events.length[events.place[launched]].sum())))
+
+
+def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact]:
+    """The step and the phase. A device's event is in the phase that launched it, told elsewhere."""
+    start = int(events.start[place])
+    wanted = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
+    own = _track_kind(events, place)
+    for kind, label in wanted if own not in ("steps", "phases") else []:
+        for track in events.head.tracks:
+            found = events.open_at(events.lines(track.id)[0], start) if track.kind == kind else None
+            if found is not None:
+                yield EventFact(label, text(_name(events, found).removeprefix("Step ")))
+
+
+def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterator[EventFact]:
+    """The innermost module and line of the user around an event; in the backward pass those of the forward op too."""
+    yield from _stack_facts(events, [*outer, place], "Module", "Source line")
+    forward = _forward(events, [*outer, place])
+    if forward is not None:
+        yield from _stack_facts(events, [*around(events, forward), forward], "Forward module", "Forward source line")
+
+
+def _stack_facts(events: EventFile, stack: Sequence[int], module: str, source: str) -> Iterator[EventFact]:
+    names = [_name(events, each) for each in reversed(stack)]
+    frames = next((name.removeprefix(MODULE_FRAME) for name in names if name.startswith(MODULE_FRAME)), None)
+    lines = next((short_frame(name) for name in names if is_source(name)), None)
+    row = next(
+        (row for each in reversed(stack) if (row := row_of(events, "stack", _number(events, each))) is not None), None
+    )
+    for label, found, column in ((module, frames, "stack.module"), (source, lines, "stack.source")):
+        written = -1 if row is None else int(events.column(column)[row])
+        told = found if found is not None or written < 0 else events.string(written)
+        if told is not None:
+            yield EventFact(label, text(told))
+
+
+def _input_facts(events: EventFile, number: int) -> Iterator[EventFact]:
+    row = row_of(events, "input", number)
+    if row is None:
+        return
+    for label, column in (("Input shapes", "input.shapes"), ("Input types", "input.dtypes")):
+        written = int(events.column(column)[row])
+        if written >= 0:
+            yield EventFact(label, text(events.string(written)))
+
+
+def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
+    """The place of the op of the forward pass that made the innermost node of the backward pass around an event."""
+    for place in reversed(stack):
+        row = row_of(events, "node", _number(events, place))
+        if row is not None:
+            forward = int(events.column("node.forward")[row])
+            return int(events.place[forward]) if forward >= 0 else None
+    return None
+
+
+def _links(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventLink]:
+    kinds = events.column("kind")
+    if call is not None:
+        yield _link(events, "Launched by", call)
+    if int(kinds[place]) in _CALLS:
+        launched = launched_by(events, [_number(events, place)])[:MAX_LAUNCHED]
+        yield from (_link(events, "Launches", int(events.place[each])) for each in launched)
+    ops = [each for each in outer if int(kinds[each]) == Kind.CPU_OP]
+    if ops:
+        yield _link(events, "In op", ops[-1])
+    if len(ops) > 1:
+        yield _link(events, "In outermost op", ops[0])
+    if outer and outer[-1] not in ops:
+        yield _link(events, "In", outer[-1])
+    forward = _forward(events, [*outer, place])
+    if forward is not None:
+        yield _link(events, "Made in the forward pass by", forward)
+
+
+def _link(events: EventFile, role: str, place: int) -> EventLink:
+    line, start = events.line_of(place), int(events.start[place])
+    track, row = events.head.line_track[line], events.head.line_row[line]
+    return EventLink(role, _number(events, place), _name(events, place), track, row, start, events.end_of(place))
+
+
+def _name(events: EventFile, place: int) -> str:
+    return events.string(int(events.name[place]))
+
+
+def _number(events: EventFile, place: int) -> int:
+    return int(events.event[place])

@@ -12,6 +12,7 @@ asked for it (see `tb_steptime.event_files`).
 
 from __future__ import annotations
 
+import bisect
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +43,12 @@ class Column(msgspec.Struct, frozen=True):
 class Head(msgspec.Struct, frozen=True):
     """tracks in order; line_track, line_row: of each line. levels: details in ns, from fine to coarse.
 
-    first_ns, last_ns: what the events span.
+    track_thread: tracks of one host thread have the same number; -1: no thread's. first_ns, last_ns: what the events
+    span.
     """
 
     tracks: list[Track]
+    track_thread: list[int]
     line_track: list[int]
     line_row: list[int]
     levels: list[int]
@@ -147,6 +150,32 @@ class EventFile:
         first = int(ends[number - 1]) if number else 0
         return bytes(self.column("strings.text")[first : int(ends[number])]).decode("utf-8")
 
+    def has(self, name: str) -> bool:
+        return name in self.head.columns
+
+    def lines(self, track: int) -> range:
+        """The lines of a track, from the outermost to the innermost."""
+        first = bisect.bisect_left(self.head.line_track, track)
+        return range(first, first + self.head.tracks[track].rows)
+
+    def line_of(self, place: int) -> int:
+        return int(np.searchsorted(self.column("level0.bounds"), place, side="right")) - 1
+
+    def within(self, line: int, first_ns: int, last_ns: int) -> range:
+        """Places of the events of a line that begin in [first_ns, last_ns)."""
+        low, high = self.column("level0.bounds")[line : line + 2].tolist()
+        first, past = np.searchsorted(self.start[low:high], (first_ns, last_ns)).tolist()
+        return range(low + first, low + past)
+
+    def open_at(self, line: int, instant_ns: int) -> int | None:
+        """The place of the event of a line that is under way at an instant."""
+        before = self.within(line, np.iinfo(np.int64).min, instant_ns + 1)
+        last = before.stop - 1
+        return last if before and self.end_of(last) > instant_ns else None
+
+    def end_of(self, place: int) -> int:
+        return int(self.start[place]) + int(self.length[place])
+
     def bars(self, level: int, line: int, first_ns: int, last_ns: int) -> Bars:
         """The bars of a line that touch [first_ns, last_ns), at a level of detail; level 0: its single events."""
         bounds = self.column(f"level{level}.bounds")
@@ -163,5 +192,5 @@ class EventFile:
 
     def _end(self, level: int, place: int) -> int:
         if level == 0:
-            return int(self.start[place]) + int(self.length[place])
+            return self.end_of(place)
         return int(self.column(f"level{level}.end")[place])

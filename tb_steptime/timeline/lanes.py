@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,108 +31,113 @@ STEPS_GROUP = "Steps"
 _PHASE_COLOURS = {"data_loading": "data", "zero_grad": "cpu", "forward": "cpu", "backward": "cpu", "optimizer": "cpu"}
 
 
+class Table(NamedTuple):
+    """Columns that tracks take their events from: those of the event table, or of steps or phases.
+
+    name      row of the string table; where the track has names of its own, a place in those
+    first     the number of the first row, which is what an event is asked for by
+    """
+
+    start: Int64
+    dur: Int64
+    name: Int32
+    colour: UInt8
+    kind: UInt8
+    first: int
+
+
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """One track before its events are put on lines; events are sorted by (start, longer first).
+    """One track before its events are put on lines.
 
-    name      int32, row of the string table; where the track has names of its own, a place in those
-    event     int32, what to ask for: the row of the event table, or behind it the number of a step or phase
+    rows      int32, rows of the table, sorted by (start, longer first)
+    thread    whose doings these are, a row of `Trace.threads`; -1 where no thread's
     """
 
     kind: str
     group: str
     label: str
-    start: Int64
-    end: Int64
-    name: Int32
-    colour: UInt8
-    what: UInt8
-    event: Int32
+    table: Table
+    rows: Int32
     own_names: tuple[str, ...] = ()
+    thread: int = -1
 
 
 def lanes(trace: Trace, colours: UInt8) -> Iterator[Lane]:
     """All tracks that have events, in order. colours: of each row of the event table."""
+    events = trace.events
+    table = Table(events.start_ns, events.dur_ns, events.name, colours, events.kind, 0)
+    roles, waits = _roles(trace), loader_rows(trace).astype(np.int32)
     yield _steps(trace)
     yield _phases(trace)
-    yield from _own(trace, colours, "loader", STEPS_GROUP, "Data loading", loader_rows(trace))
-    roles = _roles(trace)
-    for thread in _threads(trace, roles):
-        yield from _host_lanes(trace, colours, thread, _label(trace.threads[thread], roles.get(thread)))
-    for device in np.unique(trace.events.device[trace.events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist():
-        yield from _device_lanes(trace, colours, device)
+    if len(waits):
+        yield Lane("loader", STEPS_GROUP, "Data loading", table, waits, thread=int(events.thread[waits[0]]))
+    for thread, rows in _by_thread(trace, roles):
+        yield from _host_lanes(trace, table, thread, _label(trace.threads[thread], roles.get(thread)), rows)
+    for device in np.unique(events.device[events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist():
+        yield from _device_lanes(trace, table, device)
 
 
 def _steps(trace: Trace) -> Lane:
     steps = find_steps(trace)
     names = tuple(f"Step {step.name}" if step.number is not None else "The recording" for step in steps.steps)
-    own = np.arange(len(names), dtype=np.int32)
-    colours = np.full(len(names), PLACE["other"], np.uint8)
-    return _made_up(trace, "steps", "Steps", steps.start_ns, steps.end_ns, own, colours, names, len(trace.events))
+    place = np.arange(len(names), dtype=np.int32)
+    table = _made_up(steps.start_ns, steps.end_ns, place, np.full(len(names), PLACE["other"]), len(trace.events))
+    return Lane("steps", STEPS_GROUP, "Steps", table, place, names)
 
 
 def _phases(trace: Trace) -> Lane:
     """Every phase of the host, in time order; the steps have the numbers before them."""
-    stretches = list(host_phases(trace).values())
-    place = np.repeat(np.arange(len(stretches), dtype=np.int32), [len(each) for each in stretches])
-    start = np.concatenate([each.start for each in stretches])
-    end = np.concatenate([each.end for each in stretches])
-    order = np.argsort(start, kind="stable")
-    colours = np.array([PLACE[_PHASE_COLOURS.get(phase, "other")] for phase in host_phases(trace)], np.uint8)
-    names = tuple(PHASE_LABELS[phase] for phase in host_phases(trace))
+    phases = host_phases(trace)
+    place = np.repeat(np.arange(len(phases)), [len(each) for each in phases.values()])
+    start, end = (np.concatenate([getattr(each, side) for each in phases.values()]) for side in ("start", "end"))
+    colours = np.array([PLACE[_PHASE_COLOURS.get(phase, "other")] for phase in phases])
     first = len(trace.events) + len(find_steps(trace).steps)
-    place = place[order]
-    return _made_up(trace, "phases", "Phases", start[order], end[order], place, colours[place], names, first)
+    order = np.argsort(start, kind="stable").astype(np.int32)
+    names = tuple(PHASE_LABELS[phase] for phase in phases)
+    return Lane("phases", STEPS_GROUP, "Phases", _made_up(start, end, place, colours[place], first), order, names)
 
 
-def _made_up(
-    trace: Trace, kind: str, label: str, start: Int64, end: Int64, own: Int32, colours: UInt8, names: tuple[str, ...],
-    first: int,
-) -> Lane:  # fmt: skip
-    """A track of stretches that are no events of the recording, numbered from first on. own: of each its name."""
-    what = np.full(len(start), Kind.OTHER, np.uint8)
-    event = np.arange(first, first + len(start), dtype=np.int32)
-    return Lane(kind, STEPS_GROUP, label, start, end, own, colours, what, event, names)
+def _made_up(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
+    """Stretches that are no events of the recording, numbered from first on."""
+    kind = np.full(len(start), Kind.OTHER, np.uint8)
+    return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, first)
 
 
-def _own(trace: Trace, colours: UInt8, kind: str, group: str, label: str, rows: Int64) -> Iterator[Lane]:
-    """A track of these rows of the event table, in time order; none where there are no rows."""
-    events = trace.events
-    if len(rows):
-        columns = events.name[rows].astype(np.int32), colours[rows], events.kind[rows], rows.astype(np.int32)
-        yield Lane(kind, group, label, events.start_ns[rows], events.ends(rows), *columns)
+def _host_lanes(trace: Trace, table: Table, thread: int, label: str, rows: Int32) -> Iterator[Lane]:
+    group, calls = f"Process {trace.threads[thread].pid}", f"Calls of {label[:1].lower()}{label[1:]}"
+    is_call = (table.kind[rows] == Kind.RUNTIME) | (table.kind[rows] == Kind.DRIVER)
+    own = ~is_call
+    own[np.searchsorted(rows, np.intersect1d(rows, loader_rows(trace)))] = False
+    for kind, named, mine in (("thread", label, own), ("calls", calls, is_call)):
+        if mine.any():
+            yield Lane(kind, group, named, table, rows[mine], thread=thread)
 
 
-def _host_lanes(trace: Trace, colours: UInt8, thread: int, label: str) -> Iterator[Lane]:
-    group = f"Process {trace.threads[thread].pid}"
-    rows = np.flatnonzero(trace.events.thread == thread)
-    kind = trace.events.kind[rows]
-    calls = np.isin(kind, _CALLS)
-    own = rows[np.isin(kind, _ON_HOST)]
-    yield from _own(trace, colours, "thread", group, label, np.setdiff1d(own, loader_rows(trace), assume_unique=True))
-    yield from _own(trace, colours, "calls", group, f"Calls of {label[:1].lower()}{label[1:]}", rows[calls])
-
-
-def _device_lanes(trace: Trace, colours: UInt8, device: int) -> Iterator[Lane]:
-    events = trace.events
+def _device_lanes(trace: Trace, table: Table, device: int) -> Iterator[Lane]:
+    events, group = trace.events, f"GPU {device}"
     rows = events.rows(*DEVICE_KINDS)
-    rows = rows[events.device[rows] == device]
+    rows = rows[events.device[rows] == device].astype(np.int32)
     streams, count = np.unique(events.stream[rows], return_counts=True)
     for stream in streams[np.argsort(-count, kind="stable")].tolist():
         label = f"Stream {stream}" if stream >= 0 else "No stream"
-        yield from _own(trace, colours, "stream", f"GPU {device}", label, rows[events.stream[rows] == stream])
+        yield Lane("stream", group, label, table, rows[events.stream[rows] == stream])
     ranges = events.rows(Kind.GPU_USER)
     ranges = ranges[events.device[ranges] == device]
-    yield from _own(trace, colours, "ranges", f"GPU {device}", "Ranges", ranges)
+    if len(ranges):
+        yield Lane("ranges", group, "Ranges", table, ranges.astype(np.int32))
 
 
-def _threads(trace: Trace, roles: Mapping[int, str]) -> list[int]:
-    """Host threads: the training loop's, then autograd's, then the others; of equals the busiest first."""
-    events = trace.events
-    rows = events.rows(*_ON_HOST, *_CALLS)
-    count = np.bincount(events.thread[rows], minlength=len(trace.threads))
-    order = ("training", "autograd", "")
-    return sorted(np.flatnonzero(count).tolist(), key=lambda each: (order.index(roles.get(each, "")), -count[each]))
+def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
+    """The events of each host thread: the training loop's, then autograd's, then the others; of equals the busiest
+    first."""
+    rows = trace.events.rows(*_ON_HOST, *_CALLS).astype(np.int32)
+    rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
+    count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
+    past, order = np.cumsum(count), ("training", "autograd", "")
+    used = np.flatnonzero(count).tolist()
+    for thread in sorted(used, key=lambda each: (order.index(roles.get(each, "")), -count[each])):
+        yield thread, rows[past[thread] - count[thread] : past[thread]]
 
 
 def _roles(trace: Trace) -> dict[int, str]:

@@ -1,0 +1,86 @@
+"""What stands around an event on its thread, read off the lines of the event file.
+
+line 0   |------- train.py(5): step -------|
+line 1      |---- aten::linear ----|
+line 2        |- aten::addmm -|                around the call: frame, linear, addmm
+calls            [launch]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.trace.table import Int64
+
+
+def thread_of(events: EventFile, place: int) -> int:
+    """The host thread that an event is on; -1 for none."""
+    return events.head.track_thread[events.head.line_track[events.line_of(place)]]
+
+
+def around(events: EventFile, place: int) -> list[int]:
+    """Places of the events of its thread that an event stands in, outermost first; none for what is on no thread."""
+    thread, own_line = thread_of(events, place), events.line_of(place)
+    if thread < 0:
+        return []
+    start, end = int(events.start[place]), events.end_of(place)
+    found = [events.open_at(line, start) for line in _lines(events, thread) if line != own_line]
+    enclosing = [each for each in found if each is not None and events.end_of(each) >= end]
+    shorter = [each for each in enclosing if _goes_before(events, each, place)]
+    return sorted(shorter, key=lambda each: (int(events.start[each]), -int(events.length[each])))
+
+
+def _goes_before(events: EventFile, outer: int, inner: int) -> bool:
+    """Of two events of the same stretch the one on the line above is the outer one."""
+    same = events.start[outer] == events.start[inner] and events.length[outer] == events.length[inner]
+    return not same or outer < inner
+
+
+def _lines(events: EventFile, thread: int) -> Iterator[int]:
+    for track, of in enumerate(events.head.track_thread):
+        if of == thread:
+            yield from events.lines(track)
+
+
+def self_ns(events: EventFile, place: int) -> int:
+    """The length of an event less that of the events directly inside it, on its track."""
+    line, start, end = events.line_of(place), int(events.start[place]), events.end_of(place)
+    track = events.head.line_track[line]
+    if line + 1 not in events.lines(track):
+        return end - start
+    inside = events.within(line + 1, start, end)
+    begins, length = (column[inside.start : inside.stop] for column in (events.start, events.length))
+    return end - start - int(np.minimum(length, end - begins).sum())
+
+
+def calls_in(events: EventFile, place: int) -> Int64:
+    """Places of the runtime calls that begin within an event of a thread, in time order."""
+    thread, start, end = thread_of(events, place), int(events.start[place]), events.end_of(place)
+    lines = [line for line in _lines(events, thread) if _kind(events, line) == "calls"] if thread >= 0 else []
+    found = [events.within(line, start, end) for line in lines]
+    return np.sort(np.concatenate([np.arange(0), *(np.arange(each.start, each.stop) for each in found)]))
+
+
+def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
+    """The place of the event of these kinds that covers most of a stretch of a thread's time; of equals the outermost,
+    ops before calls."""
+    best, most = None, 0
+    for line in _lines(events, thread):
+        opened = events.open_at(line, start_ns)
+        begun = events.within(line, start_ns + 1, end_ns)
+        places = np.append(np.arange(begun.start, begun.stop), [] if opened is None else [opened]).astype(np.int64)
+        places = places[np.isin(events.column("kind")[places], tuple(kinds))]
+        if not len(places):
+            continue
+        low = np.maximum(events.start[places], start_ns)
+        covered = np.minimum(events.start[places] + events.length[places], end_ns) - low
+        if covered.max() > most:
+            best, most = int(places[np.argmax(covered)]), int(covered.max())
+    return best
+
+
+def _kind(events: EventFile, line: int) -> str:
+    return events.head.tracks[events.head.line_track[line]].kind

@@ -1,0 +1,128 @@
+"""What ties events together, and what only some of them say: written once, so that details need no trace.
+
+    activity.event, .call, .site, ...   one entry a kernel, copy or set, in time order
+    call.event, .activity               the same ties from the side of the calls: sorted by call
+    kernel.event, ...                   what only kernels say
+    node.event, .forward                rows of the backward pass and the op that made them
+    stack.event, input.event, ...       ops with a call stack or with shapes of their inputs
+
+Events are told by number, columns sorted by it; -1 stands for none. Texts are numbers of strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.metrics.gpu import blocks_per_sm
+from tb_steptime.metrics.occupancy import filling
+from tb_steptime.metrics.phases import activity_sites
+from tb_steptime.metrics.tensor_cores import kernel_answers
+from tb_steptime.timeline.event_file import Columns, EventFile
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.table import Int32
+
+
+def write_ties(trace: Trace, columns: Columns, first_string: int) -> list[str]:
+    """The strings that were needed besides the trace's own; the first one gets the number first_string."""
+    strings = _Strings(first_string)
+    _write_launches(trace, columns)
+    _write_kernels(trace, columns, strings)
+    _write_inputs(trace, columns, strings)
+    _write_stacks(trace, columns, strings)
+    nodes = backward_nodes(trace)
+    columns.add("node.event", nodes.event)
+    columns.add("node.forward", nodes.forward)
+    return list(strings.numbers)
+
+
+class _Strings:
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.numbers: dict[str, int] = {}
+
+    def number(self, string: str | None) -> int:
+        return -1 if string is None else self.numbers.setdefault(string, self.first + len(self.numbers))
+
+    def of(self, place: npt.NDArray[Any], texts: Iterable[str]) -> Int32:
+        """Numbers of texts that are told by their place, -1 for none."""
+        numbers = np.array([*(self.number(text) for text in texts), -1], np.int32)
+        found: Int32 = numbers[place]
+        return found
+
+
+def _write_launches(trace: Trace, columns: Columns) -> None:
+    launches, events = find_launches(trace), trace.events
+    columns.add("activity.event", launches.activity)
+    columns.add("activity.call", launches.call)
+    columns.add("activity.site", activity_sites(trace))
+    columns.add("activity.correlation", events.correlation_id[launches.activity].astype(np.int64))
+    if events.bytes is not None:
+        columns.add("activity.bytes", events.bytes[launches.activity])
+    order = np.argsort(launches.call, kind="stable")
+    order = order[launches.call[order] >= 0]
+    columns.add("call.event", launches.call[order])
+    columns.add("call.activity", launches.activity[order])
+
+
+def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
+    kernels, filled, answers = trace.kernels, filling(trace), kernel_answers(trace)
+    columns.add("kernel.event", kernels.event.astype(np.int32))
+    told = [f"{answer.answer.capitalize()}: {answer.reason}" for answer in answers.distinct]
+    columns.add("kernel.tensor_cores", strings.of(answers.place, told))
+    columns.add("kernel.occupancy", filled.occupancy)
+    columns.add("kernel.waves", filled.waves)
+    columns.add("kernel.blocks_per_sm", blocks_per_sm(trace))
+    for name in ("grid", "block", "registers", "shared_memory", "kineto_occupancy"):
+        values = getattr(kernels, name)
+        if values is not None:
+            columns.add(f"kernel.{name}", values.ravel())
+
+
+def _write_inputs(trace: Trace, columns: Columns, strings: _Strings) -> None:
+    shapes, dtypes = trace.events.shapes, trace.events.dtypes
+    if shapes is None or dtypes is None:
+        return
+    rows = np.flatnonzero(shapes >= 0).astype(np.int32)
+    columns.add("input.event", rows)
+    columns.add("input.shapes", strings.of(shapes[rows], trace.inputs.strings))
+    columns.add("input.dtypes", strings.of(dtypes[rows], trace.inputs.strings))
+
+
+def _write_stacks(trace: Trace, columns: Columns, strings: _Strings) -> None:
+    """Traces with a row for each Python frame need no more: the frames stand around the op."""
+    rows = trace.stacks.event
+    if not len(rows):
+        return
+    columns.add("stack.event", rows)
+    for name, words in (("source", sources(trace, rows)), ("module", modules(trace, rows))):
+        columns.add(f"stack.{name}", _numbers(words, strings))
+
+
+def _numbers(words: Words, strings: _Strings) -> Int32:
+    return strings.of(words.number, words.texts)
+
+
+def row_of(events: EventFile, column: str, number: int) -> int | None:
+    """The row of an event in the columns of this family, "kernel" say; None: it is not among them."""
+    if not events.has(f"{column}.event"):
+        return None
+    numbers = events.column(f"{column}.event")
+    row = int(np.searchsorted(numbers, number))
+    return row if row < len(numbers) and numbers[row] == number else None
+
+
+def launched_by(events: EventFile, calls: Sequence[int] | Int32) -> Int32:
+    """The activities that these calls launched, call by call; calls ascending."""
+    numbers = events.column("call.event")
+    first = np.searchsorted(numbers, calls)
+    count = np.searchsorted(numbers, calls, side="right") - first
+    rows = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
+    launched: Int32 = events.column("call.activity")[rows]
+    return launched
