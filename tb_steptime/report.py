@@ -58,8 +58,10 @@ class StepDeviceReport(msgspec.Struct, frozen=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns. gpu_busy_ns:
-    any device works; devices: each by itself."""
+    """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns.
+
+    gpu_busy_ns: any device works; devices: each by itself.
+    """
 
     name: str | None
     start_ns: int | None

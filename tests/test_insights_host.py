@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_steptime.analyses.host import HostStep
+from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.sync_makers import MAKERS, maker_of
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.launch_queue import BackPressure
+from tb_steptime.metrics.launch_sites import Stretch
 from tb_steptime.metrics.pauses import Pause
 from tb_steptime.metrics.pieces import Grown, GrownPart
 from tb_steptime.metrics.several_devices import Holder, SeveralDevices
@@ -69,13 +70,14 @@ def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str
 
 def test_what_ddp_copies_has_cards_of_its_own():
     sites = [site(FORWARD, late(100)), site(BROADCAST, late(80), launches=163.0), site(HOOKS, late(60))]
-    host = host_result(sites, bucket_copies=161.0)
+    host = host_result(sites, bucket_copies=161.0, bucket_late_ns=50 * US)
     assert fired(host) == ["launch_graphs", "buffer_broadcast", "gradient_buckets"]
+    assert [insight.gain_ns // US for insight in judged(host).insights[:3]] == [110, 80, 50]
     broadcast, buckets = card(host, "buffer_broadcast"), card(host, "gradient_buckets")
     assert broadcast is not None
     assert buckets is not None
     assert (broadcast.gain_ns, broadcast.text.values["launches"].value) == (80 * US, 163)
-    assert (buckets.gain_ns, buckets.text.values["copies"].value) == (60 * US, 161)
+    assert (buckets.gain_ns, buckets.text.values["copies"].value) == (50 * US, 161)
 
 
 def test_hooks_that_copy_no_gradients_are_part_of_the_backward_pass():
@@ -87,8 +89,9 @@ def test_hooks_that_copy_no_gradients_are_part_of_the_backward_pass():
 
 def test_ddp_s_copies_need_a_hundredth_of_the_step():
     for id, place in (("buffer_broadcast", BROADCAST), ("gradient_buckets", HOOKS)):
-        assert card(host_result([site(place, late(9))], bucket_copies=1.0), id) is None
-        assert card(host_result([site(place, late(10))], bucket_copies=1.0), id) is not None
+        for us, fires in ((9, False), (10, True)):
+            host = host_result([site(place, late(us))], bucket_copies=1.0, bucket_late_ns=us * US)
+            assert (card(host, id) is not None) == fires
 
 
 def test_an_optimizer_of_few_launches_can_be_fused():
@@ -102,9 +105,41 @@ def test_an_optimizer_of_few_launches_can_be_fused():
 def test_work_between_the_passes_is_done_less_often():
     insight = card(host_result([site("other", late(30)), site("zero_grad", late(20))]), "between_passes")
     assert insight is not None
-    assert insight.gain_ns == 50 * US
+    assert insight.gain_ns == 30 * US
     assert card(host_result([site("other", late(9))]), "between_passes") is None
     assert card(host_result([site("data_loading", IdleNs(data_loading=50 * US))]), "between_passes") is None
+
+
+def test_gradients_need_no_zeros():
+    insight = card(host_result([site("zero_grad", late(20), launches=161.0)]), "zero_gradients")
+    assert insight is not None
+    assert (insight.gain_ns, insight.text.values["launches"].value) == (20 * US, 161)
+    assert card(host_result([site("zero_grad", late(9))]), "zero_gradients") is None
+    assert card(host_result([site("other", late(20))]), "zero_gradients") is None
+
+
+def test_a_few_long_waits_are_no_matter_of_graphs():
+    def stretched(longest_us: int, launches: float = 100.0) -> HostResult:
+        row = site(FORWARD, late(100), launches=launches)
+        return host_result([msgspec.structs.replace(row, examples=[Stretch("1", STEP, STEP + longest_us * US)])])
+
+    assert fired(stretched(199)) == ["launch_graphs"]
+    assert fired(stretched(200)) == ["long_stretches"]  # half of the 400 us of four steps
+    assert fired(stretched(200, launches=12.0)) == ["launch_graphs"]  # few launches: few waits, however it is
+    insight = card(stretched(200), "long_stretches")
+    assert insight is not None
+    assert (insight.gain_ns, insight.text.values["longest"].value) == (100 * US, 200 * US)
+    pause = Pause("unexplained", False, None, 1, 200 * US, 50 * US, "1", STEP, STEP + 200 * US)
+    paused = msgspec.structs.replace(stretched(200), pauses=[pause])
+    assert fired(paused) == ["launch_graphs", "host_stops"]
+
+
+def test_where_graphs_are_launched_already_they_are_to_hold_more():
+    host = host_result([site(FORWARD, late(100))], launches=msgspec.structs.replace(LAUNCHES, graphs=2.0))
+    insight = card(host, "launch_graphs")
+    assert insight is not None
+    assert plain(insight.title) == "Capture more of the step in each graph"
+    assert len(plain(insight.text)) <= 160
 
 
 # What belongs to one card belongs to no other.

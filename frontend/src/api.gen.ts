@@ -380,7 +380,8 @@ export interface Holder {
  * (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
  * queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
  * those without anything to show are left out. answer: is the CPU the limit? bucket_copies: copies a step of gradients
- * into the buckets of DistributedDataParallel. with_stack, step_marks: how the trace was recorded.
+ * out of the buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched.
+ * with_stack, step_marks: how the trace was recorded.
  */
 export interface HostResult {
   unknown: Phrase | null;
@@ -410,6 +411,7 @@ export interface HostResult {
   titles: Record<string, Phrase>;
   answer: Answer | null;
   bucket_copies: number;
+  bucket_late_ns: number;
   with_stack: boolean;
   step_marks: boolean;
 }

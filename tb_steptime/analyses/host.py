@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.blocking import BlockingRow, blocking_rows
+from tb_steptime.metrics.bucket_copies import bucket_copies
 from tb_steptime.metrics.catalogue import HOST_TILES, main_device, measure
 from tb_steptime.metrics.copies import CopyRow, copy_rows
 from tb_steptime.metrics.device_levels import DeviceLevel, device_levels
@@ -27,7 +27,6 @@ from tb_steptime.metrics.verdict import IDLE_FRACTION, Bound, Pace, judge
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind
 
 
 class HostStep(msgspec.Struct, frozen=True):
@@ -66,7 +65,8 @@ class HostResult(msgspec.Struct, frozen=True):
     (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
     queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
     those without anything to show are left out. answer: is the CPU the limit? bucket_copies: copies a step of gradients
-    into the buckets of DistributedDataParallel. with_stack, step_marks: how the trace was recorded.
+    out of the buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched.
+    with_stack, step_marks: how the trace was recorded.
     """
 
     unknown: Phrase | None
@@ -96,6 +96,7 @@ class HostResult(msgspec.Struct, frozen=True):
     titles: dict[str, Phrase] = {}
     answer: Answer | None = None
     bucket_copies: float = 0.0
+    bucket_late_ns: int = 0
     with_stack: bool = False
     step_marks: bool = True
 
@@ -104,9 +105,6 @@ NO_ACTIVITY = phrase("This trace has no GPU activity.")
 
 #: Rows of the table of blocking calls; the rest are counted.
 BLOCKING_ROWS = 100
-
-#: The op that moves a gradient into its bucket, or out of it, where gradients are no views of their buckets.
-BUCKET_COPY = "reducer::copy_bucket_to_grad"
 
 
 def with_words(result: HostResult, idle: IdleNs, host_floor_ns: int | None) -> HostResult:
@@ -128,6 +126,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     cells = device_cells(trace, device)
     mean, host_ns = cells.mean, mean_host_ns(trace)
     launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
+    copies = bucket_copies(trace, device)
     low, high = find_steps(trace).window
     result = HostResult(
         unknown=None,
@@ -154,7 +153,8 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         pauses=pauses(trace, device),
         grown=slow_steps(find_steps(trace).steps, cells),
         device_levels=device_levels(trace, device, queue),
-        bucket_copies=_bucket_copies(trace),
+        bucket_copies=copies.per_step,
+        bucket_late_ns=copies.late_ns,
         with_stack=trace.job.with_stack,
         step_marks=_has_marks(trace),
     )
@@ -233,15 +233,6 @@ def _device(trace: Trace, device: int, cells: Cells) -> DeviceIdle:
         steps=[cells.idle_of(row) for row in range(count)],
         mean=cells.mean.idle_of(0),
     )
-
-
-def _bucket_copies(trace: Trace) -> float:
-    """Copies of gradients into DistributedDataParallel's buckets, per step."""
-    steps, rows = find_steps(trace), trace.events.rows(Kind.CPU_OP)
-    wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
-    start = trace.events.start_ns[rows[np.isin(trace.events.name[rows], wanted)]] if wanted else np.empty(0, np.int64)
-    inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
-    return float(inside.mean())
 
 
 def _has_marks(trace: Trace) -> bool:

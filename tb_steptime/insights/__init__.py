@@ -15,7 +15,14 @@ from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_rail
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
-from tb_steptime.insights.host_bound import between_passes, buffer_broadcast, gradient_buckets, launch_graphs
+from tb_steptime.insights.host_bound import (
+    between_passes,
+    buffer_broadcast,
+    gradient_buckets,
+    launch_graphs,
+    long_stretches,
+    zero_gradients,
+)
 from tb_steptime.insights.host_pauses import garbage_collection, host_stops, lazy_loading
 from tb_steptime.insights.host_verdict import host_rail, judge_span
 from tb_steptime.insights.input_bound import input_bound
@@ -46,8 +53,10 @@ PARTITION_RULES: tuple[Rule, ...] = (
     lazy_loading,
     host_stops,
     launch_graphs,
+    long_stretches,
     buffer_broadcast,
     gradient_buckets,
+    zero_gradients,
     fused_optimizer,
     tiny_optimizer_kernels,
     between_passes,

@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.metrics.host_words import HELD_UP
 from tb_steptime.metrics.verdict import Bound
-from tb_steptime.phrases import count, fraction, ns, phrase
+from tb_steptime.phrases import fraction, ns, phrase
 
 #: Verdicts under which a full queue is the reason for a busy CPU: the GPU never waits for it.
 _BUSY = (Bound.GPU, Bound.COMMUNICATION)
@@ -23,10 +23,9 @@ def back_pressure(facts: Facts) -> Insight | None:
         severity=Severity.MINOR,
         title=phrase("Leave the busy CPU alone"),
         text=phrase(
-            "For {held} a step it waits for room in the GPU's queue of {limit}. A CPU at {all} is no limit here; more "
-            "workers or a faster CPU change nothing.",
+            "For {held} a step it waits for room in the GPU's queue. A CPU at {all} is no limit here; more workers or "
+            "a faster CPU change nothing.",
             held=ns(held.held_ns),
-            limit=count(held.queue_limit),
             all=fraction(1.0),
         ),
         gain_ns=0,

@@ -1,7 +1,7 @@
-"""Host-bound: the GPU waits for launches. One card for each kind of remedy, each with its own sites of the partition.
+"""Host-bound: the GPU waits for launches. One card for each kind of remedy, each with its own part of the partition.
 
-zero_grad, other      forward.buffer_broadcast   forward, backward     backward.hooks      optimizer
-between the passes    the broadcast              as graphs             gradient buckets    fused
+zero_grad     forward.buffer_broadcast   forward.model, backward.*     copies in backward.hooks   other
+set to None   no broadcast               graphs, or a few long waits   gradients in buckets       less of it
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import (
+    EVIDENCE,
     MEASURED,
     PROFILING_SLOWS,
     HostCard,
@@ -27,7 +28,13 @@ HOOKS = ("backward.hooks",)
 OPTIMIZER = ("optimizer",)
 FORWARD = ("forward.model",)
 BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
-BETWEEN = ("data_loading", "zero_grad", "other")
+ZERO_GRAD = ("zero_grad",)
+BETWEEN = ("data_loading", "other")
+
+#: A site whose few longest waits hold half of its time is held up by them, and not by its number of launches.
+FEW_FRACTION = 0.5
+#: Only of a site with this many waits for each that is kept is it news that few hold so much.
+MANY_LAUNCHES = 10
 
 LATE = phrase(
     "Mean over the steps of the GPU's idle time until work from here is launched and reaches it; waits for the loader, "
@@ -36,17 +43,16 @@ LATE = phrase(
 
 
 def launch_graphs(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for the launches of the model itself. Hooks that copy no gradients belong to them."""
-    host = facts.host
-    sites = FORWARD + BACKWARD + (() if host.bucket_copies else HOOKS)
-    rows = sites_of(host, sites)
+    """Fires when the GPU waits for the many launches of the model itself."""
+    late = {site: ns for site, ns in _model_late(facts.host).items() if not _stalled(facts.host, site)}
+    rows = sites_of(facts.host, late)
     return host_card(
         facts,
         HostCard(
             id="launch_graphs",
-            title=phrase(_graph_title(host)),
-            text=_graph_words(rows),
-            gain_ns=late_ns(host, sites),
+            title=phrase(_graph_title(facts.host, late)),
+            text=_graph_words(facts.host, rows),
+            gain_ns=sum(late.values()),
             formula=LATE,
             best=Confidence.MEDIUM,
             why=PROFILING_SLOWS,
@@ -55,22 +61,104 @@ def launch_graphs(facts: Facts) -> Insight | None:
     )
 
 
-def _graph_title(host: HostResult) -> str:
+def long_stretches(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits for the model's launches in a few long stretches: graphs would not shorten those."""
+    late = {site: ns for site, ns in _model_late(facts.host).items() if _stalled(facts.host, site)}
+    evidence = evidence_of_sites(sites_of(facts.host, late))
+    if not evidence:
+        return None
+    text = phrase(
+        "{few} long waits hold most of it, {longest} the longest: Python of its own, a first call, a file. Look there.",
+        few=count(len(evidence)),
+        longest=ns(evidence[0].end_ns - evidence[0].start_ns),
+    )
+    return host_card(
+        facts,
+        HostCard(
+            id="long_stretches",
+            title=phrase("Shorten what the host does between launches"),
+            text=text,
+            gain_ns=sum(late.values()),
+            formula=LATE,
+            best=Confidence.MEDIUM,
+            why=PROFILING_SLOWS,
+            evidence=evidence,
+        ),
+    )
+
+
+def _model_late(host: HostResult) -> dict[str, int]:
+    """ns by site of the model; hooks but for the copies out of DDP's buckets."""
     late = late_by_site(host)
-    forward, backward = (sum(late.get(site, 0) for site in sites) for sites in (FORWARD, BACKWARD))
-    if not backward:
+    late[HOOKS[0]] = late.get(HOOKS[0], 0) - _bucket_late_ns(host)
+    return {site: late[site] for site in (*FORWARD, *BACKWARD, *HOOKS) if late.get(site)}
+
+
+def _bucket_late_ns(host: HostResult) -> int:
+    return min(host.bucket_late_ns, late_ns(host, HOOKS))
+
+
+def _stalled(host: HostResult, site: str) -> bool:
+    """Whether a few long waits hold most of what a site waits for; what pauses and blocking calls hold left out."""
+    (row,) = sites_of(host, (site,))
+    steps, launches = len(host.steps), host.launches
+    calls = row.launches * launches.calls / launches.activities if launches and launches.activities else row.launches
+    longest = sum(each.end_ns - each.start_ns for each in row.examples)
+    claimed = row.bubble_ns + sum(pause.idle_ns for pause in host.pauses)
+    many = calls * steps >= MANY_LAUNCHES * EVIDENCE
+    return many and longest - claimed * steps >= FEW_FRACTION * late_by_site(host)[site] * steps
+
+
+def _graph_title(host: HostResult, late: dict[str, int]) -> str:
+    if host.launches and host.launches.graphs:
+        return "Capture more of the step in each graph"
+    if not any(site in late for site in BACKWARD):
         return "Launch the forward pass as a graph"
-    return "Launch forward and backward as graphs" if forward else "Launch the backward pass as a graph"
+    return "Launch forward and backward as graphs" if FORWARD[0] in late else "Launch the backward pass as a graph"
 
 
-def _graph_words(rows: list[SiteRow]) -> Phrase:
+def _graph_words(host: HostResult, rows: list[SiteRow]) -> Phrase:
     launches, device_ns = sum(row.launches for row in rows), sum(row.device_ns for row in rows)
-    return phrase(
+    if any(row.site in HOOKS for row in rows):
+        launches -= host.bucket_copies
+    values = {
+        "launches": count(round(launches)),
+        "each": ns(device_ns / launches if launches > 0 else None),
+        "compile": code("torch.compile"),
+    }
+    if host.launches and host.launches.graphs:
+        del values["compile"]
+        return Phrase(
+            "Graphs launch work already, yet {launches} pieces of it a step, of {each} on average, come late. Larger "
+            "batches help too.",
+            values,
+        )
+    return Phrase(
         "{launches} launches a step, for {each} of work on average: {compile} or CUDA graphs; else larger batches and "
         "fewer tiny ops.",
-        launches=count(round(launches)),
-        each=ns(device_ns / launches if launches else None),
-        compile=code("torch.compile"),
+        values,
+    )
+
+
+def zero_gradients(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor."""
+    rows = sites_of(facts.host, ZERO_GRAD)
+    return host_card(
+        facts,
+        HostCard(
+            id="zero_gradients",
+            title=phrase("Set gradients to None instead of zero"),
+            text=phrase(
+                "{launches} launches a step fill them with zeros one by one: {setting}.",
+                launches=count(round(sum(row.launches for row in rows))),
+                setting=code("zero_grad(set_to_none=True)"),
+            ),
+            gain_ns=late_ns(facts.host, ZERO_GRAD),
+            formula=LATE,
+            best=Confidence.MEDIUM,
+            why=PROFILING_SLOWS,
+            evidence=evidence_of_sites(rows),
+        ),
     )
 
 
@@ -97,10 +185,8 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits while hooks copy gradients into and out of the buckets of DistributedDataParallel."""
+    """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel."""
     host = facts.host
-    if not host.bucket_copies:
-        return None
     rows = sites_of(host, HOOKS)
     return host_card(
         facts,
@@ -108,11 +194,11 @@ def gradient_buckets(facts: Facts) -> Insight | None:
             id="gradient_buckets",
             title=phrase("Let gradients live in DDP's buckets"),
             text=phrase(
-                "{copies} copies a step move them there: {setting}.",
+                "DDP copies {copies} gradients a step out of its buckets, one by one: {setting}.",
                 copies=count(round(host.bucket_copies)),
                 setting=code("gradient_as_bucket_view=True"),
             ),
-            gain_ns=late_ns(host, HOOKS),
+            gain_ns=_bucket_late_ns(host),
             formula=LATE,
             best=Confidence.HIGH,
             why=MEASURED,
@@ -130,10 +216,9 @@ def between_passes(facts: Facts) -> Insight | None:
             id="between_passes",
             title=phrase("Do less between the passes"),
             text=phrase(
-                "Outside forward, backward and optimizer, {launches} launches a step keep the GPU waiting. "
-                "Compute metrics every few steps; {setting}.",
+                "After the backward pass and outside the optimizer {launches} launches a step keep the GPU waiting: "
+                "metrics and logs can wait for a later step.",
                 launches=count(round(sum(row.launches for row in rows))),
-                setting=code("zero_grad(set_to_none=True)"),
             ),
             gain_ns=late_ns(facts.host, BETWEEN),
             formula=LATE,
