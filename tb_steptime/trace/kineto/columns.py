@@ -135,18 +135,19 @@ class Columns:
         on_device = np.flatnonzero(_ON_A_DEVICE[kinds])
         if len(on_device):
             self.on_device.frombytes((on_device + first).tobytes())
-            self._add_device([rows[index] for index in on_device], [args[index] for index in on_device])
+            places = on_device.tolist()
+            self._add_device([rows[place] for place in places], [args[place] for place in places])
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
         if len(ops):
             self._add_ops(ops + first, [args[index] for index in ops.tolist()])
         products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
         if len(products):
             self.product.frombytes((products + first).tobytes())
-            self._add_inputs([args[index] for index in products])
+            self._add_inputs([args[index] for index in products.tolist()])
         kernels = np.flatnonzero(kinds == Kind.KERNEL)
         if len(kernels):
             self.kernel.frombytes((kernels + first).tobytes())
-            self._add_kernels([args[index] for index in kernels])
+            self._add_kernels([args[index] for index in kernels.tolist()])
         return None
 
     def _add_columns(self, rows: list[Any], args: list[Args], kinds: UInt8) -> None:
