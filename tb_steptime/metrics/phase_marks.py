@@ -169,15 +169,11 @@ def autograd_threads(trace: Trace) -> tuple[int, ...]:
 def backward_passes(trace: Trace) -> Intervals:
     """From the first to the last node of each backward pass, on whichever threads they run."""
     nodes = _nodes(trace)
-    union = Intervals.union(*_sorted_ends(trace, nodes))
+    union = Intervals.union(trace.events.start_ns[nodes], trace.events.ends(nodes))
     if len(union) < 2:
         return union
     apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
     return Intervals(union.start[np.append(True, apart)], union.end[np.append(apart, True)])
-
-
-def _sorted_ends(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
-    return trace.events.start_ns[rows], trace.events.ends(rows)
 
 
 def _work_in(trace: Trace, gaps: Intervals) -> Bool:
@@ -198,15 +194,22 @@ def _work_in(trace: Trace, gaps: Intervals) -> Bool:
 
 @per_trace
 def _nodes(trace: Trace) -> Int64:
-    """Rows of the nodes of the autograd engine. Where the engine marks them, of their own marks only AccumulateGrad's
-    adds anything."""
-    strings = trace.strings.strings
-    is_node = np.array([site_of_node(name) != NO_MARK for name in strings], bool)
-    if any(name.startswith(_ENGINE) for name in strings):
-        is_node &= np.array([name.startswith(_ENGINE) or name.endswith(_ACCUMULATION) for name in strings], bool)
+    """Rows of the nodes of the autograd engine."""
+    is_node = _node_sites(trace) != NO_MARK
     if not is_node.any():
         return np.empty(0, np.int64)
     return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
+
+
+@per_trace
+def _node_sites(trace: Trace) -> UInt8:
+    """For each string of the table the place that an op of this name marks; NO_MARK for none. Where the engine marks
+    its nodes, of their own marks only AccumulateGrad's adds anything."""
+    strings = trace.strings.strings
+    sites = np.array([site_of_node(name) for name in strings], np.uint8)
+    if any(name.startswith(_ENGINE) for name in strings):
+        sites[[not (name.startswith(_ENGINE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
+    return sites
 
 
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
@@ -233,12 +236,10 @@ def _range_sites(trace: Trace) -> UInt8:
 
 def _sites(trace: Trace, rows: Int64) -> UInt8:
     """The place that each of these marks stands for."""
-    events, named = trace.events, _range_sites(trace).copy()
-    ops = np.unique(events.name[rows[events.kind[rows] == Kind.CPU_OP]])
-    of_ops = named.copy()
-    of_ops[ops] = [site_of_node(trace.strings[name]) for name in ops.tolist()]
-    of_ops[loader_names(trace)] = SITE["data_loading"]
-    sites: UInt8 = np.where(events.kind[rows] == Kind.CPU_OP, of_ops[events.name[rows]], named[events.name[rows]])
+    events = trace.events
+    of_ops = np.where(loader_names(trace), SITE["data_loading"], _node_sites(trace))
+    is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
+    sites: UInt8 = np.where(is_op, of_ops[name], _range_sites(trace)[name]).astype(np.uint8)
     return sites
 
 
