@@ -356,23 +356,26 @@ class _Threads:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._turns = {*training_threads(trace), *autograd_threads(trace)}
+        self._own_known: dict[int, list[Intervals]] = {}
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
         """The loader's waits; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
-        others = sorted(self._turns - {thread}) if thread in self._turns else []
-        theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
-        joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
-        return [loader_intervals(self._trace), *self._own(thread), *joined]
+        if thread not in self._known:
+            others = sorted(self._turns - {thread}) if thread in self._turns else []
+            theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
+            joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
+            self._known[thread] = [loader_intervals(self._trace), *self._own(thread), *joined]
+        return self._known[thread]
 
     def _own(self, thread: int) -> list[Intervals]:
-        if thread not in self._known:
+        if thread not in self._own_known:
             calls = blocking_calls(self._trace)
             allocates = calls.kind == Blocks.ALLOCATOR
             rows = (calls.row[~allocates], calls.row[allocates])
             held = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
-            self._known[thread] = [*held, _cpu_work(self._trace, thread)]
-        return self._known[thread]
+            self._own_known[thread] = [*held, _cpu_work(self._trace, thread)]
+        return self._own_known[thread]
 
 
 #: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
