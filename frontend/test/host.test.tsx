@@ -26,6 +26,10 @@ describe("the Host view", () => {
     expect(page).toContain("|Kernel|38.7 ms|17.4 %|Communication|13.8 ms|6.2 %|CPU, forward|73.9 ms|33.2 %|CPU, backward|60.5 ms|27.2 %|Nothing recorded|25.0 ms|11.2 %|Launch latency|10.5 ms|4.7 %|");
   });
 
+  test("CPU work of a phase means what CPU work does", () => {
+    expect(renderToString(<Host page={hostPage()} tab={hostTab()} compared={null} />)).toMatch(/title="What CPU work means[^"]*"[^>]*>(?:(?!<button).)*CPU, forward/);
+  });
+
   test("a part without length is not named", () => {
     expect(page).not.toContain("Data loading|");
   });

@@ -29,9 +29,10 @@ const drawn = (piece: Piece, scale: Scale) => ({
   text: piece.colour === "cpu" ? piece.label.split(", ")[1] : undefined,
 });
 
-/** A piece is a reason, or a reason within a phase ("cpu_work.forward"): then it means the same. */
+/** A piece that is a reason means what the reason does; CPU work is cut by phase. */
 function meaningOf({ id, label, colour, hatched, works }: Piece, reasons: readonly PartMeaning[]): PartMeaning {
-  const meaning = reasons.find((reason) => id === reason.id || id.startsWith(`${reason.id}.`))?.meaning ?? `${label}.`;
+  const of = id.startsWith("cpu_") ? "cpu_work" : id;
+  const meaning = reasons.find((reason) => reason.id === of)?.meaning ?? `${label}.`;
   return { id, label, colour, hatched, works, meaning };
 }
 

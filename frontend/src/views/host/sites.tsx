@@ -15,16 +15,18 @@ export function Sites({ result, tab, name }: HostPart) {
   const all = { result, rows, bounds, meanings: tab.meanings };
   const open = (row: SiteRow) => row.examples[0] && tab.update(keysOfStretch(row.examples[0]));
   return (
-    <Picture
-      title={result.titles["sites"] ?? "Where does the GPU wait for launches?"} sub="run-ahead is the median" name={`launched from ${name}`}
-      drawn={false} table={() => tableOf(rows, bounds, tab.meanings)} link={() => tab.address()}
-    >
-      <Table
-        label="GPU idle time by the launch that ended it" columns={columnsOf(all)} rows={rows} rowKey={(row) => row.site}
-        sort={tab.state["sites"]} onSort={(sites) => tab.update({ sites })} onChoose={open} foot={<Foot {...all} />}
-        empty="No work is launched in the steps."
-      />
-    </Picture>
+    <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
+      <Picture
+        title={result.titles["sites"] ?? "Where does the GPU wait for launches?"} sub="run-ahead is the median" name={`launched from ${name}`}
+        drawn={false} table={() => tableOf(rows, bounds, tab.meanings)} link={() => tab.address()}
+      >
+        <Table
+          label="GPU idle time by the launch that ended it" columns={columnsOf(all)} rows={rows} rowKey={(row) => row.site}
+          sort={tab.state["sites"]} onSort={(sites) => tab.update({ sites })} onChoose={open} foot={<Foot {...all} />}
+          empty="No work is launched in the steps."
+        />
+      </Picture>
+    </div>
   );
 }
 
@@ -51,17 +53,17 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
   const verdict: Column<SiteRow> = {
-    id: "verdict", label: "Verdict", width: "92px", meaning: "What holds up the phase.",
+    id: "verdict", label: "Verdict", width: "84px", meaning: "What holds up the phase.",
     order: (row) => bounds.get(row.phase) ?? null, cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
   return [
     { id: "site", label: "Launched from", order: (row) => row.label, cell: (row) => <span title={row.label}>{row.label}</span> },
     ...(differ ? [verdict] : []),
-    { id: "launches", label: "Launches", width: differ ? "62px" : "66px", numeric: true, order: (row) => row.launches, cell: (row) => perStep(row.launches) },
-    { id: "starved", label: "Starved", width: differ ? "54px" : "60px", numeric: true, meaning: STARVED, order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
-    { id: "ahead", label: "Run-ahead", width: differ ? "68px" : "72px", numeric: true, meaning: AHEAD, order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
+    { id: "launches", label: "Launches", width: "66px", numeric: true, order: (row) => row.launches, cell: (row) => perStep(row.launches) },
+    { id: "starved", label: "Starved", width: "60px", numeric: true, meaning: STARVED, order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
+    { id: "ahead", label: "Run-ahead", width: "74px", numeric: true, meaning: AHEAD, order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
     {
-      id: "idle", label: "GPU idle a step", width: differ ? "108px" : "124px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
+      id: "idle", label: "GPU idle a step", width: differ ? "112px" : "124px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
     },
   ];
