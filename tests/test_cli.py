@@ -21,6 +21,20 @@ PARTS = ["kernel", "communication", "memcpy", "memset", "data_loader", "runtime"
 STEP_PARTS_NS = dict.fromkeys(PARTS, 0) | {
     "kernel": 40_000, "data_loader": 30_000, "runtime": 5_000, "cpu_exec": 5_000, "other": 20_000,
 }  # fmt: skip
+IDLE_NS = {
+    "data_loading": 30_000, "blocking_call": 0, "allocator": 0, "cpu_work": 3_000, "nothing_recorded": 15_000,
+    "launch_latency": 12_000, "queued": 0, "dependency": 0, "unknown": 0,
+}  # fmt: skip
+#: The last step ends with the recording: nobody knows what the device waits for.
+LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "unknown": 10_000}
+MEAN_IDLE_NS = IDLE_NS | {"nothing_recorded": 10_000, "unknown": 5_000}
+
+
+def phase(name, host_ns, device_ns, idle_ns, run_ahead_ns, starved, bound):
+    return {
+        "phase": name, "host_ns": host_ns, "device_ns": device_ns, "idle_ns": idle_ns,
+        "run_ahead_p50_ns": run_ahead_ns, "starved_share": starved, "bound": bound,
+    }  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +49,7 @@ def run(capsys, *arguments):
     return code, json.loads(said.out) if "json" in arguments else said.out, said.err.splitlines()
 
 
-def step(name, start_ns, slow=False):
+def step(name, start_ns, slow=False, idle_ns=IDLE_NS):
     return {
         "name": name,
         "start_ns": start_ns,
@@ -45,6 +59,7 @@ def step(name, start_ns, slow=False):
         "data_loading_ns": {"wait": 30_000, "exposed": 30_000, "hidden": 0},
         "gpu_busy_ns": 40_000,
         "slow": slow,
+        "devices": [{"device": 0, "gpu_busy_ns": 40_000, "idle_ns": idle_ns}],
     }
 
 
@@ -65,8 +80,8 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "origin_ns": 1_600_000_000_000_000_000,
         "rank": 4,
         "simulated": None,
-        "steps": [step("5", 0), step("6", 100_000)],
-        "mean": step(None, None, None),
+        "steps": [step("5", 0), step("6", 100_000, idle_ns=LAST_IDLE_NS)],
+        "mean": step(None, None, None, MEAN_IDLE_NS),
         "devices": [
             {
                 "device": 0,
@@ -86,9 +101,20 @@ def test_the_json_is_the_contract(tmp_path, capsys):
                 },
             }
         ],
+        "phases": [
+            phase("data_loading", 30_000, 0, 30_000, None, None, "input"),
+            phase("forward", 70_000, 40_000, 25_000, 12_000, 1.0, "host"),
+            phase("unknown", 0, 0, 5_000, None, None, "unknown"),
+        ],
+        "blocking_calls": [],
+        "queue_depth": {"mean": 0.12, "max": 1},
         "notes": [],
     }
-    assert verdict == "A step takes 100 µs, and for 30 µs of it the GPU waits for input data."
+    assert verdict == {
+        "bound": "input",
+        "text": "A step takes 100 µs, and for 30 µs of it the GPU waits for input data.",
+        "confidence": "low",
+    }
     assert "input_bound" in [insight["id"] for insight in insights]
     assert all(set(each) == {"id", "severity", "text", "gain_ns", "confidence"} for each in insights)
 
@@ -100,7 +126,10 @@ def test_what_is_not_measurable_is_null(tmp_path, capsys):
     _, report, _ = run(capsys, trace, "--format", "json")
     (span,) = report["spans"]
     assert span["devices"] == []
-    assert span["mean"]["gpu_busy_ns"] is None
+    assert (span["mean"]["gpu_busy_ns"], span["mean"]["devices"]) == (None, [])
+    assert (span["verdict"]["bound"], span["verdict"]["confidence"]) == ("unknown", "low")
+    assert span["queue_depth"] == {"mean": None, "max": None}
+    assert [(row["phase"], row["host_ns"], row["bound"]) for row in span["phases"]] == [("forward", 50_000, "unknown")]
     assert span["mean"]["data_loading_ns"] == {"wait": None, "exposed": None, "hidden": None}
     assert "no_steps" in [note["id"] for note in span["notes"]]
 
@@ -161,7 +190,13 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
         "  Runtime                5 µs    5.0 %  █▌\n"
         "  CPU exec               5 µs    5.0 %  █▌\n"
         "  Other                 20 µs   20.0 %  ██████\n"
-        "\nWaits for batches       30 µs  30 µs exposed, 0 ms hidden behind the GPU's work\n" in printed
+        "\nWaits for batches       30 µs  30 µs exposed, 0 ms hidden behind the GPU's work\n"
+        "\nGPU idle                60 µs   60.0 %  ██████████████████\n"
+        "  Data loading          30 µs   30.0 %  █████████\n"
+        "  CPU work               3 µs    3.0 %  ▉\n"
+        "  Nothing recorded      10 µs   10.0 %  ███\n"
+        "  Launch latency        12 µs   12.0 %  ███▋\n"
+        "  Tail                   5 µs    5.0 %  █▌\n" in printed
     )
     assert "\x1b" not in printed
 
@@ -275,6 +310,11 @@ def test_every_real_trace_is_summarized(capsys):
             assert sum(each["parts_ns"].values()) == each["duration_ns"]
             loading = each["data_loading_ns"]
             assert loading["wait"] is None or loading["wait"] == loading["exposed"] + loading["hidden"]
+            for device in each["devices"]:
+                assert sum(device["idle_ns"].values()) == each["duration_ns"] - device["gpu_busy_ns"]
+                assert min(device["idle_ns"].values()) >= 0
+        assert sum(phase["host_ns"] for phase in span["phases"]) == span["mean"]["duration_ns"]
+        assert sum(call["bubble_ns"] for call in span["blocking_calls"]) <= span["mean"]["duration_ns"]
         for device in span["devices"]:
             split = device["tensor_core"]
             bins = ("tensor_core_ns", "matmul_like_ns", "unknown_ns", "other_ns")
