@@ -173,8 +173,8 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     copies = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     by_call = copies[np.argsort(launches.call[copies], kind="stable")]
     place = np.searchsorted(launches.call[by_call], rows)
-    found = np.append(by_call, -1)[place]
-    found = np.where((found >= 0) & (launches.call[found] == rows), found, -1)
+    known = np.append(launches.call[by_call], -1)[place] == rows
+    found = np.where(known, np.append(by_call, -1)[place], -1)
     if events.bytes is None:
         return found, np.full(len(rows), -1, np.int64)
     return found, np.where(found >= 0, events.bytes[launches.activity[found]], -1)
