@@ -185,7 +185,8 @@ describe("the GPU view", () => {
   });
 
   test("a zoomed strip says what it shows and leads back", () => {
-    expect(draw({ zoom: "0-50000000" })).toContain("|50.0 ms of span 2 |Show all|");
+    expect(draw({ zoom: "5000000-55000000" })).toContain("|50.0 ms of span 2 |Show all|");
+    expect(draw({ zoom: "0-50000000" })).not.toContain("Show all"); // begins before the first step
   });
 
   test("without a GPU it gives the reason and no figures", () => {

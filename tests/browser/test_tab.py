@@ -23,6 +23,7 @@ VIEWS = {
     "Data loading": "data_loading",
     "Tensor cores": "tensor_cores",
     "GPU": "gpu",
+    "Host": "host",
 }
 
 

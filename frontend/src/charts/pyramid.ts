@@ -16,12 +16,12 @@ const NOTHING: Bins = { start: 0, bin: 1, values: [] };
 /** The value of the bin that holds the instant; null beyond the ends. */
 export const valueAt = ({ start, bin, values }: Bins, at: number): number | null => values[Math.floor((at - start) / bin)] ?? null;
 
-/** A stretch to look at, kept in the address as "from-to" in whole ns. */
+/** A stretch to look at, kept in the address as "from-to" in whole ns from the span's origin, so that views share it. */
 export type Zoom = readonly [from: number, to: number];
 
 export const zoomKey = ([from, to]: Zoom): string => `${Math.round(from)}-${Math.round(to)}`;
 
-/** Null for none, and for one that does not lie within [0, whole] (another span's). */
+/** Null for none, and for one that ends after `whole` (another span's). */
 export function zoomOf(key: string | undefined, whole: number): Zoom | null {
   const [, from, to] = /^(\d+)-(\d+)$/.exec(key ?? "") ?? [];
   const zoom: Zoom = [Number(from), Number(to)];

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, GpuStrip, Metric, Series } from "../../api.gen";
-import { zoomKey, zoomOf } from "../../charts/pyramid";
+import { type Zoom, zoomKey, zoomOf } from "../../charts/pyramid";
 import { Ramp } from "../../charts/ramp";
 import type { StackLayer } from "../../charts/strip_layers";
 import { type StackRow, StripStack } from "../../charts/strip_stack";
@@ -37,7 +37,7 @@ const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && 
 /** All figures of a device over the span. */
 export function GpuStrips({ result, device, number, chosen, tab, name }: GpuStripsProps) {
   const whole = result.end_ns - result.start_ns;
-  const zoom = zoomOf(tab.state["zoom"], whole);
+  const zoom = zoomWithin(result, tab.state["zoom"]);
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
   const steps = useMemo(() => marksOf(result), [result]);
   const [from, to] = zoom ?? [0, whole];
@@ -50,11 +50,17 @@ export function GpuStrips({ result, device, number, chosen, tab, name }: GpuStri
     >
       <StripStack
         label={`${sentence(device.strips_title)}. Figures over ${ns(whole)}: ${spoken}.`} rows={rows} steps={steps} whole={whole}
-        zoom={zoom} setZoom={(next) => tab.update({ zoom: next && zoomKey(next) })} scale={scaleFor(whole, "ns")}
+        zoom={zoom} setZoom={(next) => tab.update({ zoom: next && zoomKey([next[0] + result.start_ns, next[1] + result.start_ns]) })} scale={scaleFor(whole, "ns")}
         lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
       />
     </Picture>
   );
+}
+
+/** The address counts from the span's origin, as in every view; the picture from the first step. */
+function zoomWithin({ start_ns: start, end_ns: end }: GpuResult, key: string | undefined): Zoom | null {
+  const zoom = zoomOf(key, end);
+  return zoom && zoom[0] >= start ? [zoom[0] - start, zoom[1] - start] : null;
 }
 
 const marksOf = (result: GpuResult) =>
