@@ -2,7 +2,7 @@
 
 import type { TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/table_data";
-import { fine, ns } from "../../format";
+import { ns } from "../../format";
 import { boxAt, inSight } from "./boxes";
 import type { Layout } from "./layout";
 import type { Layer } from "./pages";
@@ -17,9 +17,9 @@ export const stepTitle = (step: TimelineStep): string => `${step.name === "" ? "
 /** "12.3 ms of it in sight". */
 export function inSightText(step: TimelineStep, seen: Stretch): string {
   const own = stretchOf(step);
-  if (!touches(own, seen)) return `in sight: ${fine(lengthOf(seen))} ${seen.to <= own.from ? "before" : "after"} it`;
+  if (!touches(own, seen)) return `in sight: ${ns(Math.round(lengthOf(seen)))} ${seen.to <= own.from ? "before" : "after"} it`;
   const common = Math.min(own.to, seen.to) - Math.max(own.from, seen.from);
-  return common >= lengthOf(own) ? "all of it in sight" : `${fine(Math.round(common))} of it in sight`;
+  return common >= lengthOf(own) ? "all of it in sight" : `${ns(Math.round(common))} of it in sight`;
 }
 
 /** Every box in sight, in the order of the tracks. */

@@ -1,19 +1,40 @@
-/** Names in boxes: as much as there is room for, shortened in the middle, nothing where three letters would not do. */
+/** Names in boxes: as much as there is room for, and nothing where a few letters would not do. */
 
 import type { Pen } from "../../charts/canvas_sheet";
 import { shortened } from "../../format";
 
 const PADDING = 4;
-const LEAST_LETTERS = 4;
+const LEAST_LETTERS = 3;
 
-/** `wide`: what the whole name takes, px. Null: no room for a word. */
-export function fitted(name: string, wide: number, room: number): string | null {
+/** Shorter than this, the begin of a name says more than its two ends. */
+const ENDS_LETTERS = 20;
+
+/** What to write in `room` px; null: no room for a word. `measure` tells what a text takes. */
+export function fitted(name: string, measure: (text: string) => number, room: number): string | null {
   const free = room - 2 * PADDING;
   if (name === "" || free <= 0) return null;
-  if (wide <= free) return name;
-  const letters = Math.floor((free / wide) * name.length);
-  return letters < LEAST_LETTERS ? null : shortened(name, letters);
+  if (measure(name) <= free) return name;
+  const own = unscoped(name);
+  const wide = measure(own);
+  if (wide <= free) return own;
+  for (let letters = Math.ceil((free / wide) * own.length); letters >= LEAST_LETTERS; letters--) {
+    const text = letters < ENDS_LETTERS ? `${own.slice(0, letters - 1)}…` : shortened(own, letters);
+    if (measure(text) <= free) return text;
+  }
+  return null;
 }
+
+/** A name without the scopes and the type before it: `void at::native::fill<int>(…)` is `fill<int>(…)`, `evaluate_function: Mul` is `Mul`. */
+export function unscoped(name: string): string {
+  const head = name.search(/[<(\[{]/);
+  const scopes = head < 0 ? name : name.slice(0, head);
+  const cut = Math.max(scopes.lastIndexOf("::"), scopes.lastIndexOf(": "));
+  const type = /^void /.exec(name)?.[0].length ?? 0;
+  return name.slice(cut >= 0 && cut + 2 < scopes.length ? cut + 2 : type);
+}
+
+/** Texts whose widths are kept. */
+const MOST_KNOWN = 50_000;
 
 /** Widths of names in one font, each measured once. */
 export function measurer(measure: (name: string) => number): (name: string) => number {
@@ -21,16 +42,18 @@ export function measurer(measure: (name: string) => number): (name: string) => n
   return (name) => {
     const found = known.get(name);
     if (found !== undefined) return found;
+    if (known.size >= MOST_KNOWN) known.clear();
     const width = measure(name);
     known.set(name, width);
     return width;
   };
 }
 
-let widths: { font: string; of: (name: string) => number } | null = null;
+const widths = new Map<string, (text: string) => number>();
 
-/** Widths in the font that the boxes write in. */
-export function nameWidth(pen: Pen, font: string): (name: string) => number {
-  if (widths?.font !== font) widths = { font, of: measurer((name) => pen.measureText(name).width) };
-  return widths.of;
+/** Widths in a font, which the pen must have set. */
+export function nameWidth(pen: Pen, font: string): (text: string) => number {
+  const known = widths.get(font) ?? measurer((text) => pen.measureText(text).width);
+  widths.set(font, known);
+  return known;
 }

@@ -16,7 +16,7 @@ export const QUEUE_PX = 38;
 /** Between two tracks. */
 const GAP_PX = 4;
 
-export type Place = { kind: "heading"; text: string } | { kind: "track"; track: Track; rows: number; folded: boolean } | { kind: "queue" };
+export type Place = { kind: "heading"; text: string } | { kind: "track"; track: Track; name: string; rows: number; folded: boolean } | { kind: "queue" };
 
 export type Placed = Place & { top: number; height: number };
 
@@ -43,9 +43,14 @@ export function layoutOf(tracks: readonly Track[], hasQueue: boolean, folded: Re
     }
     if (track.group !== "" && track.group !== tracks[at - 1]?.group) put({ kind: "heading", text: track.group }, HEADING_PX);
     const rows = folded.has(track.id) ? 1 : Math.max(1, track.rows);
-    put({ kind: "track", track, rows, folded: folded.has(track.id) }, rows * ROW_PX, GAP_PX);
+    put({ kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, folded: folded.has(track.id) }, rows * ROW_PX, GAP_PX);
   });
   return { places, height: top, tracks: new Map(places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []))) };
+}
+
+/** The calls of a thread stand right under it: its name need not be said again. */
+function nameOf(track: Track, above: Track | undefined): string {
+  return track.kind === "calls" && above?.kind === "thread" ? "Its runtime calls" : track.label;
 }
 
 /** The place at a height, or undefined between and below them. */

@@ -3,6 +3,7 @@
 import { haloed } from "../../charts/canvas_marks";
 import type { Pen } from "../../charts/canvas_sheet";
 import { shortened } from "../../format";
+import { fitted, nameWidth } from "./fit";
 import type { Placed } from "./layout";
 import { paintAxis, paintStepBorders } from "./paint_axis";
 import { paintBoxes } from "./paint_boxes";
@@ -46,7 +47,6 @@ function clipped(pen: Pen, left: number, top: number, right: number, bottom: num
   pen.restore();
 }
 
-const LETTER_PX = 6.3;
 const INDENT_PX = 10;
 
 /** A track's name stays in sight while any of its rows is. */
@@ -66,11 +66,9 @@ function paintName(pen: Pen, scene: Scene, place: Placed): void {
 }
 
 function paintTrackName(pen: Pen, { palette }: Scene, place: Placed & { kind: "track" }, y: number): void {
-  const { label, rows } = place.track;
   pen.fillStyle = palette.second;
-  if (rows > 1) paintFold(pen, 4, y, place.folded);
-  const letters = Math.floor((GUTTER_PX - INDENT_PX - 8) / LETTER_PX);
-  pen.fillText(shortened(label, letters), INDENT_PX, y);
+  if (place.track.rows > 1) paintFold(pen, 4, y, place.folded);
+  pen.fillText(fitted(place.name, nameWidth(pen, palette.fonts.small), GUTTER_PX - INDENT_PX) ?? "", INDENT_PX, y);
 }
 
 /** Points down while all rows show, right while only the first does. */

@@ -23,15 +23,17 @@ const PARTED_PX = 3;
 
 export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "track" }): void {
   const top = topOf(scene, place);
+  const density = pen.getTransform().a;
+  const snap = (x: number) => Math.round(x * density) / density; // whole device pixels are sharp, and drawn faster
   pen.font = scene.palette.fonts.axis;
   for (let row = 0; row < place.rows; row++) {
     const y = top + row * ROW_PX;
     if (y + ROW_PX < 0 || y > scene.height) continue;
-    for (const layer of scene.layers) paintRow(pen, scene, layer, rowKey(place.track.id, row), y);
+    for (const layer of scene.layers) paintRow(pen, scene, layer, rowKey(place.track.id, row), y, snap);
   }
 }
 
-function paintRow(pen: Pen, scene: Scene, layer: Layer, key: number, y: number): void {
+function paintRow(pen: Pen, scene: Scene, layer: Layer, key: number, y: number, snap: (x: number) => number): void {
   const { boxes } = layer;
   const row = boxes.rows.get(key);
   if (!row) return;
@@ -41,10 +43,10 @@ function paintRow(pen: Pen, scene: Scene, layer: Layer, key: number, y: number):
   const { first, end } = inSight(boxes, row, layer);
   let at = first;
   while (at < end) {
-    const left = Math.max(edge.left, ruler.x(boxes.from[at]!));
-    const right = Math.min(edge.right, ruler.x(boxes.to[at]!));
+    const left = snap(Math.max(edge.left, ruler.x(boxes.from[at]!)));
+    const right = snap(Math.min(edge.right, ruler.x(boxes.to[at]!)));
     paintBox(pen, scene, boxes, at, { left, right, y, faded: lit !== null && !lit[boxes.name[at]!] });
-    at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, ruler.ns(Math.floor(right) + 1), lit);
+    at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, ruler.ns(left + 1), lit);
   }
 }
 
@@ -65,7 +67,7 @@ interface Drawn {
 
 function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, { left, right, y, faded }: Drawn): void {
   const shown = right - left;
-  const wide = shown > PARTED_PX ? shown - 0.7 : Math.max(1, shown);
+  const wide = shown > PARTED_PX ? shown - 1 : Math.max(1, shown);
   const fill = scene.palette.fills.get(boxes.colours[boxes.colour[at]!] ?? "other")![boxes.shades[boxes.name[at]!] ?? 0]!;
   const many = boxes.count[at]! > 1 && wide >= COMBED_PX;
   pen.fillStyle = many ? combOf(pen, scene.palette, fill, faded) : faded ? fill.dim : fill.plain;
@@ -75,7 +77,7 @@ function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, { left, righ
 
 function paintText(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {
   const name = boxes.names[boxes.name[at]!] ?? "";
-  const text = fitted(name, nameWidth(pen, scene.palette.fonts.axis)(name), wide);
+  const text = fitted(name, nameWidth(pen, scene.palette.fonts.axis), wide);
   if (text === null) return;
   if (boxes.count[at]! > 1) {
     pen.fillStyle = fill.plain; // words do not stand on stripes

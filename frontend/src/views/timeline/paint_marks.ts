@@ -87,6 +87,6 @@ export function paintGap(pen: Pen, scene: Scene): void {
   const length = ns(chosen.start_ns - chosen.gap_start_ns);
   const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
   const wide = nameWidth(pen, palette.fonts.axis);
-  const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide(`Idle for ${length}`), right - left);
+  const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
   if (written !== null) haloed(pen, written, left + 4, top + BOX_PX / 2, palette.ink, palette.surface);
 }

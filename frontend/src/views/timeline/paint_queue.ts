@@ -1,5 +1,6 @@
 /** Work that was launched and has not begun: the area is the mean in each pixel, the thin line the peak. */
 
+import { haloed } from "../../charts/canvas_marks";
 import { niceEnd } from "../../charts/ticks";
 import type { Pen } from "../../charts/canvas_sheet";
 import { count } from "../../format";
@@ -37,10 +38,7 @@ export function paintQueue(pen: Pen, scene: Scene, top: number, height: number):
 
 function paintEnd(pen: Pen, { palette }: Scene, end: number, top: number): void {
   pen.font = palette.fonts.axis;
-  pen.textAlign = "right";
-  pen.fillStyle = palette.second;
-  pen.fillText(count(end), GUTTER_PX + 28, top + 9);
-  pen.textAlign = "left";
+  haloed(pen, count(end), GUTTER_PX + 4, top + 9, palette.second, palette.sunken);
 }
 
 export function queuePixels({ layers, ruler, width }: Pick<Scene, "layers" | "ruler" | "width">): QueuePixels {

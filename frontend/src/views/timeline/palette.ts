@@ -35,7 +35,7 @@ const FADED = 0.82;
 
 export function paletteOf(read: (token: string) => string): Palette {
   const [surface, ink] = [read("--surface"), read("--ink")];
-  const fills = COLOURS.map((colour) => [colour, SHADES.map((by) => fillOf(mixed(read(`--c-${colour}`), ink, by), surface, ink))] as const);
+  const fills = COLOURS.map((colour) => [colour, SHADES.map((by) => fillOf(mixed(read(`--c-${colour}`), ink, by), surface))] as const);
   const font = read("--font");
   return {
     surface, ink, sunken: read("--sunken"), line: read("--line"), firm: read("--line-firm"), second: read("--ink-2"), third: read("--ink-3"),
@@ -43,9 +43,12 @@ export function paletteOf(read: (token: string) => string): Palette {
   };
 }
 
-function fillOf(plain: string, surface: string, ink: string): Fill {
-  const dark = [surface, ink, "#000000", "#ffffff"].reduce((best, each) => (contrast(each, plain) > contrast(best, plain) ? each : best));
-  return { plain, ink: dark, dim: mixed(plain, surface, FADED) };
+/** As WCAG 2 asks for small text. */
+const READABLE = 4.5;
+
+function fillOf(plain: string, surface: string): Fill {
+  const words = contrast("#ffffff", plain) >= READABLE ? "#ffffff" : "#000000"; // one of the two always is
+  return { plain, ink: words, dim: mixed(plain, surface, FADED) };
 }
 
 /** The same name has the same shade in every page. */
@@ -57,7 +60,11 @@ export function shadeOf(name: string): number {
 
 type Rgb = readonly [number, number, number];
 
-const rgb = (hex: string): Rgb => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)) as unknown as Rgb;
+/** `#rrggbb`, or `#rgb` as a bundler writes it. */
+function rgb(hex: string): Rgb {
+  const digits = hex.length === 4 ? hex.replace(/[^#]/g, "$&$&") : hex;
+  return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
+}
 
 /** `#rrggbb`, a share of the way to another. */
 export function mixed(hex: string, other: string, by: number): string {

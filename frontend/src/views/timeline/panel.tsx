@@ -69,7 +69,7 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
         <button class="button low" onClick={close}>Close</button>
       </div>
       <div class="columns">
-        <dl class="facts">
+        <dl class="traits">
           <Fact label="Start in the step" value={fine(detail.start_ns - origin_ns)} />
           {facts.map((fact, at) => <Fact key={at} label={fact.label} value={factText(fact.value)} />)}
         </dl>
@@ -82,9 +82,12 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
   );
 }
 
+/** Longer ones take the room of two. */
+const LONG_LETTERS = 14;
+
 function Fact({ label, value }: { label: string; value: string }) {
   return (
-    <div>
+    <div class={value.length > LONG_LETTERS || label.length + value.length > 2 * LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
       <dd title={value}>{value}</dd>
     </div>

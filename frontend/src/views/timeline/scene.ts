@@ -10,7 +10,7 @@ import type { Lit } from "./search";
 import type { Ruler, Stretch } from "./stretch";
 
 /** Names of tracks stand left of this. */
-export const GUTTER_PX = 152;
+export const GUTTER_PX = 180;
 
 /** The time axis stands above this. */
 export const AXIS_PX = 26;

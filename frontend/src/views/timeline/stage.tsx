@@ -13,7 +13,7 @@ import { areaAt, boxUnder, tipOf, tipSpot } from "./pointed";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { sameBox } from "./search";
 import { type Size, useSize } from "./size";
-import { around, lengthOf, panned, showing, type Stretch, zoomed } from "./stretch";
+import { around, lengthOf, panned, showing, type Stretch, touches, zoomed } from "./stretch";
 
 /** All but what the stage knows itself. */
 export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
@@ -99,7 +99,8 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
   const type = (event: KeyboardEvent) => {
     if (typed(event, scene, whole, deeds)) event.preventDefault();
   };
-  const tip = shown.pointed && !band && { content: tipOf(shown.pointed, layout, shown.step.start_ns), ...(pointer ? { x: pointer.x, y: pointer.y + 14 } : tipSpot(scene, shown.pointed)) };
+  const told = shown.pointed !== null && shown.pointed.event === shown.chosen?.event; // the panel tells it all
+  const tip = shown.pointed && !told && !band && touches(shown.pointed, shown.seen) && { content: tipOf(shown.pointed, layout, shown.step.start_ns), ...(pointer ? { x: pointer.x, y: pointer.y + 14 } : tipSpot(scene, shown.pointed)) };
   return (
     <>
       <div
@@ -167,8 +168,8 @@ function typed(event: KeyboardEvent, scene: Scene, whole: Stretch, deeds: Deeds)
 /** Keys zoom where the pointer is, else at the focused event, else in the middle. */
 function zoomPoint({ pointer_ns, pointed, seen }: Scene): number {
   if (pointer_ns !== null) return pointer_ns;
-  const at = pointed && (pointed.from + pointed.to) / 2;
-  return at !== null && at > seen.from && at < seen.to ? at : (seen.from + seen.to) / 2;
+  const around = pointed && touches(pointed, seen) ? pointed : seen;
+  return (Math.max(around.from, seen.from) + Math.min(around.to, seen.to)) / 2;
 }
 
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
