@@ -37,6 +37,9 @@ _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
+#: Instants are few where there are as many intervals for each of them.
+_FEW = 8
+
 #: Rows of the event table.
 Rows = Int32 | Int64
 
@@ -178,23 +181,36 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
     events = trace.events
     result = np.full(len(inside), -1, np.int64)
     known = np.flatnonzero(inside >= 0)
-    shared = np.intersect1d(events.thread[inside[known]], events.thread[around])
-    for thread in shared.tolist():
+    for thread in np.flatnonzero(np.bincount(events.thread[inside[known]])).tolist():
         mine = around[events.thread[around] == thread]
         here = known[events.thread[inside[known]] == thread]
         start = events.start_ns[mine]
         place = open_at(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
-        result[here] = np.where(place >= 0, mine[place], -1)
+        found = place >= 0
+        result[here[found]] = mine[place[found]]
     return result
 
 
 def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
     """The innermost of some intervals, sorted by (start, longer first), that is open at each instant; -1 for none."""
+    near = _near(start, end, instants)
+    if not len(near):
+        return np.full(len(instants), -1, np.int64)
+    start, end = start[near], end[near]
     parent = parents(start, end)
     place = np.searchsorted(start, instants, side="right") - 1
     while len(over := np.flatnonzero((place >= 0) & (end[place] <= instants))):
         place[over] = parent[place[over]]
-    return place
+    return np.where(place >= 0, near[place], -1)
+
+
+def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
+    """Rows of the intervals that are open at some instant. Few calls have few of a million frames around them, and what
+    nests in what is costly to find."""
+    if len(instants) * _FEW > len(start):
+        return np.arange(len(start))
+    instants = np.sort(instants)
+    return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
 
 def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
@@ -205,7 +221,9 @@ def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
     for thread in np.unique(events.thread[rows[known]]).tolist():
         mine = around[events.thread[around] == thread]
         here = known[events.thread[rows[known]] == thread]
-        root = _roots(parents(events.start_ns[mine], events.start_ns[mine] + events.dur_ns[mine]))
+        near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
+        mine = np.union1d(near, rows[here])  # an empty one is never open
+        root = _roots(parents(events.start_ns[mine], events.ends(mine)))
         result[here] = mine[root[np.searchsorted(mine, rows[here])]]
     return result
 
@@ -238,7 +256,8 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id[ops]
-    ops, numbers = ops[numbers >= 0], numbers[numbers >= 0]
+    asked = np.flatnonzero((numbers >= 0) & np.isin(numbers, ids))
+    ops, numbers = ops[asked], numbers[asked]
     if not len(ops):
         return np.full(len(ids), -1, np.int64)
     distinct, first = np.unique(numbers, return_index=True)
