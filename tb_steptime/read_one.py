@@ -10,11 +10,12 @@ there is none. It ends when its stdin does: with the process that started it, ho
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,15 +84,30 @@ def _summary(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress],
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
     measured = measure_file(trace, say_progress)
     places = (*places_for(trace), fallback / before.digest)
-    return write_summary(encode_summary(before, measured.facts, measured.results), places)
+    with _keeping(trace):
+        return write_summary(encode_summary(before, measured.facts, measured.results), places)
 
 
 def _events(trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
     from tb_steptime.span import read_file
     from tb_steptime.timeline.build import write_events
 
-    write_events(read_file(trace, say_progress), folder)
+    read = read_file(trace, say_progress)
+    with _keeping(trace):
+        write_events(read, folder)
     return folder
+
+
+@contextlib.contextmanager
+def _keeping(trace: Path) -> Iterator[None]:
+    """What goes wrong with writing is not the trace's fault, and told apart."""
+    from tb_steptime.errors import TraceError
+
+    try:
+        yield
+    except OSError as error:
+        hint = "Free some space, or set TMPDIR to a folder with room, and start TensorBoard again."
+        raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
 
 
 _Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]"], Path]

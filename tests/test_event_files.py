@@ -1,7 +1,10 @@
 """Event files as the store keeps them: made when asked for, two spans at once, bounded, gone with the process."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -99,6 +102,18 @@ def test_no_room_in_the_temporary_folder_is_told(logs, opened, monkeypatch):  # 
     with pytest.raises(SpanFailed) as failure:
         opened.timeline(entry.id, 0, 1000, 1, work=True)
     assert "No space left" in failure.value.problem.problem
+
+
+def test_a_full_disk_is_not_told_as_a_fault_of_the_trace(logs, tmp_path):  # noqa: F811
+    trace = write_trace(logs / "host.1.pt.trace.json")
+    command = [sys.executable, "-m", "tb_steptime.read_one", str(trace), "events", str(tmp_path / "no such folder")]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
+        last = json.loads(process.stdout.read().splitlines()[-1])
+    assert (last["type"], last["problem"]) == (
+        "refused",
+        "What was read of it cannot be kept: No such file or directory",
+    )
 
 
 def add(files, key):
