@@ -13,9 +13,10 @@ from tb_steptime.metrics.copies import CopyRow, copy_rows
 from tb_steptime.metrics.device_levels import DeviceLevel, device_levels
 from tb_steptime.metrics.host_words import Answer, HostFigures, answer, titles
 from tb_steptime.metrics.idle import IdleNs, devices_by_activity, idle_of_activity, starts_per_step
+from tb_steptime.metrics.launch_metrics import launches_of
 from tb_steptime.metrics.launch_queue import BackPressure, QueueLevel, back_pressure, queue_levels, queue_per_step
 from tb_steptime.metrics.launch_sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
-from tb_steptime.metrics.launching import LaunchFigures, launch_figures
+from tb_steptime.metrics.launching import LaunchFigures
 from tb_steptime.metrics.mean_step import Cells, device_cells, mean_host_ns
 from tb_steptime.metrics.pauses import Pause, pauses
 from tb_steptime.metrics.phase_spans import PhaseSpan, phase_spans
@@ -125,7 +126,7 @@ def analyse(trace: Trace) -> HostResult:
 def _of_device(trace: Trace, device: int) -> HostResult:
     cells = device_cells(trace, device)
     mean, host_ns = cells.mean, mean_host_ns(trace)
-    launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
+    launches, queue, rows = launches_of(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
     copies = bucket_copies(trace, device)
     low, high = find_steps(trace).window
     result = HostResult(
@@ -187,16 +188,23 @@ def _bound_of_host(trace: Trace) -> Bound:
 
 
 def _steps(trace: Trace, device: int, cells: Cells) -> list[HostStep]:
-    depths, starts = queue_per_step(trace, device), starts_per_step(trace, device).tolist()
+    columns = zip(
+        _steps_of_host(trace),
+        cells.idle_of_steps,
+        cells.of_phases.tolist(),
+        queue_per_step(trace, device),
+        starts_per_step(trace, device).tolist(),
+        strict=True,
+    )
     return [
         msgspec.structs.replace(
             step,
-            idle_ns=cells.idle_of(row),
-            phase_idle_ns={phase: cells.phase_idle(row, place).total_ns for place, phase in enumerate(PHASES)},
-            queue_mean=depths[row],
-            launches=starts[row],
+            idle_ns=idle,
+            phase_idle_ns=dict(zip(PHASES, in_phases, strict=True)),
+            queue_mean=depth,
+            launches=starts,
         )
-        for row, step in enumerate(_steps_of_host(trace))
+        for step, idle, in_phases, depth, starts in columns
     ]
 
 
@@ -225,12 +233,11 @@ def _devices(trace: Trace) -> list[DeviceIdle]:
 
 def _device(trace: Trace, device: int, cells: Cells) -> DeviceIdle:
     known = trace.devices.get(device)
-    count = len(cells.works)
     return DeviceIdle(
         device=device,
         name=known.name if known else f"GPU {device}",
         busy_ns=cells.works.sum(axis=1).tolist(),
-        steps=[cells.idle_of(row) for row in range(count)],
+        steps=cells.idle_of_steps,
         mean=cells.mean.idle_of(0),
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.idle import devices_by_activity
+from tb_steptime.metrics.catalogue import main_device, measure
+from tb_steptime.metrics.idle import HOST_BOUND_SHARE, devices_by_activity
 from tb_steptime.metrics.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.step_time import has_device_activity
+from tb_steptime.metrics.verdict import IDLE_FRACTION
 from tb_steptime.phrases import Note, code, count, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -21,6 +22,7 @@ def notes(trace: Trace) -> list[Note]:
         *trace.notes,
         *_cpu_only(trace),
         *find_steps(trace).notes,
+        *_profiling_slows(trace),
         *_call_stacks(trace),
         *_several_devices(trace),
         *_occupancy_zeros(trace),
@@ -48,6 +50,18 @@ def _call_stacks(trace: Trace) -> list[Note]:
         return []
     effect = phrase("They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel holds.")
     return [Note("with_stack", phrase("Recorded with call stacks."), effect, ("overview", "data_loading", "trends"))]
+
+
+def _profiling_slows(trace: Trace) -> list[Note]:
+    """Where the host decides, what recording it costs is in the figures."""
+    device = main_device(trace)
+    share = None if device is None else measure(trace, HOST_BOUND_SHARE.id, device).value
+    if share is None or share < IDLE_FRACTION:
+        return []
+    effect = phrase(
+        "The unprofiled step is shorter and its idle share smaller; the order of the causes below holds.",
+    )
+    return [Note("profiling_slows", phrase("Profiling slows the host by 1.5 to 2 times."), effect, ("host",))]
 
 
 def _several_devices(trace: Trace) -> list[Note]:

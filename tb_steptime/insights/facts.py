@@ -63,5 +63,5 @@ def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence,
     """`best` with its reason, or low where so few steps were recorded that the mean may be an accident."""
     steps = len(facts.overview.steps)
     if steps < FEW_STEPS:
-        return Confidence.LOW, phrase("Steps recorded: {steps}. A mean of so few may be an accident.", steps=count(steps))
+        return Confidence.LOW, phrase("Steps recorded: {steps}. A mean of so few may mislead.", steps=count(steps))
     return best, why

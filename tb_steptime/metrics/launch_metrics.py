@@ -8,10 +8,10 @@ from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu import Figure
 from tb_steptime.metrics.idle import idle_sums
 from tb_steptime.metrics.launch_queue import queue_per_step
-from tb_steptime.metrics.launching import STARVED_NS, launch_figures, run_ahead_ns
+from tb_steptime.metrics.launching import STARVED_NS, LaunchFigures, launch_figures, run_ahead_ns
 from tb_steptime.phrases import Unit, phrase
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -38,9 +38,22 @@ BUBBLE_TIME = Metric(
 _NO_LAUNCHES = phrase("no launch calls in this trace")
 
 
+def launches_of(trace: Trace, device: int) -> LaunchFigures:
+    """`launch_figures`, measured once for the catalogue and the Host view."""
+    known = _known(trace)
+    if device not in known:
+        known[device] = launch_figures(trace, device)
+    return known[device]
+
+
+@per_trace
+def _known(trace: Trace) -> dict[int, LaunchFigures]:
+    return {}
+
+
 def queue_mean(trace: Trace, device: int) -> Figure:
     """Over the window; a step's own mean within the step."""
-    return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
+    return Figure(launches_of(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
 
 
 def run_ahead(trace: Trace, device: int) -> Figure:
@@ -52,9 +65,8 @@ def run_ahead(trace: Trace, device: int) -> Figure:
 
 def starved_share(trace: Trace, device: int) -> Figure:
     per_step = _run_ahead_by_step(trace, device)
-    return _figure(
-        [float((each <= STARVED_NS).mean()) if len(each) else None for each in (np.concatenate(per_step), *per_step)]
-    )
+    whole = launches_of(trace, device).starved_share
+    return _figure([whole, *(float((each <= STARVED_NS).mean()) if len(each) else None for each in per_step)])
 
 
 def bubble_time(trace: Trace, device: int) -> Figure:

@@ -61,6 +61,10 @@ class Cells:
     def works_of(self, step: int) -> Works:
         return Works(*self.works[step].tolist())
 
+    @property
+    def idle_of_steps(self) -> list[IdleNs]:
+        return [IdleNs(*row) for row in self.idle.sum(axis=1).tolist()]
+
     def idle_of(self, step: int) -> IdleNs:
         return IdleNs(*self.idle[step].sum(axis=0).tolist())
 
@@ -72,6 +76,12 @@ class Cells:
 
     def bubble_ns(self, step: int) -> int:
         return int(self.bubble[step].sum())
+
+    @property
+    def of_phases(self) -> Int64:
+        """Idle time by [step, phase]."""
+        sites = self.idle.sum(axis=2)
+        return np.stack([sites[:, phase == SITE_PHASE].sum(axis=1) for phase in range(len(PHASES))], axis=1)
 
     def phase_bubble_ns(self, step: int, phase: int) -> int:
         return int(self.bubble[step, phase == SITE_PHASE].sum())
