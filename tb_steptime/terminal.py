@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.insights.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
@@ -130,7 +131,9 @@ def _idle(span: Judged) -> Iterator[str]:
     idle = next((each.mean for each in host.devices if each.device == host.device), None)
     if idle is None or not idle.total_ns:
         return
-    yield _share_row("GPU idle", idle.total_ns, host.mean_step_ns)
+    yield _share_row(
+        "GPU idle" if len(host.devices) == 1 else f"GPU {host.device} idle", idle.total_ns, host.mean_step_ns
+    )
     for reason in IDLE_MEANINGS:
         length = getattr(idle, reason.id)
         if length >= LEAST_FRACTION * host.mean_step_ns:
@@ -154,7 +157,7 @@ def _blocking(span: Judged) -> Iterator[str]:
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
-                (f"  {_shortened(printable(_maker(row)), 44)}", row.phase, f"{row.count:.3g}",
+                (f"  {printable(_maker(row))}", row.phase, f"{row.count:.3g}",
                  duration(row.blocked_ns), duration(row.bubble_ns))
                 for row in rows[:_BLOCKING_ROWS]
             ),
@@ -163,8 +166,9 @@ def _blocking(span: Judged) -> Iterator[str]:
 
 
 def _maker(row: BlockingRow) -> str:
-    where = row.forward_source or row.source
-    return f"{row.op or row.call} in {where}" if where else row.op or row.call
+    """The op, or the call of none, and the line that it comes from."""
+    what, where = brief(row.op or row.call), row.forward_source or row.source
+    return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
 
 def _reason(unknown: Phrase | None) -> str:

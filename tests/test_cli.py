@@ -108,7 +108,13 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         ],
         "blocking_calls": [],
         "queue_depth": {"mean": 0.12, "max": 1},
-        "notes": [],
+        "notes": [
+            {
+                "id": "profiling_slows",
+                "text": "Profiling slows the host by 1.5 to 2 times. The unprofiled step is shorter and its idle share "
+                "smaller; the order of the causes holds.",
+            }
+        ],
     }
     assert verdict == {
         "bound": "input",
@@ -199,6 +205,45 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
         "  Tail                   5 µs    5.0 %  █▌\n" in printed
     )
     assert "\x1b" not in printed
+
+
+def waiting_trace(path):
+    """A step of 1 ms: the GPU works for 300 us; the host waits for it, then launches again 400 us later."""
+
+    def event(cat, name, ts, dur, tid=1, **args):
+        pid = 0 if cat in ("kernel", "gpu_memcpy") else 1
+        return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+    on_gpu = {"device": 0, "stream": 7, "tid": 7}
+    events = [
+        event("user_annotation", "ProfilerStep#1", 0, 1000),
+        event("cuda_runtime", "cudaLaunchKernel", 0, 5, correlation=1),
+        event("kernel", "k", 10, 300, correlation=1, **on_gpu),
+        event("cpu_op", "aten::_local_scalar_dense", 20, 500),
+        event("cuda_runtime", "cudaMemcpyAsync", 30, 10, correlation=2),
+        event("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 310, 10, correlation=2, bytes=4, **on_gpu),
+        event("cuda_runtime", "cudaStreamSynchronize", 45, 475, correlation=3),
+        event("cuda_runtime", "cudaLaunchKernel", 700, 5, correlation=4),
+        event("kernel", "k", 720, 280, correlation=4, **on_gpu),
+    ]
+    path.write_text(json.dumps({"deviceProperties": [{"id": 0, "name": "A100"}], "traceEvents": events}))
+    return path
+
+
+def test_calls_that_cost_gpu_time_are_told(tmp_path, capsys):
+    trace = waiting_trace(tmp_path / "waiting.json")
+    assert (
+        "\nBlocking calls         400 µs  a step with the GPU idle\n"
+        "  op                           phase  calls  blocked  GPU idle\n"
+        "  aten::_local_scalar_dense  forward      1   485 µs    400 µs\n" in run(capsys, trace)[1]
+    )
+    (span,) = run(capsys, trace, "--format", "json")[1]["spans"]
+    assert span["blocking_calls"] == [{
+        "op": "aten::_local_scalar_dense", "outer_op": "aten::_local_scalar_dense", "phase": "forward",
+        "call": "cudaMemcpyAsync + cudaStreamSynchronize", "source": None, "count": 1.0,
+        "blocked_ns": 485_000, "bubble_ns": 400_000,
+    }]  # fmt: skip
+    assert span["verdict"]["text"] == "The GPU is idle for 41 % of the step because blocking calls drain it."
 
 
 @pytest.mark.parametrize("width", [20, 80, 100, 300])

@@ -107,6 +107,7 @@ def test_work_between_the_passes_is_done_less_often():
     assert insight is not None
     assert insight.gain_ns == 30 * US
     assert card(host_result([site("other", late(9))]), "between_passes") is None
+    assert card(host_result([site("other", late(30))], several_devices=two_gpus(1.0)), "between_passes") is None
     assert card(host_result([site("data_loading", IdleNs(data_loading=50 * US))]), "between_passes") is None
 
 
@@ -208,8 +209,8 @@ def test_a_hidden_wait_names_the_line_that_made_it():
     assert insight is not None
     assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
     assert plain(insight.text) == (
-        "aten::_coalesce, made by model.py(31): forward, waits for the GPU and leaves it idle for 100 µs a step: "
-        "`sparse=False`, or coalesce before the loop."
+        "aten::_coalesce, made by model.py(31): forward, leaves the GPU idle for 100 µs a step: `coalesce()` before "
+        "the loop, or dense inputs."
     )
 
 
@@ -279,6 +280,8 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
         ("aten::_unique2", "aten::_unique2", "cudaMemcpyAsync", "unique"),
         ("aten::repeat_interleave", "aten::repeat_interleave", "cudaMemcpyAsync", "repeat_interleave"),
         ("aten::_coalesce", "aten::coalesce", "cudaMemcpyAsync", "coalesce"),
+        ("aten::_coalesce", "autograd::engine::evaluate_function: SparseAddmmBackward0", "cudaMemcpyAsync", "product"),
+        ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "copy"),

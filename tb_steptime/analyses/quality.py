@@ -59,7 +59,7 @@ def _profiling_slows(trace: Trace) -> list[Note]:
     if share is None or share < IDLE_FRACTION:
         return []
     effect = phrase(
-        "The unprofiled step is shorter and its idle share smaller; the order of the causes below holds.",
+        "The unprofiled step is shorter and its idle share smaller; the order of the causes holds.",
     )
     return [Note("profiling_slows", phrase("Profiling slows the host by 1.5 to 2 times."), effect, ("host",))]
 

@@ -8,8 +8,8 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.sync_makers import maker_of
 from tb_steptime.metrics.blocking import BlockingRow
 
-#: Names longer than this would push the number out of a card's two lines.
-NAME_LENGTH = 28
+#: Longer names of ops and of places would push the number out of a card's two lines.
+NAME_LENGTH, PLACE_LENGTH = 28, 36
 
 _FOLDER = re.compile(r"^.*[/\\]")
 _NODE = re.compile(r"^autograd::engine::evaluate_function: ")
@@ -49,15 +49,15 @@ def place_of(row: BlockingRow) -> str | None:
     """The line, else the module or range that the call stands in; for backward those of the forward pass."""
     known = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module)
     name = next((name for name in known if name), None)
-    return brief(name) if name else None
+    return brief(name, PLACE_LENGTH) if name else None
 
 
-def brief(name: str) -> str:
+def brief(name: str, length: int = NAME_LENGTH) -> str:
     """A name that fits a card: without folders and the engine's prefix, shortened in the middle."""
     name = _NODE.sub("", _FOLDER.sub("", name))
-    if len(name) <= NAME_LENGTH:
+    if len(name) <= length:
         return name
-    ends = NAME_LENGTH // 2
+    ends = length // 2
     return f"{name[: ends - 1]}…{name[-ends:]}"
 
 

@@ -53,6 +53,6 @@ def _words(row: BlockingRow, total_ns: int) -> Phrase:
     remedy, place = maker_of(row).remedy, place_of(row)
     made = ", made by {place}," if place else ""
     return phrase(
-        "{op}" + made + " waits for the GPU and leaves it idle for {total} a step: " + remedy.template + ".",
+        "{op}" + made + " leaves the GPU idle for {total} a step: " + remedy.template + ".",
         op=text(name_of(row)), place=text(place or ""), total=ns(total_ns), **remedy.values,
     )  # fmt: skip

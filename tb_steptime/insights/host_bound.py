@@ -208,7 +208,10 @@ def gradient_buckets(facts: Facts) -> Insight | None:
 
 
 def between_passes(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for work that neither pass nor the optimizer launches."""
+    """Fires when the GPU waits for work that neither pass nor the optimizer launches. Of several GPUs the others' work
+    is launched meanwhile, and that has a card of its own."""
+    if facts.host.several_devices is not None:
+        return None
     rows = sites_of(facts.host, BETWEEN)
     return host_card(
         facts,
