@@ -88,8 +88,8 @@ export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | 
 /**
  * Events as columns of equal length, ordered by track, row and start.
  * start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
- * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
- * name: place in `names`; colour: place in `colours`.
+ * covered_ns for how much of the box any of them is under way, name is that of the longest of them. event: the number
+ * to ask for one event's details; of several, the longest. name: place in `names`; colour: place in `colours`.
  */
 export interface Boxes {
   track: number[];
@@ -99,6 +99,7 @@ export interface Boxes {
   name: number[];
   colour: number[];
   count: number[];
+  covered_ns: number[];
   event: number[];
 }
 

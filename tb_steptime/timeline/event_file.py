@@ -28,8 +28,7 @@ from tb_steptime.trace.table import Int32, Int64, UInt8
 
 _HEAD, _COLUMNS = "head.json", "columns"
 _ALIGNED_BYTES = 8
-_BARS = {"start": np.int64, "end": np.int64, "longest": np.int64, "place": np.int32, "colour": np.uint8,
-         "count": np.int32}  # fmt: skip
+_BARS = ("start", "end", "longest", "covered", "place", "colour", "count")
 
 
 class Column(msgspec.Struct, frozen=True):
