@@ -194,6 +194,9 @@ test("a name is cut where it says least, and left out where three letters do not
   expect(fitted("aten::batch_norm", letters, 50)).toBe("batch_…");
   expect(fitted("aten::batch_norm", letters, 26)).toBe("ba…");
   expect(fitted("aten::batch_norm", letters, 20)).toBeNull();
+  expect([200, 150, 100].map((room) => fitted("void implicit_gemm<float, 128>(int, int)", letters, room))).toEqual([
+    "implicit_gemm<float, 128>", "implicit_gemm", "implicit_gemm",
+  ]);
   expect(fitted("", letters, 100)).toBeNull();
   expect(fitted("ampere_sgemm_128x64_tn_and_more_of_it", letters, 8 + 6 * 21)).toBe("ampere_sge…more_of_it");
 });

@@ -13,18 +13,26 @@ const ENDS_LETTERS = 20;
 export function fitted(name: string, measure: (text: string) => number, room: number): string | null {
   const free = room - 2 * PADDING;
   if (name === "" || free <= 0) return null;
-  if (measure(name) <= free) return name;
-  const own = unscoped(name);
-  const wide = measure(own);
-  if (wide <= free) return own;
-  for (let letters = Math.ceil((free / wide) * own.length); letters >= LEAST_LETTERS; letters--) {
+  const ways = [name, ...briefer(name)];
+  const whole = ways.find((way) => measure(way) <= free);
+  if (whole !== undefined) return whole;
+  const own = ways.at(-1)!;
+  for (let letters = Math.ceil((free / measure(own)) * own.length); letters >= LEAST_LETTERS; letters--) {
     const text = letters < ENDS_LETTERS ? `${own.slice(0, letters - 1)}…` : shortened(own, letters);
     if (measure(text) <= free) return text;
   }
   return null;
 }
 
-/** A name without the scopes and the type before it: `void at::native::fill<int>(…)` is `fill<int>(…)`, `evaluate_function: Mul` is `Mul`. */
+/** A name without the scopes before it, then without its arguments, then without those of its template. */
+export function briefer(name: string): string[] {
+  const own = unscoped(name);
+  const called = own.replace(/(?<=[\w>])\(.*\)$/, "");
+  const head = called.replace(/(?<=\w{6})<.*>$/, "");
+  return [own, called, head];
+}
+
+/** `void at::native::fill<int>(…)` is `fill<int>(…)`, `evaluate_function: Mul` is `Mul`. */
 export function unscoped(name: string): string {
   const head = name.search(/[<(\[{]/);
   const scopes = head < 0 ? name : name.slice(0, head);

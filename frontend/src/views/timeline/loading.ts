@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../api.gen";
 import type { Answer } from "../../client";
+import { isHidden } from "../../watch";
 import type { EventSource } from "../props";
 import { boxesOf } from "./boxes";
 import { mergedTracks } from "./layout";
@@ -46,6 +47,7 @@ export function usePages(events: EventSource, span: string, seen: Stretch, width
   latest.current = () => {
     timer.current = undefined;
     const next = width > 0 && !state.problem ? wanted(state.pages, seen, lengthOf(seen) / width, whole) : null;
+    if (isHidden()) return later(WAITING_MS);
     if (next === null || (asking.current && sameWanted(asking.current.wanted, next))) return;
     asking.current?.abort.abort();
     const mine = (asking.current = { wanted: next, abort: new AbortController() });

@@ -60,12 +60,12 @@ function paintBand(pen: Pen, { band, ruler, palette, width, height }: Scene): vo
   pen.globalAlpha = 1;
 }
 
-export function paintStepBorders(pen: Pen, { steps, ruler, palette, width, height }: Scene): void {
+export function paintStepBorders(pen: Pen, { steps, ruler, palette, width, layout, scroll }: Scene): void {
   pen.fillStyle = palette.third;
   let last = -1;
   for (const { start_ns, end_ns } of steps) {
     for (const x of [Math.round(ruler.x(start_ns)), Math.round(ruler.x(end_ns))]) {
-      if (x >= GUTTER_PX && x <= width && x !== last) pen.fillRect(x, AXIS_PX, 1, height);
+      if (x >= GUTTER_PX && x <= width && x !== last) pen.fillRect(x, AXIS_PX, 1, layout.height - scroll);
       last = x;
     }
   }

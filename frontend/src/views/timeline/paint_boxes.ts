@@ -5,6 +5,7 @@
 
 import { comb } from "../../charts/canvas_marks";
 import type { Pen } from "../../charts/canvas_sheet";
+import { counted } from "../../format";
 import { type Boxes, firstAbove, inSight, rowKey } from "./boxes";
 import { fitted, nameWidth } from "./fit";
 import { type Placed, ROW_PX } from "./layout";
@@ -76,12 +77,14 @@ function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, { left, righ
 }
 
 function paintText(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {
-  const name = boxes.names[boxes.name[at]!] ?? "";
-  const text = fitted(name, nameWidth(pen, scene.palette.fonts.axis), wide);
+  const many = boxes.count[at]! > 1;
+  const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? ""); // one name for many would read as one long event
+  const measure = nameWidth(pen, scene.palette.fonts.axis);
+  const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;
-  if (boxes.count[at]! > 1) {
+  if (many) {
     pen.fillStyle = fill.plain; // words do not stand on stripes
-    pen.fillRect(left, y, Math.min(wide, pen.measureText(text).width + 8), BOX_PX);
+    pen.fillRect(left, y, measure(text) + 8, BOX_PX);
   }
   pen.fillStyle = fill.ink;
   pen.fillText(text, left + 4, y + BOX_PX / 2 + 0.5);

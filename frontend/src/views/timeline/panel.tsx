@@ -87,7 +87,7 @@ const LONG_LETTERS = 14;
 
 function Fact({ label, value }: { label: string; value: string }) {
   return (
-    <div class={value.length > LONG_LETTERS || label.length + value.length > 2 * LONG_LETTERS ? "long" : ""}>
+    <div class={value.length > LONG_LETTERS || label.length + value.length > 1.8 * LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
       <dd title={value}>{value}</dd>
     </div>
