@@ -290,6 +290,8 @@ BOUND_WORDS = {
 def _copies_title(copies: Sequence[CopyRow]) -> Phrase:
     total, hidden = sum(row.total_ns for row in copies), sum(row.hidden_ns for row in copies)
     pageable = sum(row.total_ns for row in copies if row.pageable)
+    if pageable == total:
+        return phrase("Copies of pageable memory take {total} a step", total=ns(total))
     if pageable > total - pageable:
         return phrase("Copies of pageable memory take {part} of {total} a step", part=ns(pageable), total=ns(total))
     return phrase("Copies take {total} a step, {hidden} behind kernels", total=ns(total), hidden=ns(hidden))

@@ -156,10 +156,11 @@ interface Shown {
 
 function shownBins({ means, peaks, runAhead, device, width }: DrawnProps, low: number, high: number): Shown {
   const pixels = width - GUTTER;
+  const ahead = binsPerPixel(runAhead, low, high, pixels, meanOf);
   return {
     mean: binsPerPixel(means, low, high, pixels, meanOf),
     peak: binsPerPixel(peaks, low, high, pixels, mostOf),
-    ahead: carried(binsPerPixel(runAhead, low, high, pixels, meanOf), CARRIED_PX),
+    ahead: carried(ahead, Math.floor((CARRIED_PX * (high - low)) / pixels / ahead.bin)),
     work: device.map((layer) => ({ ...layer, levels: [binsPerPixel(layer.levels, low, high, pixels, meanOf)] })),
   };
 }
