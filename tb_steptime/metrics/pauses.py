@@ -59,13 +59,15 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 class _Stops(NamedTuple):
-    """Stops of one cause. rows: events of which each is or, for a loaded kernel, that each led to; None without."""
+    """Stops of one cause. rows: events of which each is or, for a loaded kernel, that each led to; None without.
+    least_ns: what another cause leaves of a stop counts if it is that long."""
 
     cause: str
     sure: bool
     start: Int64
     end: Int64
     rows: Int32 | Int64 | None
+    least_ns: int = 0
 
 
 def pauses(trace: Trace, device: int) -> list[Pause]:
@@ -75,6 +77,8 @@ def pauses(trace: Trace, device: int) -> list[Pause]:
     idle, found = idle_outside_loader(trace, device), []
     for stops in _stops(trace, device):
         own = rest & Intervals.union(stops.start, stops.end)
+        long = own.end - own.start >= stops.least_ns
+        own = Intervals(own.start[long], own.end[long])
         if len(own):
             found.append(_pause(trace, stops, own, own & idle))
             rest = rest - own
@@ -88,7 +92,7 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
         yield _Stops(cause, True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
     slow = _slow_first_launches(trace, device, Intervals.union(trace.events.start_ns[loads], trace.events.ends(loads)))
     yield _Stops("lazy_loading", False, trace.events.start_ns[slow.call], trace.events.ends(slow.call), slow.activity)
-    yield _Stops("unexplained", False, *_unexplained(trace, device), None)
+    yield _Stops("unexplained", False, *_unexplained(trace, device), None, UNEXPLAINED_NS)
 
 
 def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Pause:

@@ -1,11 +1,23 @@
-"""python -m tests.simulate demo_logs: write the simulated demo recordings, the same bytes each time."""
+"""python -m tests.simulate demo_logs: write the simulated demo recordings, the same bytes each time.
+python -m tests.simulate causes: print what each declared cause costs beside what the package finds.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.simulate.demo import write_demo
 
-for path in write_demo(Path(sys.argv[1])):
-    sys.stdout.write(f"{path}\n")
+
+def lines(word: str) -> Iterable[str]:
+    if word != "causes":
+        return map(str, write_demo(Path(word)))
+    from tests.simulate.judging import table
+
+    return table()
+
+
+for line in lines(sys.argv[1]):
+    sys.stdout.write(f"{line}\n")

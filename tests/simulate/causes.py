@@ -155,4 +155,5 @@ class Span:
     end_ns: int = 0
     rows: list[Row] = field(default_factory=list)
     marks: list[tuple[int, int, int]] = field(default_factory=list)
+    stops: list[tuple[int, int]] = field(default_factory=list)  # when Python stood still
     truth: dict[str, Any] = field(default_factory=dict)

@@ -120,6 +120,8 @@ class Machine:
 
     def _stop(self, section: Section) -> None:
         collection = self._open("python_function", "Python GC", MAIN) if section.collects else None
+        if self.span:
+            self.span.stops.append((self.now_ns, self.now_ns + section.stop_ns))
         self._pass(section.stop_ns, exact=True)
         if collection:
             collection.end_ns = self.now_ns

@@ -41,7 +41,7 @@ class Cause:
 
     name: str
     bound: str
-    insight: str | None
+    insight: str
     add: Callable[[Training], Training]
     mend: Callable[[Training], Training] = lambda training: training
     op: str | None = None
@@ -194,28 +194,31 @@ def collection(training: Training) -> Training:
 def in_series(training: Training) -> Training:
     """The same step for a second device. After each the host indexes with a mask on that device, and waits for it."""
     mask = read_back("aten::index", "aten::nonzero")
-    *first, optimizer = side_by_side(training).sections
-    place = len(training.sections) - 1
-    masked = (*first[:place], Section((mask,)), *first[place:], Section((mask,), device=1), optimizer)
-    return replace(training, devices=2, sections=masked)
+    return _doubled(training, Section((mask,)), Section((mask,), device=1))
 
 
 def side_by_side(training: Training) -> Training:
-    *first, optimizer = training.sections
-    *second, other_optimizer = plain_step(1)
-    return replace(training, devices=2, sections=(*first, *second, replace(other_optimizer, mark=None), optimizer))
+    return _doubled(training)
+
+
+def _doubled(training: Training, *after: Section) -> Training:
+    """With a second device, whose backward pass follows the first one's; the optimizers come last."""
+    (place,) = (place for place, section in enumerate(training.sections) if section.backward)
+    first, rest = training.sections[: place + 1], training.sections[place + 1 :]
+    *second, optimizer = plain_step(1)
+    last = (*rest[:-1], replace(optimizer, mark=None), rest[-1])
+    return replace(training, devices=2, sections=(*first, *after[:1], *second, *after[1:], *last))
 
 
 CAUSES = (
     Cause("slow_loader", "input", "input_bound", slow_loader),
     Cause("item", "sync", "sync_bubble", item, op="aten::_local_scalar_dense", phase="forward"),
-    Cause(
-        "coalesce", "sync", "hidden_sync", coalesce, known_count, "aten::_coalesce", "backward", "aten::_sparse_addmm"
-    ),
-    Cause("tiny_kernels", "host", "host_bound", tiny_kernels, captured),
+    Cause("coalesce", "sync", "hidden_sync_backward", coalesce, known_count,
+          op="aten::_coalesce", phase="backward", forward_op="aten::_sparse_addmm"),
+    Cause("tiny_kernels", "host", "launch_graphs", tiny_kernels, captured),
     Cause("memory_anew", "sync", "allocator_steady", memory_anew, op="aten::empty", phase="other"),
     Cause("full_queue", "gpu", "back_pressure", full_queue, endless_queue),
-    Cause("collection", "gpu", "host_pauses", collection),
+    Cause("collection", "host", "host_stops", collection),
     Cause("in_series", "sync", "serial_devices", in_series, side_by_side, "aten::nonzero", "forward"),
 )  # fmt: skip
 

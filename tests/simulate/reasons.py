@@ -181,6 +181,11 @@ class Reasons:
         idle = without(without(both(self.windows, [(drain, end)]), busy), self.loads)
         return first_of(idle, sum(call.end_ns - call.start_ns for call in group.calls))
 
+    def idle_in_stops_ns(self, device: int) -> int:
+        """How long a device idles while Python stands still, waits for data left out."""
+        idle = [(idle.start_ns, idle.end_ns) for idle in self.idle(device) if idle.reason != "data_loading"]
+        return total(both(both(self.windows, union(idle)), self.span.stops))
+
     def _pairs(self, chosen: Any) -> list[Pair]:
         return [(row.start_ns, row.end_ns) for row in self.span.rows if chosen(row)]
 
@@ -204,6 +209,7 @@ def full_truth(training: Training, span: Span) -> dict[str, Any]:
         "main_device": main,
         "devices": devices,
         "blocking_calls": _blocking_truth(reasons, main),
+        "idle_in_stops_ns": reasons.idle_in_stops_ns(main),
     }
 
 
