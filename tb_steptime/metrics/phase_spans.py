@@ -19,7 +19,7 @@ from tb_steptime.trace.table import Int64
 #: A stretch under this share of its step is narrower than its line.
 LEAST_SHARE = 0.004
 #: Spans of all steps together; a step has at least so many.
-MOST_SPANS, LEAST_SPANS = 4000, 8
+MOST_SPANS, LEAST_SPANS = 2000, 8
 #: Sites that open their phase and are drawn within it.
 INNER = {"forward.buffer_broadcast": "buffer broadcast"}
 
