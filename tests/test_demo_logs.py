@@ -11,9 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from tb_steptime.analyses import data_loading, overview, tensor_cores
+from tb_steptime.analyses import data_loading, host, overview, tensor_cores
+from tb_steptime.analyses.host import HostResult
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
@@ -170,3 +172,75 @@ def test_the_demo_tells_its_story():
     idle = [mean_ns(name, "gpu_idle_ns") / mean_ns(name, "duration_ns") for name in EXPERIMENTS]
     assert min(idle[:3]) > 0.8
     assert max(idle[3:]) < 0.05
+
+
+@cache
+def host_of(folder: str) -> HostResult:
+    (name,) = logs(f"{folder}_simulated/*.pt.trace.json.gz")
+    return host.analyse(trace_of(name))
+
+
+@cache
+def declared_of(folder: str) -> Any:
+    (name,) = logs(f"{folder}_simulated/*.pt.trace.json.gz")
+    return truth_of(name)
+
+
+@pytest.mark.parametrize("folder", FORUM)
+def test_devices_are_idle_for_the_declared_reasons(folder: str):
+    ours = [(each.busy_ns, [msgspec.structs.asdict(step) for step in each.steps]) for each in host_of(folder).devices]
+    declared = sorted(declared_of(folder)["devices"], key=lambda each: -sum(each["busy_ns"]))
+    assert ours == [(each["busy_ns"], each["idle_ns"]) for each in declared]
+
+
+@pytest.mark.parametrize("folder", FORUM)
+def test_blocking_calls_cost_what_was_declared(folder: str):
+    rows, declared = host_of(folder).blocking, declared_of(folder)
+    assert {row.op for row in rows} == {call["op"] for call in declared["blocking_calls"]}
+    bubbles = sum(call["bubble_ns"] for call in declared["blocking_calls"]) / len(declared["steps"])
+    assert sum(row.bubble_ns for row in rows) == pytest.approx(bubbles, abs=2)
+
+
+def test_more_workers_help_until_the_host_is_the_limit():
+    """The first question: what the tab says is what each variant was declared to suffer from."""
+    bounds = {folder: host_of(folder).bound.value for folder in FORUM[:6]}
+    assert bounds == {
+        "forum_preloaded": "host",
+        "forum_preloaded_item": "host",
+        "forum_workers2": "input",
+        "forum_workers2_item": "input",
+        "forum_workers8": "host",
+        "forum_workers8_item": "host",
+    }
+    assert step_ns("forum_workers2") > 1.9 * step_ns("forum_workers8") > 2 * step_ns("forum_preloaded")
+    for folder in ("forum_preloaded", "forum_workers2", "forum_workers8"):
+        assert step_ns(f"{folder}_item") < 1.03 * step_ns(folder)
+
+
+def step_ns(folder: str) -> float:
+    return statistics.mean(step["duration_ns"] for step in declared_of(folder)["steps"])
+
+
+def test_the_hidden_wait_of_the_backward_pass_is_told_by_op_layer_and_line():
+    """The second question: the same waits cost next to nothing on one GPU and half of the time on two."""
+    one, two, dense = (host_of(f"forum_{name}_gpu") for name in ("sparse_one", "sparse_multi", "dense_multi"))
+    assert [each.bound.value for each in (one, two, dense)] == ["gpu", "sync", "gpu"]
+    assert step_ns("forum_sparse_multi_gpu") > step_ns("forum_sparse_one_gpu")
+    for result in (one, two):
+        assert {(row.op, row.site, row.forward_op) for row in result.blocking} == {
+            ("aten::_coalesce", "backward.nodes", "aten::_sparse_addmm")
+        }
+        assert {row.forward_source for row in result.blocking} == {"examples/forum/sparse_multi_gpu.py(42): forward"}
+    assert sum(row.blocked_ns for row in one.blocking) > 30 * one.blocking_bubble_ns
+    assert two.blocking_bubble_ns > 10 * one.blocking_bubble_ns
+
+
+def test_two_gpus_of_one_process_take_turns_when_the_loop_waits():
+    sparse, dense = (host_of(f"forum_{name}_multi_gpu").several_devices for name in ("sparse", "dense"))
+    assert sparse is not None
+    assert dense is not None
+    assert sparse.concurrency < 1.1
+    assert dense.concurrency > 1.95
+    held_up = [(row.op, row.by_device, row.idle_device) for row in sparse.holders]
+    assert sorted(held_up) == [("aten::_coalesce", 0, 1), ("aten::_coalesce", 1, 0)]
+    assert dense.holders == []
