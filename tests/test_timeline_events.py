@@ -284,13 +284,13 @@ def test_a_kernel(step):
         gap_start_ns=0,
         why_gap=Phrase(
             "The GPU was idle for [{gap}] before this: for {part0} the training process waited for a batch; "
-            "for {part1} the launching thread was in {cause1}; for {part2} the launch was on its way to the GPU.",
+            "for {part1} the launch was on its way to the GPU; for {part2} the launching thread was in {cause2}.",
             {
                 "gap": ns(8 * US),
                 "part0": ns(3 * US),
-                "part1": ns(2 * US),
-                "cause1": text("aten::linear"),
-                "part2": ns(3 * US),
+                "part1": ns(3 * US),
+                "part2": ns(2 * US),
+                "cause2": text("aten::linear"),
             },
         ),
     )
@@ -380,8 +380,8 @@ GAPS = {
     "no launch": ("op | aaaaaaaaa |\n kernel 7 | ..pp.kk.. |", "its launch is not recorded"),
     "nothing": ("op | aaaa.....bbb.. |\n runtime | p.........k... |\n kernel 7 | .ppp........kk |",
                 "for {part0} nothing is recorded on the launching thread; "
-                "for {part1} the launching thread was in {cause1}; "
-                "for {part2} the launch was on its way to the GPU"),
+                "for {part1} the launch was on its way to the GPU; "
+                "for {part2} the launching thread was in {cause2}"),
     "a call": ("op | aaaaaaaaaa... |\n runtime | p.sssss..k... |\n kernel 7 | .ppp.....kk.. |",
                "for {part0} the launching thread stood in {cause0}; for {part1} the launching thread was in {cause1}"),
 }  # fmt: skip

@@ -59,7 +59,8 @@ def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phra
         return None
     values: dict[str, Quantity] = {"gap": ns(int((end - start).sum()))}
     clauses = []
-    for index, place in enumerate(dict.fromkeys(reason.tolist())):
+    total = np.bincount(reason, end - start)
+    for index, place in enumerate(sorted(dict.fromkeys(reason.tolist()), key=lambda each: -total[each])):
         mine = np.flatnonzero(reason == place)
         longest = mine[np.argmax(end[mine] - start[mine])]
         cause = _cause(events, REASONS[place], call, int(start[longest]), int(end[longest]))

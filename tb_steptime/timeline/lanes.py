@@ -4,7 +4,8 @@
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU
 
-An event stands on one track. Steps and phases are no events of the recording: they get the numbers behind it.
+An event stands on one track. Rows of `cuda_sync` are left out: they repeat what the calls say. Steps and phases are no
+events of the recording: they get the numbers behind it.
 """
 
 from __future__ import annotations
