@@ -253,6 +253,20 @@ def test_bubbles_are_part_of_the_idle_time():
     }  # fmt: skip
 
 
+def test_pieces_are_the_same_however_many_are_made_at_once_and_kept(monkeypatch: pytest.MonkeyPatch):
+    drawing = """
+        step     | 000000000000 |
+        op       | ..aa.....bb. |
+        runtime  | k...q.r....s |
+        kernel 7 | .k...q..r... |"""
+    whole = pieces_us(timeline(drawing))
+    monkeypatch.setattr("tb_steptime.metrics.idle._GAPS_AT_ONCE", 1)
+    monkeypatch.setattr("tb_steptime.metrics.idle._KEPT_PIECES", 2)
+    trace = timeline(drawing)
+    assert [pieces_us(trace), pieces_us(trace)] == [whole, whole]
+    assert len(whole) == 5
+
+
 CALLS = {"s": "cudaStreamSynchronize", "t": "cudaDeviceSynchronize", "m": "cudaMalloc", "z": "cudaMemcpy"}
 
 

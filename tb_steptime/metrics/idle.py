@@ -262,17 +262,40 @@ def _sums(trace: Trace, device: int) -> IdleSums:
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))
 
 
-#: Gaps cut at once: pieces are made, summed and dropped, so that a large trace needs little room for them.
+#: Gaps cut at once, which bounds what is needed on the way.
 _GAPS_AT_ONCE = 1 << 15
+#: Several figures go through the pieces. Up to so many of a trace (14 MB) are kept, more are made anew each time.
+_KEPT_PIECES = 1 << 19
 
 
 def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[Pieces]:
     """The device's idle time in pieces, some gaps at a time; of a window only the gaps that reach into it, whole."""
-    gaps, threads = find_gaps(trace, device), _Threads(trace)
-    first, past = 0, len(gaps.start)
-    if window is not None:
-        first = int(np.searchsorted(gaps.end, window[0], side="right"))
-        past = int(np.searchsorted(gaps.start, window[1], side="left"))
+    if window is None:
+        yield from _kept(trace).get(device) or _all_pieces(trace, device)
+        return
+    gaps = find_gaps(trace, device)
+    first = int(np.searchsorted(gaps.end, window[0], side="right"))
+    yield from _cut(trace, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
+
+
+def _all_pieces(trace: Trace, device: int) -> Iterator[Pieces]:
+    gaps, kept, made = find_gaps(trace, device), _kept(trace), list[Pieces]()
+    room = _KEPT_PIECES - sum(len(each.start) for pieces in kept.values() for each in pieces)
+    for some in _cut(trace, gaps, 0, len(gaps.start)):
+        room -= len(some.start)
+        made = [*made, some] if room >= 0 else []
+        yield some
+    if room >= 0:
+        kept[device] = made
+
+
+@per_trace
+def _kept(trace: Trace) -> dict[int, list[Pieces]]:
+    return {}
+
+
+def _cut(trace: Trace, gaps: Gaps, first: int, past: int) -> Iterator[Pieces]:
+    threads = _Threads(trace)
     for begin in range(first, past, _GAPS_AT_ONCE):
         some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
         yield _pieces(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads)
