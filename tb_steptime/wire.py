@@ -33,7 +33,7 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
-from tb_steptime.metrics.host_words import BOUND_WORDS
+from tb_steptime.metrics.host_words import BOUND_WORDS, CAUSE_WORDS
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import COLUMNS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
@@ -206,7 +206,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
     metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
-    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective.
+    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses.
     """
 
     version: str
@@ -215,6 +215,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     parts: list[PartMeaning]
     reasons: list[PartMeaning]
     bounds: dict[str, str]
+    causes: dict[str, str]
     views: list[ViewMeaning]
 
 
@@ -239,7 +240,9 @@ def catalogue() -> Catalogue:
     """All meanings of this release."""
     views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
     bounds = {bound.value: words for bound, words in BOUND_WORDS.items()}
-    return Catalogue(__version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, views)
+    return Catalogue(
+        __version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, CAUSE_WORDS, views
+    )
 
 
 def _figures() -> list[Metric]:

@@ -101,6 +101,15 @@ def test_an_index_a_page_a_trend(client):
         assert titles["steps"]["values"]["name"]["value"] == focus
 
 
+def test_the_host_view_has_the_cards_that_lead_to_it(client):
+    span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
+    pages = {view: get(client, f"view?span={span}&view={view}") for view in RESULTS}
+    every = pages["overview"]["insights"]
+    assert {card["view"] for card in every} > {"host"}
+    assert pages["host"]["insights"] == [card for card in every if card["view"] in ("host", "timeline")]
+    assert all(page["insights"] == [] for view, page in pages.items() if view not in ("overview", "host"))
+
+
 def test_a_failure_is_told_in_the_users_words(client):
     bad = read(client)["bad/host.1.pt.trace.json"]
     assert bad["state"] == "failed"

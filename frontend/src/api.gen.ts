@@ -106,7 +106,7 @@ export interface Boxes {
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
- * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective.
+ * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses.
  */
 export interface Catalogue {
   version: string;
@@ -115,6 +115,7 @@ export interface Catalogue {
   parts: PartMeaning[];
   reasons: PartMeaning[];
   bounds: Record<string, string>;
+  causes: Record<string, string>;
   views: ViewMeaning[];
 }
 

@@ -9,6 +9,8 @@ export interface Meanings {
   reasons: readonly PartMeaning[];
   /** A verdict as an adjective: "host-bound". */
   bounds: Readonly<Record<string, string>>;
+  /** Why the host pauses. */
+  causes: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
   metrics: readonly Metric[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */

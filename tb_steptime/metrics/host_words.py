@@ -274,6 +274,13 @@ def _sites_title(phases: Sequence[_Phase]) -> Phrase:
     return phrase("Every phase is {bound}", bound=bound)
 
 
+#: What makes the host pause.
+CAUSE_WORDS = {
+    "garbage_collection": "Garbage collection",
+    "lazy_loading": "Lazy loading of kernels",
+    "unexplained": "Nothing recorded",
+}
+
 #: A verdict as an adjective.
 BOUND_WORDS = {
     Bound.HOST: "host-bound",

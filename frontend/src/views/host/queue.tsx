@@ -57,8 +57,8 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
   );
 }
 
-/** Names and colours of what a device does. */
-const WORK = [["Kernel", "kernel", "kernel_permille"], ["Communication", "comm", "communication_permille"], ["Memory", "copy", "copy_permille"]] as const;
+/** Pieces of the mean step, and where the bins of each are. */
+const WORK = [["kernel", "kernel_permille"], ["communication", "communication_permille"], ["memory", "copy_permille"]] as const;
 
 function levelsOf(result: HostResult) {
   const start = result.start_ns;
@@ -68,7 +68,10 @@ function levelsOf(result: HostResult) {
     means: result.queue.map((level) => bins(level.bin_ns, level.mean_permille)),
     peaks: result.queue.map((level) => bins(level.bin_ns, level.peak)),
     runAhead: levels.map((level) => bins(level.bin_ns, level.run_ahead_ns)),
-    device: WORK.map(([name, colour, field]): StackLayer => ({ name, colour, hatched: false, levels: levels.map((level) => bins(level.bin_ns, level[field])) })),
+    device: WORK.map(([id, field]): StackLayer => {
+      const { label: name, colour, hatched } = result.pieces.find((piece) => piece.id === id) ?? { label: id, colour: id, hatched: false };
+      return { name, colour, hatched, levels: levels.map((level) => bins(level.bin_ns, level[field])) };
+    }),
   };
 }
 

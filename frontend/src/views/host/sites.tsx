@@ -44,11 +44,12 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
 
-const STARVED = "Share of the launches whose work starts within 15 µs: the GPU was waiting for them.";
-const AHEAD = "Median time from a launch call to the start of what it launched.";
+/** The same figures, of one place: they mean what the answer's do. */
+const meaningOf = ({ answer }: HostResult, id: string): string => answer?.figures.find((figure) => figure.id === id)?.meaning ?? "";
+
 const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
 
-function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
+function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
@@ -60,8 +61,8 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     { id: "site", label: "Launched from", order: (row) => row.label, cell: (row) => <span title={row.label}>{row.label}</span> },
     ...(differ ? [verdict] : []),
     { id: "launches", label: "Launches", width: "66px", numeric: true, order: (row) => row.launches, cell: (row) => perStep(row.launches) },
-    { id: "starved", label: "Starved", width: "60px", numeric: true, meaning: STARVED, order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
-    { id: "ahead", label: "Run-ahead", width: "74px", numeric: true, meaning: AHEAD, order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
+    { id: "starved", label: "Starved", width: "60px", numeric: true, meaning: meaningOf(result, "starved_share"), order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
+    { id: "ahead", label: "Run-ahead", width: "74px", numeric: true, meaning: meaningOf(result, "run_ahead"), order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
     {
       id: "idle", label: "GPU idle a step", width: differ ? "112px" : "124px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
