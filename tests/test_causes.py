@@ -14,7 +14,7 @@ import pytest
 from tb_steptime.insights import PARTITION_RULES
 from tests.simulate.causes import Section, Training
 from tests.simulate.judging import Judged, judged, judged_training
-from tests.simulate.mixtures import CAUSES, FIRST, PLAIN, Cause, cost_ns, mixtures, training_with
+from tests.simulate.mixtures import CAUSES, FIRST, PLAIN, Cause, coalesce, cost_ns, in_one_pass, mixtures, training_with
 
 #: A cost that is found is true to this share.
 TOLERANCE = 0.02
@@ -34,12 +34,19 @@ every_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.n
 
 @every_mixture
 def test_each_reason_for_idleness_is_found_to_the_nanosecond(causes: Causes):
-    found = judged(causes)
-    ours = {
+    assert reasons_found(judged(causes)) == reasons_declared(judged(causes))
+
+
+def reasons_found(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
+    """Of each device the idle time by reason and the busy time, step by step."""
+    return {
         each.device: ([msgspec.structs.asdict(step) for step in each.steps], each.busy_ns)
         for each in found.host.devices
     }
-    assert ours == {each["device"]: (each["idle_ns"], each["busy_ns"]) for each in found.truth["devices"]}
+
+
+def reasons_declared(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
+    return {each["device"]: (each["idle_ns"], each["busy_ns"]) for each in found.truth["devices"]}
 
 
 @every_mixture
@@ -195,3 +202,14 @@ def test_two_devices_in_series_hold_each_other_up():
     assert mended is not None
     assert mended.concurrency > 1.8
     assert mended.holders == []
+
+
+def test_threads_of_the_autograd_engine_that_work_at_the_same_time_do_not_hold_each_other_up():
+    """The wait of one of them for its device is no blocking call of the other one's device."""
+    found = judged_training(in_one_pass(coalesce(PLAIN)))
+    assert reasons_found(found) == reasons_declared(found)
+    several = found.host.several_devices
+    assert several is not None
+    assert several.concurrency > 1.6
+    assert all(step["blocking_call"] == 0 for step in found.truth["devices"][1]["idle_ns"])
+    assert [(row.op, row.phase) for row in found.host.blocking] == [("aten::_coalesce", "backward")]

@@ -210,6 +210,17 @@ def _doubled(training: Training, *after: Section) -> Training:
     return replace(training, devices=2, sections=(*first, *after[:1], *second, *after[1:], *last))
 
 
+def in_one_pass(training: Training) -> Training:
+    """A second device, and one backward pass for both: the autograd engine's threads work at the same time."""
+    *second, optimizer = plain_step(1)
+    (place,) = (place for place, section in enumerate(training.sections) if section.backward)
+    forward = tuple(section for section in second if not section.backward)
+    aside = tuple(replace(section, aside=True) for section in second if section.backward)
+    first, backward, rest = training.sections[:place], training.sections[place], training.sections[place + 1 :]
+    sections = (*first, *forward, backward, *aside, replace(optimizer, mark=None), *rest)
+    return replace(training, devices=2, sections=sections)
+
+
 CAUSES = (
     Cause("slow_loader", "input", "input_bound", slow_loader),
     Cause("item", "sync", "sync_bubble", item, op="aten::_local_scalar_dense", phase="forward"),
