@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.metrics.gpu import busy_intervals, est_sm_efficiency, gpu_utilization
-from tb_steptime.metrics.idle import REASONS, devices_by_activity, idle_partition
+from tb_steptime.metrics.idle import REASONS, devices_by_activity
+from tb_steptime.metrics.idle_sums import idle_partition
 from tb_steptime.metrics.occupancy import kineto_achieved_occupancy
 from tb_steptime.metrics.step_time import part_intervals, step_breakdown
 from tb_steptime.trace.intervals import Intervals

@@ -12,18 +12,9 @@ from hypothesis import strategies as st
 
 from tb_steptime.metrics.blocking import bubbles
 from tb_steptime.metrics.gpu import busy_intervals
-from tb_steptime.metrics.idle import (
-    HOST_BOUND,
-    HOST_LATE,
-    REASONS,
-    Longest,
-    devices_by_activity,
-    idle_of_activity,
-    idle_partition,
-    idle_pieces,
-    idle_sums,
-    longest_gaps,
-)
+from tb_steptime.metrics.idle import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle_pieces import idle_pieces
+from tb_steptime.metrics.idle_sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phase_marks import SITES
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.launches import find_launches
@@ -260,8 +251,8 @@ def test_pieces_are_the_same_however_many_are_made_at_once_and_kept(monkeypatch:
         runtime  | k...q.r....s |
         kernel 7 | .k...q..r... |"""
     whole = pieces_us(timeline(drawing))
-    monkeypatch.setattr("tb_steptime.metrics.idle._GAPS_AT_ONCE", 1)
-    monkeypatch.setattr("tb_steptime.metrics.idle._KEPT_PIECES", 2)
+    monkeypatch.setattr("tb_steptime.metrics.idle_pieces._GAPS_AT_ONCE", 1)
+    monkeypatch.setattr("tb_steptime.metrics.idle_pieces._KEPT_PIECES", 2)
     trace = timeline(drawing)
     assert [pieces_us(trace), pieces_us(trace)] == [whole, whole]
     assert len(whole) == 5

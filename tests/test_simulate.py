@@ -13,7 +13,7 @@ import pytest
 
 from tb_steptime.metrics.data_loading import loader_iterators, loader_waits
 from tb_steptime.metrics.gpu import busy_intervals, est_sm_efficiency, gpu_utilization
-from tb_steptime.metrics.idle import idle_partition
+from tb_steptime.metrics.idle_sums import idle_partition
 from tb_steptime.metrics.step_time import step_breakdown
 from tb_steptime.metrics.tensor_cores import split_kernel_time
 from tb_steptime.trace.intervals import Intervals

@@ -9,7 +9,8 @@ from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gaps import idle_outside_loader
 from tb_steptime.metrics.gpu import NO_KERNELS, kernel_intervals
-from tb_steptime.metrics.idle import HOST_LATE, devices_by_activity, idle_partition
+from tb_steptime.metrics.idle import HOST_LATE, devices_by_activity
+from tb_steptime.metrics.idle_sums import idle_partition
 from tb_steptime.metrics.kernel_details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernel_words import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.idle import HOST_BOUND, REASONS, idle_pieces
+from tb_steptime.metrics.idle import HOST_BOUND, REASONS
+from tb_steptime.metrics.idle_pieces import idle_pieces
 from tb_steptime.metrics.phases import SITE, activity_sites
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace

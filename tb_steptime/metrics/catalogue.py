@@ -6,7 +6,17 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tb_steptime.metrics import data_loading, gpu, host, idle, launch_metrics, occupancy, step_time, tensor_cores
+from tb_steptime.metrics import (
+    data_loading,
+    gpu,
+    host,
+    idle,
+    idle_sums,
+    launch_metrics,
+    occupancy,
+    step_time,
+    tensor_cores,
+)
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.gpu import Figure
 from tb_steptime.phrases import phrase
@@ -123,21 +133,21 @@ def _host_floor(trace: Trace) -> Figure:
 
 def _idle_time(reason: str) -> DeviceMeasure:
     def of(trace: Trace, device: int) -> Figure:
-        return _mean(idle.idle_partition(trace)[device].per_step_ns[reason])
+        return _mean(idle_sums.idle_partition(trace)[device].per_step_ns[reason])
 
     return of
 
 
 def _host_bound_share(trace: Trace, device: int) -> Figure:
-    return _share_of_step(trace, idle.idle_partition(trace)[device].host_bound_ns)
+    return _share_of_step(trace, idle_sums.idle_partition(trace)[device].host_bound_ns)
 
 
 def _host_bound_time(trace: Trace, device: int) -> Figure:
-    return _mean(idle.idle_partition(trace)[device].host_bound_ns)
+    return _mean(idle_sums.idle_partition(trace)[device].host_bound_ns)
 
 
 def _host_late_time(trace: Trace, device: int) -> Figure:
-    return _mean(idle.idle_partition(trace)[device].host_late_ns)
+    return _mean(idle_sums.idle_partition(trace)[device].host_late_ns)
 
 
 def _launches(trace: Trace, device: int) -> Figure:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu import Figure
-from tb_steptime.metrics.idle import idle_sums
+from tb_steptime.metrics.idle_sums import idle_sums
 from tb_steptime.metrics.launch_queue import queue_per_step
 from tb_steptime.metrics.launching import STARVED_NS, LaunchFigures, launch_figures, run_ahead_ns
 from tb_steptime.phrases import Unit, phrase

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tb_steptime.metrics.idle import REASONS, IdleNs, Longest, longest_gaps
+from tb_steptime.metrics.idle import REASONS, IdleNs
+from tb_steptime.metrics.idle_sums import Longest, longest_gaps
 from tb_steptime.metrics.launching import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.mean_step import Cells
 from tb_steptime.metrics.phases import PHASE_LABELS, SITE_PHASE, SITES, activity_sites

@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication import collective_names
-from tb_steptime.metrics.idle import REASONS, IdleNs, idle_sums
+from tb_steptime.metrics.idle import REASONS, IdleNs
+from tb_steptime.metrics.idle_sums import idle_sums
 from tb_steptime.metrics.phases import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace

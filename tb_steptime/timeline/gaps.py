@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.idle import REASONS, devices_by_activity, idle_pieces
+from tb_steptime.metrics.idle import REASONS, devices_by_activity
+from tb_steptime.metrics.idle_pieces import idle_pieces
 from tb_steptime.phrases import Phrase, Quantity, ns, text
 from tb_steptime.timeline.around import longest_in, thread_of
 from tb_steptime.timeline.event_file import Columns, EventFile
