@@ -47,6 +47,22 @@ export interface BackPressure {
   queue_limit: number;
 }
 
+/**
+ * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
+ * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
+ * in calls that make them. bytes, bytes_per_second: None where no size is recorded.
+ */
+export interface BatchCopy {
+  count: number;
+  bytes: number | null;
+  bytes_per_second: number | null;
+  total_ns: number;
+  hidden_ns: number;
+  alone_ns: number;
+  blocked_ns: number;
+  pageable: boolean | null;
+}
+
 export type Better = "higher" | "lower" | "neither";
 
 /**
@@ -104,6 +120,42 @@ export interface Boxes {
 }
 
 /**
+ * Whether waits come in bursts, and how many workers would end them. ns are means.
+ * workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
+ * period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns,
+ * short_wait_ns: the worst of a period, and the mean of its others. production_ns: one worker's time for one batch;
+ * spread_ns: its standard deviation; consumer_ns: the step without exposed waits. needed_workers: None where workers
+ * is; needed_factor: as many times more workers keep up, known without their number. at_most_ns: where the loader
+ * keeps up, a worker takes at most so long for a batch, times the number of workers.
+ * gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
+ * sentence: what there is to say, whichever. waits: all batches of the loader that is waited for most.
+ */
+export interface Burst {
+  workers: number | null;
+  workers_from: string | null;
+  period: number | null;
+  autocorrelation: number | null;
+  long_wait_ns: number | null;
+  short_wait_ns: number | null;
+  production_ns: number | null;
+  spread_ns: number | null;
+  consumer_ns: number;
+  needed_workers: number | null;
+  needed_factor: number | null;
+  at_most_ns: number | null;
+  gates: Phrase[];
+  sentence: Phrase | null;
+  waits: BurstStep[];
+}
+
+/** A wait in the order of the batches: of which step, how long, and whether it is one of the long ones. */
+export interface BurstStep {
+  step: string;
+  wait_ns: number;
+  long: boolean;
+}
+
+/**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
  * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses.
@@ -158,11 +210,21 @@ export interface CouldBe {
   parts_ns: Parts;
 }
 
+/** Predicted for so many workers: step_ns = max(consumer, loader_ns); loader_ns = production / workers. */
+export interface CurvePoint {
+  workers: number;
+  step_ns: number;
+  loader_ns: number;
+}
+
 /**
  * unknown says why nothing can be told (no loader events); all figures are then None or empty.
  * multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
  * measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
+ * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
+ * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
+ * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too.
  */
 export interface DataLoadingResult {
   unknown: Phrase | null;
@@ -182,6 +244,16 @@ export interface DataLoadingResult {
   activities_title: Phrase | null;
   lanes: LaneWindow | null;
   lanes_title: Phrase | null;
+  loaders: LoaderRow[];
+  copy: BatchCopy | null;
+  copy_title: Phrase | null;
+  burst: Burst | null;
+  curve: WorkerCurve | null;
+  jitter: Jitter | null;
+  overhead: Overhead | null;
+  slow_lines: SlowLine[];
+  recorded: Recorded | null;
+  recorder_notes: Note[];
 }
 
 /** Queue depth in bins of the window: mean in thousandths, and peak. */
@@ -496,6 +568,18 @@ export interface Insight {
   evidence: Evidence[];
 }
 
+/**
+ * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
+ * they cost beyond the typical wait, per step. steps: in which they are.
+ */
+export interface Jitter {
+  typical_ns: number;
+  long_ns: number;
+  long_count: number;
+  exposed_ns: number;
+  steps: string[];
+}
+
 /** shape is None where the trace does not say the kernel's grids. */
 export interface KernelDetail {
   name: string;
@@ -676,6 +760,27 @@ export interface LaunchWaste {
   optimizer: Waste;
 }
 
+/**
+ * One loader of the span, as far as the trace tells them apart; ns are means per batch.
+ * role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... within loaders
+ * that are asked one right after the other (zipped), else None. batches: of the means, without the first ones of an
+ * epoch; first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none.
+ * wait_ns = exposed_ns + hidden_ns.
+ */
+export interface LoaderRow {
+  label: Phrase;
+  iterator: string;
+  multiprocess: boolean | null;
+  role: string | null;
+  position: number | null;
+  batches: number;
+  wait_ns: number;
+  exposed_ns: number;
+  hidden_ns: number;
+  first_batches: number;
+  first_batch_ns: number | null;
+}
+
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
 export interface LoaderStep {
   name: string;
@@ -763,6 +868,21 @@ export interface Opportunity {
   total_ns: number;
   gain_ns: number;
   formula: Phrase;
+}
+
+/**
+ * The loader's work in the training process per batch, where worker processes make it.
+ * ns, exposed_ns: None where it cannot be told from the wait for a worker; then why says so. told_by: "recorder",
+ * "stacks", "ready" (waits of batches that lay ready in a burst) or "steady" (all waits alike, whatever the step).
+ * unpickle_ns, pin_ns: parts of it, where the recorder tells them; pin_ns is spent on a thread of its own.
+ */
+export interface Overhead {
+  ns: number | null;
+  exposed_ns: number | null;
+  told_by: string | null;
+  unpickle_ns: number | null;
+  pin_ns: number | null;
+  why: Phrase | null;
 }
 
 /**
@@ -889,6 +1009,20 @@ export interface Problem {
   hint: string;
 }
 
+/**
+ * What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
+ * 2 transfer (the batch is on its way and the worker has no other to make), 3 waits for a request. batch: of each
+ * piece; -1 for none, or where pieces are too short to be drawn one by one and stand for several.
+ */
+export interface ProductionLane {
+  loader: number;
+  worker: number;
+  start_ns: number[];
+  end_ns: number[];
+  part: number[];
+  batch: number[];
+}
+
 /** Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told. */
 export interface Progress {
   read_bytes: number;
@@ -942,6 +1076,83 @@ export interface RangeRow {
   launches: number;
 }
 
+/**
+ * Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. empty_share: share of the
+ * requests that found none.
+ */
+export interface ReadyQueue {
+  loader: number;
+  at_ns: number[];
+  depth: number[];
+  empty_share: number;
+}
+
+/**
+ * Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
+ * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
+ * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
+ * needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces.
+ * files: how many were used; notes: what is missing in them, or was left out.
+ */
+export interface Recorded {
+  files: number;
+  batches: number;
+  dataset_ns: number | null;
+  collate_ns: number | null;
+  production_ns: number | null;
+  production_spread_ns: number | null;
+  transfer_ns: number | null;
+  ready_ns: number | null;
+  wait_ns: number | null;
+  cpu_share: number | null;
+  kind: string | null;
+  bytes: number | null;
+  samples: number | null;
+  needed_workers: number | null;
+  cores: number | null;
+  loaders: RecordedLoader[];
+  workers: RecordedWorker[];
+  start_ns: number;
+  end_ns: number;
+  lanes: ProductionLane[];
+  queues: ReadyQueue[];
+  slowest: SlowBatch[];
+  lanes_title: Phrase;
+  split_title: Phrase;
+  notes: Note[];
+}
+
+/** Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps. */
+export interface RecordedLoader {
+  loader: number;
+  dataset: string | null;
+  workers: number;
+  prefetch: number | null;
+  batch_size: number | null;
+  pin_memory: boolean | null;
+  persistent: boolean | null;
+  in_order: boolean | null;
+  batches: number;
+}
+
+/**
+ * One worker process over the span; ns are means per batch, but busy_share is of the span.
+ * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works; kind:
+ * "cpu" (computes), "io" (waits for files or the network) or "mixed". ended: False where the process was killed.
+ */
+export interface RecordedWorker {
+  loader: number;
+  worker: number;
+  pid: number;
+  batches: number;
+  dataset_ns: number;
+  collate_ns: number;
+  cpu_share: number | null;
+  busy_share: number;
+  kind: string;
+  ended: boolean | null;
+}
+
 export interface RunEntry {
   name: string;
   simulated: boolean;
@@ -990,6 +1201,29 @@ export interface SiteRow {
   idle_ns: IdleNs;
   bubble_ns: number;
   examples: Stretch[];
+}
+
+/**
+ * One of the batches that took longest to make. step: that received it, None outside the steps; wait_ns: how long
+ * the training loop stood for it. start_ns is relative to the span's origin.
+ */
+export interface SlowBatch {
+  loader: number;
+  batch: number;
+  worker: number;
+  step: string | null;
+  start_ns: number;
+  total_ns: number;
+  dataset_ns: number;
+  collate_ns: number;
+  cpu_share: number | null;
+  wait_ns: number;
+}
+
+/** A line of the user's code inside the loader: "cifar.py(120): __getitem__", self time per batch. */
+export interface SlowLine {
+  line: string;
+  ns_per_batch: number;
 }
 
 /** A step whose modified z-score is over 3.5, and the part that grew most over the part's median. */
@@ -1223,6 +1457,24 @@ export interface Waste {
   count: number;
   total_ns: number;
   gain_ns: number;
+}
+
+/**
+ * Step time against number of workers.
+ * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
+ * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor. cores: of the recording machine,
+ * where a recorder says it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+ */
+export interface WorkerCurve {
+  points: CurvePoint[];
+  measured_workers: number;
+  measured_step_ns: number;
+  recommended: number;
+  floor_ns: number;
+  gain_ns: number;
+  cores: number | null;
+  limit: Phrase | null;
+  title: Phrase;
 }
 
 export interface WorkerEntry {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
+from tb_steptime.metrics.batch_copies import BatchCopy
+from tb_steptime.metrics.bursts import Burst, WorkerCurve
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
     LoaderWaits,
@@ -18,8 +22,11 @@ from tb_steptime.metrics.data_loading import (
     loader_waits,
     needed_workers,
 )
+from tb_steptime.metrics.loader_overhead import Jitter, Overhead, SlowLine
+from tb_steptime.metrics.loaders import LoaderRow
+from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity, host_ranges
-from tb_steptime.phrases import Phrase, Quantity, fraction, ns, phrase
+from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -78,6 +85,9 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
     measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
+    burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
+    slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
+    without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too.
     """
 
     unknown: Phrase | None
@@ -97,6 +107,16 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     activities_title: Phrase | None
     lanes: LaneWindow | None
     lanes_title: Phrase | None
+    loaders: list[LoaderRow]
+    copy: BatchCopy | None
+    copy_title: Phrase | None
+    burst: Burst | None
+    curve: WorkerCurve | None
+    jitter: Jitter | None
+    overhead: Overhead | None
+    slow_lines: list[SlowLine]
+    recorded: Recorded | None
+    recorder_notes: list[Note]
 
 
 def analyse(trace: Trace) -> DataLoadingResult:
@@ -127,7 +147,22 @@ def analyse(trace: Trace) -> DataLoadingResult:
         activities_title=_activities_title(activities) if activities else None,
         lanes=_lanes(trace, rows),
         lanes_title=_lanes_title(mean, on_device),
+        **_NOTHING,
     )
+
+
+_NOTHING: Any = {
+    "loaders": [],
+    "copy": None,
+    "copy_title": None,
+    "burst": None,
+    "curve": None,
+    "jitter": None,
+    "overhead": None,
+    "slow_lines": [],
+    "recorded": None,
+    "recorder_notes": [],
+}
 
 
 def _unknown() -> DataLoadingResult:
@@ -149,6 +184,7 @@ def _unknown() -> DataLoadingResult:
         activities_title=None,
         lanes=None,
         lanes_title=None,
+        **_NOTHING,
     )
 
 
