@@ -1,6 +1,8 @@
 """The event files that are at hand: in a folder of this process, bounded in bytes, the longest unused one out.
 
-They are larger than summaries and quickly made again, so nothing of them outlives the process.
+They are larger than summaries and quickly made again, so nothing of them outlives the process: a file that is mapped
+into memory needs no name any more, and its room is free again when the process ends, however it ends. (Windows keeps
+the name until the process closes it.)
 """
 
 from __future__ import annotations
@@ -72,12 +74,13 @@ class EventFiles:
             key = self.unwritten.pop(folder)
             self._forget(key)
             self.files[key], self.sizes[key] = opened, size
+            shutil.rmtree(folder, ignore_errors=True)
             while len(self.files) > 1 and (sum(self.sizes.values()) > self.max_bytes or len(self.files) > MAX_FILES):
                 self._forget(next(iter(self.files)))
         return True
 
     def close(self) -> None:
-        """Remove everything from the disk. What is mapped stays readable for the requests that are under way."""
+        """Forget everything. What is mapped stays readable for the requests that are under way."""
         with self.lock:
             self.files.clear()
             self.sizes.clear()
@@ -86,7 +89,5 @@ class EventFiles:
                 self.folder = None
 
     def _forget(self, key: str) -> None:
-        old = self.files.pop(key, None)
+        self.files.pop(key, None)
         self.sizes.pop(key, None)
-        if old:
-            shutil.rmtree(old.folder, ignore_errors=True)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tb_steptime import event_files
 from tb_steptime.event_files import EventFiles
 from tb_steptime.store import SpanFailed, UnknownEvent
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
@@ -125,17 +126,35 @@ def add(files, key):
 
 def test_the_longest_unused_makes_room():
     files = EventFiles()
-    folders = {key: add(files, key) for key in "ab"}
+    for key in "ab":
+        add(files, key)
     files.max_bytes = 2 * files.sizes["a"]
     kept = files.get("a")
-    folders["c"] = add(files, "c")
+    add(files, "c")
     assert files.get("a") is kept
-    assert files.get("b") is None
-    assert [folder.exists() for folder in folders.values()] == [True, False, True]
+    assert (files.get("b"), sorted(files.files)) == (None, ["a", "c"])
     assert sum(files.sizes.values()) <= files.max_bytes
+    folder = files.folder
     files.close()
-    assert (files.get("a"), files.folder, any(folder.exists() for folder in folders.values())) == (None, None, False)
+    assert (files.get("a"), files.folder, folder.exists()) == (None, None, False)
     assert kept.string(0)  # who still reads it may go on
+
+
+def test_a_killed_process_leaves_nothing_behind():
+    files = EventFiles()
+    folder = add(files, "a")
+    assert (folder.exists(), list(files.folder.iterdir())) == (False, [])
+    assert files.get("a").string(0)
+    files.close()
+
+
+def test_no_more_files_are_open_than_allowed(monkeypatch):
+    monkeypatch.setattr(event_files, "MAX_FILES", 2)
+    files = EventFiles()
+    for key in "abc":
+        add(files, key)
+    assert list(files.files) == ["b", "c"]
+    files.close()
 
 
 def test_what_is_larger_than_all_the_room_is_kept_alone():

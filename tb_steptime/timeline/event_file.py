@@ -6,8 +6,8 @@
       level1.start ...  the same bars at a coarser level of detail, ready-made; then level2, ...
       strings.text      all names, one after another; strings.end: where each ends
 
-The columns are mapped into memory, never read whole. A folder with these two files lives as long as the process that
-asked for it (see `tb_steptime.event_files`).
+The columns are mapped into memory, never read whole. They live as long as the process that asked for them (see
+`tb_steptime.event_files`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,6 @@ class Columns:
 class EventFile:
     """An event file that is open: it can be read from until it is dropped, whatever becomes of its folder."""
 
-    folder: Path
     head: Head
     mapped: npt.NDArray[np.uint8]
 
@@ -103,7 +102,7 @@ class EventFile:
     def open(folder: Path) -> EventFile:
         """Raises OSError, ValueError, msgspec.MsgspecError."""
         head = msgspec.json.decode((folder / _HEAD).read_bytes(), type=Head)
-        return EventFile(folder, head, np.memmap(folder / _COLUMNS, np.uint8, "r"))
+        return EventFile(head, np.memmap(folder / _COLUMNS, np.uint8, "r"))
 
     @staticmethod
     def write_head(folder: Path, head: Head) -> None:
