@@ -57,16 +57,13 @@ def queue_mean(trace: Trace, device: int) -> Figure:
 
 
 def run_ahead(trace: Trace, device: int) -> Figure:
-    per_step = _run_ahead_by_step(trace, device)
-    return _figure(
-        [None if not len(each) else float(np.median(each)) for each in (np.concatenate(per_step), *per_step)]
-    )
+    whole = launches_of(trace, device).run_ahead_p50_ns
+    return _figure(whole, [ahead for ahead, _ in _ahead_by_step(trace, device)])
 
 
 def starved_share(trace: Trace, device: int) -> Figure:
-    per_step = _run_ahead_by_step(trace, device)
     whole = launches_of(trace, device).starved_share
-    return _figure([whole, *(float((each <= STARVED_NS).mean()) if len(each) else None for each in per_step)])
+    return _figure(whole, [share for _, share in _ahead_by_step(trace, device)])
 
 
 def bubble_time(trace: Trace, device: int) -> Figure:
@@ -74,8 +71,25 @@ def bubble_time(trace: Trace, device: int) -> Figure:
     return Figure(float(per_step.mean()), tuple(per_step.tolist()))
 
 
-def _figure(values: list[float | None]) -> Figure:
-    return Figure(values[0], tuple(values[1:]), _NO_LAUNCHES if values[0] is None else None)
+def _figure(whole: float | None, steps: list[float | None]) -> Figure:
+    return Figure(whole, tuple(steps), _NO_LAUNCHES if whole is None else None)
+
+
+def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
+    """Median run-ahead and starved share of the activities with a launch call that start in each step."""
+    known = _ahead_known(trace)
+    if device not in known:
+        known[device] = [_ahead_of(ahead) for ahead in _run_ahead_by_step(trace, device)]
+    return known[device]
+
+
+@per_trace
+def _ahead_known(trace: Trace) -> dict[int, list[tuple[float | None, float | None]]]:
+    return {}
+
+
+def _ahead_of(ahead: Int64) -> tuple[float | None, float | None]:
+    return (float(np.median(ahead)), float((ahead <= STARVED_NS).mean())) if len(ahead) else (None, None)
 
 
 def _run_ahead_by_step(trace: Trace, device: int) -> list[Int64]:
