@@ -209,8 +209,8 @@ def test_a_hidden_wait_names_the_line_that_made_it():
     assert insight is not None
     assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
     assert plain(insight.text) == (
-        "aten::_coalesce, made by model.py(31): forward, leaves the GPU idle for 100 µs a step: `coalesce()` before "
-        "the loop, or dense inputs."
+        "aten::_coalesce, made by model.py(31): forward, leaves the GPU idle for 100 µs a step: coalesce "
+        "the transpose once, in a `torch.autograd.Function`."
     )
 
 
@@ -280,7 +280,13 @@ def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
         ("aten::_unique2", "aten::_unique2", "cudaMemcpyAsync", "unique"),
         ("aten::repeat_interleave", "aten::repeat_interleave", "cudaMemcpyAsync", "repeat_interleave"),
         ("aten::_coalesce", "aten::coalesce", "cudaMemcpyAsync", "coalesce"),
-        ("aten::_coalesce", "autograd::engine::evaluate_function: SparseAddmmBackward0", "cudaMemcpyAsync", "product"),
+        (
+            "aten::_coalesce",
+            "autograd::engine::evaluate_function: SparseAddmmBackward0",
+            "cudaMemcpyAsync",
+            "product_gradient",
+        ),
+        ("aten::_coalesce", "aten::_sparse_mm", "cudaMemcpyAsync", "product"),
         ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),

@@ -31,6 +31,9 @@ MAKERS = (
            phrase("{bf16} needs no scaler, {fused} no wait", bf16=code("bfloat16"), fused=code("fused=True"))),
     _maker("clip_grad", r"clip_grad", "Clip gradients without a wait",
            phrase("keep {flag}", flag=code("error_if_nonfinite=False"))),
+    # the transpose of a coalesced matrix is not coalesced: the backward pass does it anew, whatever the input is
+    _maker("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transpose before the loop",
+           phrase("coalesce the transpose once, in a {function}", function=code("torch.autograd.Function"))),
     _maker("product", r"sparse_(add)?mm|Sparse(Add)?[Mm]m", "Coalesce sparse inputs before the loop",
            phrase("{coalesce} before the loop, or dense inputs", coalesce=code("coalesce()"))),
     _maker("coalesce", r"coalesce|[Ss]parse", "Let gradients be dense",
