@@ -11,8 +11,10 @@ import { deedOf, turnOf } from "../src/views/timeline/keys";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
 import { answered } from "../src/views/timeline/loading";
 import { detailFor, keptPages, layers, type Page, wanted } from "../src/views/timeline/pages";
+import { setPixels, stripFor } from "../src/charts/canvas_strip";
+import { walkRow } from "../src/views/timeline/paint_boxes";
 import { paintScene } from "../src/views/timeline/paint";
-import { contrast, mixed, paletteOf, shadeOf } from "../src/views/timeline/palette";
+import { contrast, mixed, paletteOf, pixelOf, shadeOf } from "../src/views/timeline/palette";
 import { queuePixels } from "../src/views/timeline/paint_queue";
 import { Panel } from "../src/views/timeline/panel";
 import { boxUnder, tipOf } from "../src/views/timeline/pointed";
@@ -167,9 +169,11 @@ test("groups have a heading, the queue stands before the streams, calls under th
   expect(layoutOf(boxes(TWO).tracks, false, new Set()).places.map(({ kind }) => kind)).not.toContain("queue");
 });
 
-test("a folded track keeps its first row", () => {
+test("a folded track keeps its rows, thinly; a deep one is folded by itself", () => {
   const layout = layoutOf(boxes(TWO).tracks, false, new Set([0]));
-  expect([rowTop(layout, 0, 0), rowTop(layout, 0, 1), rowTop(layout, 9, 0), layout.tracks.get(0)!.height]).toEqual([22, null, null, 18]);
+  expect([rowTop(layout, 0, 0), rowTop(layout, 0, 1), rowTop(layout, 0, 2), rowTop(layout, 9, 0), layout.tracks.get(0)!.height]).toEqual([22, 28, null, null, 18]);
+  const deep = (turned: number[]) => layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30 }], false, new Set(turned)).height - 4;
+  expect([deep([]), deep([0])]).toEqual([120, 540]);
 });
 
 test("a height names the place there, a gap names none", () => {
@@ -318,13 +322,24 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
 /** Boxes of the row at a height: not the ground below them. */
 const rectsAt = (drawn: readonly string[], top: number) => drawn.filter((each) => each.startsWith("rect #") && each.split(" ")[3] === String(top) && each.split(" ")[5] === "16" && !each.includes(` ${PALETTE.sunken} `));
 
-test("boxes that share a pixel are drawn once", () => {
+test("boxes that share a pixel are drawn once, with or without a search", () => {
   const many = boxes(`stream | ${"ab".repeat(2000)}`); // 40 boxes in a pixel
-  const { pen: own, drawn } = pen();
-  paintScene(own, scene(many));
-  const rects = rectsAt(drawn, AXIS_PX + 22);
-  expect(rects.length).toBeLessThanOrEqual(101);
-  expect(new Set(rects.map((each) => each.split(" ")[2])).size).toBe(100);
+  const pixels = (more: Partial<Scene> = {}) => {
+    const set: [number, number, number][] = [];
+    walkRow(scene(many, more), layer(many), rowKey(0, 0), 1, { narrow: (from, to, pixel) => void set.push([from, to, pixel]), wide: () => expect.fail() });
+    return set;
+  };
+  expect(pixels().length).toBeLessThanOrEqual(101);
+  expect(new Set(pixels().map(([from]) => from)).size).toBeGreaterThanOrEqual(100);
+  const found = PALETTE.fills.get("kernel")![shadeOf("b")]!.plainPixel;
+  const lit = new Map(pixels({ lit: litBy("b") }).map(([from, , pixel]) => [from, pixel]));
+  expect([...lit.values()].filter((pixel) => pixel !== found)).toEqual([]); // the faded ones beside it do not hide it
+});
+
+test("a strip holds pixels as a canvas stores them", () => {
+  const strip = stripFor(4);
+  setPixels(strip, 1, 3, pixelOf("#102030"));
+  expect([...new Uint8Array(strip.pixels.buffer)]).toEqual([0, 0, 0, 0, 16, 32, 48, 255, 16, 32, 48, 255, 0, 0, 0, 0]);
 });
 
 test("a box is as wide as its time, and what a search did not find fades", () => {

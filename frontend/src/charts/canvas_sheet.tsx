@@ -7,11 +7,12 @@ export type Pen = CanvasRenderingContext2D;
 interface SheetProps {
   width: number;
   height: number;
-  /** A new function is painted in the next frame; the last one wins. */
   paint(pen: Pen): void;
+  /** What the picture is made of: it is painted again, in the next frame, when one of these is another. */
+  of: readonly unknown[];
 }
 
-export function Sheet({ width, height, paint }: SheetProps) {
+export function Sheet({ width, height, paint, of }: SheetProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const latest = useRef(paint);
   const frame = useRef(0);
@@ -23,7 +24,7 @@ export function Sheet({ width, height, paint }: SheetProps) {
       frame.current = 0;
       if (canvas.current) draw(canvas.current, latest.current);
     });
-  });
+  }, of);
   useLayoutEffect(() => draw(canvas.current!, latest.current), [width, height, density]);
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
   return (

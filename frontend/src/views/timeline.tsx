@@ -39,13 +39,13 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
-  const [folded, fold] = useState<ReadonlySet<number>>(new Set());
+  const [turned, turn] = useState<ReadonlySet<number>>(new Set());
   const [words, write] = useState("");
 
   const ruler = rulerOf(seen, GUTTER_PX, size.width);
   const layers = useMemo(() => layersOf(loaded.pages, seen, ruler.ns_per_px), [loaded.pages, seen, size.width]);
   const hasQueue = loaded.pages.some(({ boxes }) => boxes.queue !== null);
-  const layout = useMemo(() => layoutOf(loaded.tracks, hasQueue, folded), [loaded.tracks, hasQueue, folded]);
+  const layout = useMemo(() => layoutOf(loaded.tracks, hasQueue, turned), [loaded.tracks, hasQueue, turned]);
   const lit = useMemo(() => litBy(words), [words]);
   const found = useMemo(() => lit && litCount(layers, lit), [lit, layers]);
   useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (stretch) => setSeen((before) => showing(before, stretch, whole)));
@@ -67,7 +67,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   };
   const deeds: Deeds = {
     setSeen, point, reset, choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
-    fold: (track) => fold(toggled(folded, track)), step: (by) => at !== null && goTo(at + by), find: () => field.current?.focus(),
+    fold: (track) => turn(toggled(turned, track)), step: (by) => at !== null && goTo(at + by), find: () => field.current?.focus(),
   };
   const scale = scaleFor(Math.max(Math.abs(seen.from - step.start_ns), Math.abs(seen.to - step.start_ns)), "ns");
   return (
@@ -99,8 +99,8 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   );
 }
 
-function toggled(folded: ReadonlySet<number>, track: number): ReadonlySet<number> {
-  const next = new Set(folded);
+function toggled(turned: ReadonlySet<number>, track: number): ReadonlySet<number> {
+  const next = new Set(turned);
   if (!next.delete(track)) next.add(track);
   return next;
 }

@@ -16,7 +16,14 @@ export const QUEUE_PX = 38;
 /** Between two tracks. */
 const GAP_PX = 4;
 
-export type Place = { kind: "heading"; text: string } | { kind: "track"; track: Track; name: string; rows: number; folded: boolean } | { kind: "queue" };
+/** Deeper stacks would push the GPU out of sight: they are folded until they are pressed. */
+const DEEP_ROWS = 10;
+
+/** The rows of a folded track are this thin in all, and each within these bounds. */
+const FOLDED_PX = 120;
+const THIN_PX = [3, 6] as const;
+
+export type Place = { kind: "heading"; text: string } | { kind: "track"; track: Track; name: string; rows: number; row_px: number } | { kind: "queue" };
 
 export type Placed = Place & { top: number; height: number };
 
@@ -27,8 +34,8 @@ export interface Layout {
   tracks: ReadonlyMap<number, Placed & { kind: "track" }>;
 }
 
-/** `folded`: tracks that show their first row only. */
-export function layoutOf(tracks: readonly Track[], hasQueue: boolean, folded: ReadonlySet<number>): Layout {
+/** `turned`: tracks that stand the other way than they do by themselves, folded or open. */
+export function layoutOf(tracks: readonly Track[], hasQueue: boolean, turned: ReadonlySet<number>): Layout {
   const places: Placed[] = [];
   let top = 0;
   const put = (place: Place, height: number, gap = 0) => {
@@ -42,11 +49,14 @@ export function layoutOf(tracks: readonly Track[], hasQueue: boolean, folded: Re
       queued = true;
     }
     if (track.group !== "" && track.group !== tracks[at - 1]?.group) put({ kind: "heading", text: track.group }, HEADING_PX);
-    const rows = folded.has(track.id) ? 1 : Math.max(1, track.rows);
-    put({ kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, folded: folded.has(track.id) }, rows * ROW_PX, GAP_PX);
+    const rows = Math.max(1, track.rows);
+    const row_px = rows > 1 && rows > DEEP_ROWS !== turned.has(track.id) ? foldedPx(rows) : ROW_PX;
+    put({ kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, row_px }, Math.max(ROW_PX, rows * row_px), GAP_PX);
   });
   return { places, height: top, tracks: new Map(places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []))) };
 }
+
+const foldedPx = (rows: number): number => Math.max(THIN_PX[0], Math.min(THIN_PX[1], Math.floor(FOLDED_PX / rows)));
 
 /** The calls of a thread stand right under it: its name need not be said again. */
 function nameOf(track: Track, above: Track | undefined): string {
@@ -65,11 +75,14 @@ export function placeAt({ places }: Layout, y: number): Placed | undefined {
   return found && y >= found.top ? found : undefined;
 }
 
-/** A row of a track and what it stands at; null where its track is not shown or folded. */
+/** Where a row of a track stands; null where there is no such row. */
 export function rowTop(layout: Layout, track: number, row: number): number | null {
   const place = layout.tracks.get(track);
-  return place && row < place.rows ? place.top + row * ROW_PX : null;
+  return place && row < place.rows ? place.top + row * place.row_px : null;
 }
+
+/** How tall its boxes are: the rest of the row parts it from the next. */
+export const boxHeight = (row_px: number): number => (row_px >= ROW_PX ? ROW_PX - 2 : row_px - 1);
 
 /** Tracks that any page has named, in the order of the newest; those that it lacks keep their place after their neighbour. */
 export function mergedTracks(known: readonly Track[], fresh: readonly Track[]): readonly Track[] {

@@ -1,11 +1,14 @@
-/** Paints the picture: tracks below, the axis and the names of tracks over them. */
+/**
+ * Paints the picture in two sheets: tracks, names and the axis; over them what the pointer and the chosen event add, so
+ * that a moving pointer costs next to nothing.
+ */
 
 import { haloed } from "../../charts/canvas_marks";
 import type { Pen } from "../../charts/canvas_sheet";
 import { shortened } from "../../format";
 import { fitted, nameWidth } from "./fit";
-import type { Placed } from "./layout";
-import { paintAxis, paintStepBorders } from "./paint_axis";
+import { type Placed, ROW_PX } from "./layout";
+import { paintAxis, paintBand, paintPointer, paintStepBorders } from "./paint_axis";
 import { paintBoxes } from "./paint_boxes";
 import { paintGap, paintLaunches, paintRings } from "./paint_marks";
 import { paintQueue } from "./paint_queue";
@@ -17,12 +20,31 @@ export function paintScene(pen: Pen, scene: Scene): void {
   pen.fillRect(0, 0, width, height);
   pen.textBaseline = "middle";
   const visible = scene.layout.places.filter((place) => place.top + place.height > scene.scroll && place.top < scene.scroll + height - AXIS_PX);
-  clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => paintBody(pen, scene, visible));
+  clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => paintTracks(pen, scene, visible));
   clipped(pen, 0, AXIS_PX, width, height, () => visible.forEach((place) => paintName(pen, scene, place)));
   paintAxis(pen, scene);
 }
 
-function paintBody(pen: Pen, scene: Scene, visible: readonly Placed[]): void {
+/** What the first sheet is made of. */
+export const groundOf = ({ seen, layout, layers, palette, step, lit, scroll, width, height }: Scene): readonly unknown[] => [seen, layout, layers, palette, step, lit, scroll, width, height];
+
+export function paintOver(pen: Pen, scene: Scene): void {
+  const { width, height } = scene;
+  pen.clearRect(0, 0, width, height);
+  pen.textBaseline = "middle";
+  clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => {
+    paintGap(pen, scene);
+    paintRings(pen, scene);
+    paintLaunches(pen, scene);
+  });
+  paintPointer(pen, scene);
+  paintBand(pen, scene);
+}
+
+/** What the second one is made of besides. */
+export const overOf = ({ pointed, pointer_ns, chosen, band }: Scene): readonly unknown[] => [pointed, pointer_ns, chosen, band];
+
+function paintTracks(pen: Pen, scene: Scene, visible: readonly Placed[]): void {
   const { palette, width } = scene;
   pen.fillStyle = palette.sunken;
   for (const place of visible) {
@@ -33,9 +55,6 @@ function paintBody(pen: Pen, scene: Scene, visible: readonly Placed[]): void {
     else if (place.kind === "queue") paintQueue(pen, scene, topOf(scene, place), place.height);
   }
   paintStepBorders(pen, scene);
-  paintGap(pen, scene);
-  paintRings(pen, scene);
-  paintLaunches(pen, scene);
 }
 
 function clipped(pen: Pen, left: number, top: number, right: number, bottom: number, paint: () => void): void {
@@ -67,11 +86,11 @@ function paintName(pen: Pen, scene: Scene, place: Placed): void {
 
 function paintTrackName(pen: Pen, { palette }: Scene, place: Placed & { kind: "track" }, y: number): void {
   pen.fillStyle = palette.second;
-  if (place.track.rows > 1) paintFold(pen, 4, y, place.folded);
+  if (place.track.rows > 1) paintFold(pen, 4, y, place.row_px < ROW_PX);
   pen.fillText(fitted(place.name, nameWidth(pen, palette.fonts.small), GUTTER_PX - INDENT_PX) ?? "", INDENT_PX, y);
 }
 
-/** Points down while all rows show, right while only the first does. */
+/** Points down while names can be read, right while the track is folded. */
 function paintFold(pen: Pen, x: number, y: number, folded: boolean): void {
   pen.beginPath();
   if (folded) (pen.moveTo(x - 2, y - 4), pen.lineTo(x + 2, y), pen.lineTo(x - 2, y + 4));

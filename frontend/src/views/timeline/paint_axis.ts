@@ -28,8 +28,6 @@ export function paintAxis(pen: Pen, scene: Scene): void {
   pen.fillStyle = palette.third;
   thinned(marks).forEach(({ x, text }) => pen.fillText(text, Math.max(GUTTER_PX + (CHARACTER * text.length) / 2, x), 11));
   pen.textAlign = "left";
-  paintPointer(pen, scene);
-  paintBand(pen, scene);
 }
 
 function axisMarks({ seen, step, scale, ruler, width }: Scene): { x: number; text: string }[] {
@@ -45,13 +43,13 @@ function letters(length: number, place: number): number {
   return Math.max(2, Math.ceil(Math.log10(Math.abs(place) + 1)) + 2 - Math.floor(Math.log10(length)));
 }
 
-function paintPointer(pen: Pen, { pointer_ns, ruler, palette, height }: Scene): void {
+export function paintPointer(pen: Pen, { pointer_ns, ruler, palette, height }: Scene): void {
   if (pointer_ns === null) return;
   pen.fillStyle = palette.third;
   pen.fillRect(Math.round(ruler.x(pointer_ns)), AXIS_PX - 8, 1, height);
 }
 
-function paintBand(pen: Pen, { band, ruler, palette, width, height }: Scene): void {
+export function paintBand(pen: Pen, { band, ruler, palette, width, height }: Scene): void {
   if (!band || lengthOf(band) <= 0) return;
   const [left, right] = [Math.max(GUTTER_PX, ruler.x(band.from)), Math.min(width, ruler.x(band.to))];
   pen.fillStyle = palette.ink;

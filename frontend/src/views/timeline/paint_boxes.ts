@@ -5,10 +5,11 @@
 
 import { comb } from "../../charts/canvas_marks";
 import type { Pen } from "../../charts/canvas_sheet";
+import { drawStrip, setPixels, stripFor } from "../../charts/canvas_strip";
 import { counted } from "../../format";
 import { type Boxes, firstAbove, inSight, rowKey } from "./boxes";
 import { fitted, nameWidth } from "./fit";
-import { type Placed, ROW_PX } from "./layout";
+import { boxHeight, type Placed } from "./layout";
 import type { Layer } from "./pages";
 import type { Fill, Palette } from "./palette";
 import { BOX_PX, GUTTER_PX, type Scene, topOf } from "./scene";
@@ -22,32 +23,55 @@ const COMBED_PX = 5;
 /** Neighbours wider than this are parted by the background. */
 const PARTED_PX = 3;
 
+/** Of so many device pixels or fewer, a box is set in the strip of its row. */
+const NARROW = 2;
+
 export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "track" }): void {
   const top = topOf(scene, place);
   const density = pen.getTransform().a;
-  const snap = (x: number) => Math.round(x * density) / density; // whole device pixels are sharp, and drawn faster
+  const strip = stripFor(Math.round((scene.width - GUTTER_PX) * density));
   pen.font = scene.palette.fonts.axis;
   for (let row = 0; row < place.rows; row++) {
-    const y = top + row * ROW_PX;
-    if (y + ROW_PX < 0 || y > scene.height) continue;
-    for (const layer of scene.layers) paintRow(pen, scene, layer, rowKey(place.track.id, row), y, snap);
+    const y = top + row * place.row_px;
+    if (y + place.row_px < 0 || y > scene.height) continue;
+    const tall = boxHeight(place.row_px);
+    for (const layer of scene.layers) {
+      walkRow(scene, layer, rowKey(place.track.id, row), density, {
+        narrow: (from, to, pixel) => setPixels(strip, from, to, pixel),
+        wide: (at, fill, drawn) => paintBox(pen, scene, layer.boxes, at, fill, { ...drawn, y, tall }),
+      });
+    }
+    drawStrip(pen, strip, GUTTER_PX, y, tall, density);
   }
 }
 
-function paintRow(pen: Pen, scene: Scene, layer: Layer, key: number, y: number, snap: (x: number) => number): void {
+/** What draws the boxes of a row. */
+export interface Brush {
+  /** Device pixels right of the names. */
+  narrow(from: number, to: number, pixel: number): void;
+  wide(at: number, fill: Fill, drawn: { left: number; right: number; faded: boolean }): void;
+}
+
+/** Edges lie on whole device pixels: sharp, and drawn faster. */
+export function walkRow(scene: Pick<Scene, "ruler" | "width" | "lit" | "palette">, layer: Layer, key: number, density: number, brush: Brush): void {
   const { boxes } = layer;
   const row = boxes.rows.get(key);
   if (!row) return;
-  const { ruler } = scene;
-  const edge = { left: Math.max(GUTTER_PX, ruler.x(layer.from)), right: Math.min(scene.width, ruler.x(layer.to)) };
+  const { ruler, palette } = scene;
+  const pixelAt = (ns: number) => Math.round((ruler.x(ns) - GUTTER_PX) * density);
+  const edge = { left: Math.max(0, pixelAt(layer.from)), right: Math.min(Math.round((scene.width - GUTTER_PX) * density), pixelAt(layer.to)) };
   const lit = scene.lit?.(boxes) ?? null;
   const { first, end } = inSight(boxes, row, layer);
+  const fills = boxes.colours.map((colour) => palette.fills.get(colour)!);
   let at = first;
   while (at < end) {
-    const left = snap(Math.max(edge.left, ruler.x(boxes.from[at]!)));
-    const right = snap(Math.min(edge.right, ruler.x(boxes.to[at]!)));
-    paintBox(pen, scene, boxes, at, { left, right, y, faded: lit !== null && !lit[boxes.name[at]!] });
-    at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, ruler.ns(left + 1), lit);
+    const left = Math.max(edge.left, pixelAt(boxes.from[at]!));
+    const right = Math.min(edge.right, pixelAt(boxes.to[at]!));
+    const fill = fills[boxes.colour[at]!]![boxes.shades[boxes.name[at]!]!]!;
+    const faded = lit !== null && !lit[boxes.name[at]!];
+    if (right - left <= NARROW) brush.narrow(left, Math.max(left + 1, right), faded ? fill.dimPixel : fill.plainPixel);
+    else brush.wide(at, fill, { left: GUTTER_PX + left / density, right: GUTTER_PX + right / density, faded });
+    at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, ruler.ns(GUTTER_PX + (left + 0.5) / density), lit);
   }
 }
 
@@ -63,17 +87,17 @@ interface Drawn {
   left: number;
   right: number;
   y: number;
+  tall: number;
   faded: boolean;
 }
 
-function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, { left, right, y, faded }: Drawn): void {
+function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, { left, right, y, tall, faded }: Drawn): void {
   const shown = right - left;
-  const wide = shown > PARTED_PX ? shown - 1 : Math.max(1, shown);
-  const fill = scene.palette.fills.get(boxes.colours[boxes.colour[at]!] ?? "other")![boxes.shades[boxes.name[at]!] ?? 0]!;
+  const wide = shown > PARTED_PX ? shown - 1 : shown;
   const many = boxes.count[at]! > 1 && wide >= COMBED_PX;
   pen.fillStyle = many ? combOf(pen, scene.palette, fill, faded) : faded ? fill.dim : fill.plain;
-  pen.fillRect(left, y, wide, BOX_PX);
-  if (wide >= NAMED_PX && !faded) paintText(pen, scene, boxes, at, fill, left, wide, y);
+  pen.fillRect(left, y, wide, tall);
+  if (wide >= NAMED_PX && tall === BOX_PX && !faded) paintText(pen, scene, boxes, at, fill, left, wide, y);
 }
 
 function paintText(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {

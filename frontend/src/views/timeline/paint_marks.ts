@@ -5,7 +5,7 @@ import { arrow, haloed, stripes } from "../../charts/canvas_marks";
 import type { Pen } from "../../charts/canvas_sheet";
 import { ns, sentence } from "../../format";
 import { fitted, nameWidth } from "./fit";
-import { rowTop } from "./layout";
+import { boxHeight, rowTop } from "./layout";
 import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene } from "./scene";
 
 /** A ring around what is narrower is still seen. */
@@ -23,10 +23,10 @@ interface Spot {
 
 const spotOf = ({ track, row, start_ns, end_ns }: EventDetail | EventLink): Spot => ({ track, row, from: start_ns, to: end_ns });
 
-/** A box that is not in any row in sight has no place; a folded track's first row stands for it. */
-function topOfSpot(scene: Scene, { track, row }: Spot): number | null {
-  const top = rowTop(scene.layout, track, row) ?? rowTop(scene.layout, track, 0);
-  return top === null ? null : AXIS_PX + top - Math.round(scene.scroll);
+/** Null where there is no such row. */
+function placeOf(scene: Scene, { track, row }: Spot): { top: number; tall: number } | null {
+  const top = rowTop(scene.layout, track, row);
+  return top === null ? null : { top: AXIS_PX + top - Math.round(scene.scroll), tall: boxHeight(scene.layout.tracks.get(track)!.row_px) };
 }
 
 export function paintRings(pen: Pen, scene: Scene): void {
@@ -35,18 +35,18 @@ export function paintRings(pen: Pen, scene: Scene): void {
 }
 
 function paintRing(pen: Pen, scene: Scene, spot: Spot, thick: number): void {
-  const top = topOfSpot(scene, spot);
-  if (top === null) return;
+  const place = placeOf(scene, spot);
+  if (place === null) return;
   const { ruler, width, palette } = scene;
   const [from, to] = [Math.max(GUTTER_PX - 4, ruler.x(spot.from)), Math.min(width + 4, ruler.x(spot.to))];
   if (to < GUTTER_PX || from > width) return;
   const wider = Math.max(0, LEAST_PX - (to - from)) / 2;
   pen.strokeStyle = palette.surface;
   pen.lineWidth = thick + 2;
-  pen.strokeRect(from - wider, top, to - from + 2 * wider, BOX_PX);
+  pen.strokeRect(from - wider, place.top, to - from + 2 * wider, place.tall);
   pen.strokeStyle = palette.ink;
   pen.lineWidth = thick;
-  pen.strokeRect(from - wider, top, to - from + 2 * wider, BOX_PX);
+  pen.strokeRect(from - wider, place.top, to - from + 2 * wider, place.tall);
 }
 
 /** From the launch call's start to the start of the work that it put on the device. */
@@ -57,10 +57,9 @@ export function paintLaunches(pen: Pen, scene: Scene): void {
   for (const link of launches(scene, chosen).slice(0, MOST_ARROWS)) {
     const other = spotOf(link);
     const [call, work] = onDevice(scene, own) ? [other, own] : [own, other];
-    const [callTop, workTop] = [topOfSpot(scene, call), topOfSpot(scene, work)];
-    if (callTop === null || workTop === null) continue;
-    const middle = BOX_PX / 2;
-    arrow(pen, [ruler.x(call.from), callTop + middle], [ruler.x(work.from), workTop + middle], palette.ink, palette.surface);
+    const [above, below] = [placeOf(scene, call), placeOf(scene, work)];
+    if (above === null || below === null) continue;
+    arrow(pen, [ruler.x(call.from), above.top + above.tall / 2], [ruler.x(work.from), below.top + below.tall / 2], palette.ink, palette.surface);
   }
 }
 
@@ -77,16 +76,17 @@ function launches(scene: Scene, chosen: EventDetail): EventLink[] {
 export function paintGap(pen: Pen, scene: Scene): void {
   const { chosen, palette, ruler, width } = scene;
   if (!chosen || chosen.gap_start_ns === null) return;
-  const top = topOfSpot(scene, spotOf(chosen));
-  if (top === null) return;
+  const place = placeOf(scene, spotOf(chosen));
+  if (place === null) return;
   const [left, right] = [Math.max(GUTTER_PX, ruler.x(chosen.gap_start_ns)), Math.min(width, ruler.x(chosen.start_ns))];
   if (right - left < 1) return;
   pen.fillStyle = stripes(pen, palette.third);
-  pen.fillRect(left, top, right - left, BOX_PX);
+  pen.fillRect(left, place.top, right - left, place.tall);
+  if (place.tall < BOX_PX) return;
   pen.font = palette.fonts.axis;
   const length = ns(chosen.start_ns - chosen.gap_start_ns);
   const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
   const wide = nameWidth(pen, palette.fonts.axis);
   const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
-  if (written !== null) haloed(pen, written, left + 4, top + BOX_PX / 2, palette.ink, palette.surface);
+  if (written !== null) haloed(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
 }

@@ -19,7 +19,7 @@ const ABOVE_PX = 4;
 export function paintQueue(pen: Pen, scene: Scene, top: number, height: number): void {
   const pixels = queuePixels(scene);
   const highest = pixels.peak.reduce((most, each) => Math.max(most, each), 0);
-  const end = niceEnd(highest, 2);
+  const end = niceEnd(highest, 4);
   const y = (depth: number) => top + height - 1 - (depth / end) * (height - ABOVE_PX);
   const fill = scene.palette.fills.get("runtime")!;
   pen.fillStyle = fill[0]!.plain;

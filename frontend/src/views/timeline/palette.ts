@@ -11,6 +11,9 @@ export interface Fill {
   ink: string;
   /** Beside boxes that a search lit. */
   dim: string;
+  /** The same two as a canvas's pixels are stored. */
+  plainPixel: number;
+  dimPixel: number;
 }
 
 export interface Palette {
@@ -48,7 +51,13 @@ const READABLE = 4.5;
 
 function fillOf(plain: string, surface: string): Fill {
   const words = contrast("#ffffff", plain) >= READABLE ? "#ffffff" : "#000000"; // one of the two always is
-  return { plain, ink: words, dim: mixed(plain, surface, FADED) };
+  const dim = mixed(plain, surface, FADED);
+  return { plain, ink: words, dim, plainPixel: pixelOf(plain), dimPixel: pixelOf(dim) };
+}
+
+/** Red, green, blue and full opacity, one byte each, in the order in which they lie in memory. */
+export function pixelOf(hex: string): number {
+  return new Uint32Array(new Uint8Array([...rgb(hex), 255]).buffer)[0]!;
 }
 
 /** The same name has the same shade in every page. */

@@ -23,7 +23,7 @@ export function areaAt({ layout, scroll }: Ground, x: number, y: number): Area {
 export function boxUnder(scene: Pick<Scene, "layout" | "scroll" | "layers" | "ruler">, x: number, y: number): Box | null {
   const area = areaAt(scene, x, y);
   if (area.kind !== "body" || area.place?.kind !== "track" || x < GUTTER_PX) return null;
-  const row = Math.min(area.place.rows - 1, Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / ROW_PX));
+  const row = Math.min(area.place.rows - 1, Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px));
   const instant = scene.ruler.ns(x);
   const layer = layerAt(scene.layers, instant);
   const boxes = layer?.boxes.rows.get(rowKey(area.place.track.id, row));

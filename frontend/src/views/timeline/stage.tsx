@@ -8,7 +8,7 @@ import { type Box, rowKey } from "./boxes";
 import { boxBeside } from "./beside";
 import { deedOf, turnOf } from "./keys";
 import { ROW_PX, rowTop } from "./layout";
-import { paintScene } from "./paint";
+import { groundOf, overOf, paintOver, paintScene } from "./paint";
 import { areaAt, boxUnder, tipOf, tipSpot } from "./pointed";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { sameBox } from "./search";
@@ -110,7 +110,8 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
         onPointerLeave={() => (setPointer(null), deeds.point(null))} onDblClick={(event) => spot(event).x >= GUTTER_PX && deeds.reset()}
       >
         <div class="sheet" style={{ height: `${size.height}px` }}>
-          <Sheet width={size.width} height={size.height} paint={(pen) => paintScene(pen, scene)} />
+          <Sheet {...size} paint={(pen) => paintScene(pen, scene)} of={groundOf(scene)} />
+          <Sheet {...size} paint={(pen) => paintOver(pen, scene)} of={[...groundOf(scene), ...overOf(scene)]} />
         </div>
         <div style={{ height: `${Math.max(0, layout.height + AXIS_PX - size.height)}px` }} />
       </div>
