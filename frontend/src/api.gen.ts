@@ -1091,7 +1091,8 @@ export interface ReadyQueue {
  * Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
- * needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces.
+ * needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces; steps
+ * that begin in it, and when each of them does.
  * files: how many were used; notes: what is missing in them, or was left out.
  */
 export interface Recorded {
@@ -1114,6 +1115,8 @@ export interface Recorded {
   workers: RecordedWorker[];
   start_ns: number;
   end_ns: number;
+  steps: string[];
+  marks_ns: number[];
   lanes: ProductionLane[];
   queues: ReadyQueue[];
   slowest: SlowBatch[];

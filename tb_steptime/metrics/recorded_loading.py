@@ -91,7 +91,8 @@ class Recorded(msgspec.Struct, frozen=True):
 
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
-    needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces.
+    needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces; steps
+    that begin in it, and when each of them does.
     files: how many were used; notes: what is missing in them, or was left out.
     """
 
@@ -114,6 +115,8 @@ class Recorded(msgspec.Struct, frozen=True):
     workers: list[RecordedWorker]
     start_ns: int
     end_ns: int
+    steps: list[str]
+    marks_ns: list[int]
     lanes: list[ProductionLane]
     queues: list[ReadyQueue]
     slowest: list[SlowBatch]
