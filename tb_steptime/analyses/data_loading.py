@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.batch_copies import BatchCopy
-from tb_steptime.metrics.bursts import Burst, WorkerCurve
+from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
     LoaderWaits,
@@ -25,6 +25,7 @@ from tb_steptime.metrics.data_loading import (
 from tb_steptime.metrics.loader_overhead import Jitter, Overhead, SlowLine
 from tb_steptime.metrics.loaders import LoaderRow
 from tb_steptime.metrics.recorded_loading import Recorded
+from tb_steptime.metrics.worker_curve import WorkerCurve
 from tb_steptime.metrics.step_time import has_device_activity, host_ranges
 from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
 from tb_steptime.trace.intervals import Intervals

@@ -9,9 +9,32 @@ step       ........00 11 22...33   P: from a long wait's end to that of the next
 
 from __future__ import annotations
 
-import msgspec
+import re
+from dataclasses import dataclass
 
-from tb_steptime.phrases import Phrase
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading import is_multiprocess
+from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
+from tb_steptime.metrics.spread import MAD_SCALE
+from tb_steptime.phrases import Phrase, count, fraction, ns, phrase
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: Below a twentieth of the step there is no stall whose pattern could be told from noise.
+EXPOSED_FRACTION = 0.05
+#: A pattern that is seen three times is one.
+PERIODS = 3
+#: Of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
+ALIKE = 0.7
+#: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
+AS_GOOD = 0.1
+#: More workers than one machine feeds.
+MOST_WORKERS = 64
+#: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
+_FEEDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed$")
 
 
 class BurstStep(msgspec.Struct, frozen=True):
@@ -52,28 +75,275 @@ class Burst(msgspec.Struct, frozen=True):
     waits: list[BurstStep]
 
 
-class CurvePoint(msgspec.Struct, frozen=True):
-    """Predicted for so many workers: step_ns = max(consumer, loader_ns); loader_ns = production / workers."""
+@dataclass(frozen=True, eq=False)
+class _Waits:
+    """Of one loader's batches between two ends of an epoch: at which instant each is there, and what it cost."""
 
-    workers: int
-    step_ns: int
-    loader_ns: int
+    there_ns: Int64
+    wait_ns: Int64
+    exposed_ns: Int64
+
+    def __len__(self) -> int:
+        return len(self.wait_ns)
 
 
-class WorkerCurve(msgspec.Struct, frozen=True):
-    """Step time against number of workers.
+@dataclass(frozen=True)
+class _Pace:
+    """From the first long wait to the last one of the same worker. short_ns: the mean of the other waits."""
 
-    measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
-    the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor. cores: of the recording machine,
-    where a recorder says it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+    production_ns: int
+    spread_ns: int
+    consumer_ns: int
+    long_ns: int
+    short_ns: int
+
+
+@per_trace
+def find_burst(trace: Trace) -> Burst | None:
+    """Of the loader that is waited for most; None where there is none, or where the training process is the loader."""
+    batches = find_batches(trace)
+    loader = most_waited(batches)
+    if loader is None or is_multiprocess((batches.loaders[loader].iterator,)) is False:
+        return None
+    waits, entries = _longest_stretch(trace, batches, loader)
+    if not len(waits):
+        return None
+    workers = workers_from_stacks(trace) if len(batches.loaders) == 1 else None
+    period, alike = (workers, _alike(_capped(waits), workers)) if workers else _period(_capped(waits))
+    long = _long(waits)
+    gates = _gates(trace, batches, loader, waits, period, alike, workers)
+    pace = _pace(waits, long, period) if period and not gates else None
+    late = _exposed_share(trace, batches, loader) >= EXPOSED_FRACTION
+    return _burst(trace, batches, entries, long, workers, period if pace else None, alike, pace, gates, late)
+
+
+def workers_from_stacks(trace: Trace) -> int | None:
+    """How many threads feed requests to workers; None where no frame of one is recorded."""
+    is_feeder = np.array([_FEEDER.search(name) is not None for name in trace.strings.strings], bool)
+    if not is_feeder.any():
+        return None
+    rows = trace.events.rows(Kind.PYTHON)
+    threads = np.unique(trace.events.thread[rows[is_feeder[trace.events.name[rows]]]])
+    return len(threads) or None
+
+
+def _longest_stretch(trace: Trace, batches: Batches, loader: int) -> tuple[_Waits, Int64]:
+    """The batches of an epoch, of the longest one; each epoch begins with workers that start together."""
+    mine = np.flatnonzero(batches.loader == loader)
+    epoch = np.cumsum(batches.first[mine])
+    mine = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]] if len(mine) else mine
+    end = trace.events.ends(batches.row[mine])
+    return _Waits(end, batches.wait_ns[mine], batches.exposed_ns[mine]), mine
+
+
+def _capped(waits: _Waits) -> Int64:
+    """Waits, from the first long one on, with what is longer than the third longest cut: a stall is no pattern."""
+    long = np.flatnonzero(_long(waits))
+    values = waits.wait_ns[long[0] if len(long) else 0 :]
+    capped: Int64 = np.minimum(values, np.sort(values)[-min(PERIODS, len(values))])
+    return capped
+
+
+def _long(waits: _Waits) -> Bool:
+    """At least half as long as the third longest."""
+    cap = np.sort(waits.wait_ns)[-min(PERIODS, len(waits))]
+    long: Bool = np.asarray(2 * waits.wait_ns >= max(int(cap), 1))
+    return long
+
+
+def _alike(values: Int64, lag: int) -> float | None:
+    """Correlation of the waits with those `lag` batches later; None where they do not differ or are too few."""
+    if len(values) <= lag + 1:
+        return None
+    one, other = values[:-lag].astype(np.float64), values[lag:].astype(np.float64)
+    one, other = one - one.mean(), other - other.mean()
+    scale = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / scale if scale > 0 else None
+
+
+def _period(values: Int64) -> tuple[int | None, float | None]:
+    """The shortest lag at which the waits are alike, and how much; (None, the best) where none is."""
+    lags = range(2, min(len(values) // PERIODS, MOST_WORKERS) + 1)
+    found = {lag: alike for lag in lags if (alike := _alike(values, lag)) is not None}
+    if not found:
+        return None, None
+    best = max(found.values())
+    if best < ALIKE:
+        return None, best
+    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
+    return lag, found[lag]
+
+
+def _gates(
+    trace: Trace, batches: Batches, loader: int, waits: _Waits, period: int | None, alike: float | None,
+    workers: int | None,
+) -> list[Phrase]:  # fmt: skip
+    """What keeps the production time from being told; the first one is what the user reads."""
+    share = _exposed_share(trace, batches, loader)
+    if share < EXPOSED_FRACTION:
+        return [
+            phrase(
+                "How long a batch takes cannot be told from this trace, because only {share} of the step waits for it.",
+                share=fraction(share),
+            )
+        ]
+    if workers:
+        return _gates_of_known(waits, workers)
+    if len(_capped(waits)) < PERIODS * 2:
+        return [_too_few(len(waits))]
+    if period is None:
+        return [_no_period(waits, alike)]
+    return []
+
+
+def _gates_of_known(waits: _Waits, workers: int) -> list[Phrase]:
+    """With the number of workers known the waits need no pattern, but each round of the workers has to wait once."""
+    long = _long(waits)[len(waits) % workers :]
+    if len(waits) < PERIODS * workers:
+        return [_too_few(len(waits))]
+    if not long.reshape(-1, workers).any(axis=1).all():
+        return [
+            phrase(
+                "How long a batch takes cannot be told from this trace, because its {workers} workers "
+                "keep up at times.",
+                workers=count(workers),
+            )
+        ]
+    return []
+
+
+def _too_few(batches: int) -> Phrase:
+    return phrase(
+        "How long a batch takes cannot be told from this trace, because it shows only {batches} batches of an epoch: "
+        "record three times as many steps as there are workers.",
+        batches=count(batches),
+    )
+
+
+def _no_period(waits: _Waits, alike: float | None) -> Phrase:
+    if _long(waits).mean() > 0.5:
+        return phrase(
+            "How many workers there are cannot be told from this trace, because every step waits alike: one worker, or "
+            "several that take turns evenly."
+        )
+    return phrase(
+        "How many workers there are cannot be told from this trace, because its waits have no period: they "
+        "correlate by {alike} at best.",
+        alike=fraction(alike),
+    )
+
+
+def _exposed_share(trace: Trace, batches: Batches, loader: int) -> float:
+    """Of the steps, without what each wait lasts though its batch lies ready."""
+    total = sum(step.duration_ns for step in find_steps(trace).steps)
+    exposed = batches.exposed_ns[batches.of(loader)] - (steady_wait_ns(trace, batches, loader) or 0)
+    return int(np.maximum(exposed, 0).sum()) / total if total else 0.0
+
+
+def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
+    """From the longest waits' place in the round, which is one worker's: from there to there it made so many batches.
+
+    Nothing else is in these times, because a worker that is waited for begins its next batch at once.
     """
+    rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
+    leader = max(rounds, key=lambda each: int(waits.wait_ns[each].sum()))
+    if len(leader) < 2:
+        return None
+    first, last = int(leader[0]), int(leader[-1])
+    made = np.diff(leader) // period
+    times = np.diff(waits.there_ns[leader]) / made
+    within = slice(first + 1, last + 1)
+    others = np.setdiff1d(np.arange(first + 1, last + 1), leader)
+    short = round(float(waits.wait_ns[others].mean())) if len(others) else 0
+    length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
+    rest = (length - int(waits.exposed_ns[within].sum())) / number
+    floor = round(float(np.median(waits.wait_ns[others]))) if len(others) else 0
+    return _Pace(
+        production_ns=round(length * period / number),
+        spread_ns=round(MAD_SCALE * float(np.median(np.abs(times - np.median(times))))),
+        consumer_ns=round(rest) + min(floor, round(rest)),
+        long_ns=round(float(waits.wait_ns[leader].mean())),
+        short_ns=short,
+    )
 
-    points: list[CurvePoint]
-    measured_workers: int
-    measured_step_ns: int
-    recommended: int
-    floor_ns: int
-    gain_ns: int
-    cores: int | None
-    limit: Phrase | None
-    title: Phrase
+
+def _burst(
+    trace: Trace, batches: Batches, entries: Int64, long: Bool, workers: int | None, period: int | None,
+    alike: float | None, pace: _Pace | None, gates: list[Phrase], late: bool,
+) -> Burst:  # fmt: skip
+    steps = find_steps(trace).steps
+    exposed = int(batches.exposed_ns[entries].sum())
+    span = sum(step.duration_ns for step in steps)
+    consumer = pace.consumer_ns if pace else max(0, round((span - exposed) / max(len(entries), 1)))
+    known = workers or period
+    keeps_up = not pace and not late
+    stalls = not pace and late and bool(long.mean() > 0.5)
+    waits = [
+        BurstStep(steps[step].name, wait, is_long)
+        for step, wait, is_long in zip(
+            batches.step[entries].tolist(), batches.wait_ns[entries].tolist(), long.tolist(), strict=True
+        )
+    ]
+    return Burst(
+        workers=known,
+        workers_from="stacks" if workers else "period" if period else None,
+        period=period,
+        autocorrelation=alike,
+        long_wait_ns=pace.long_ns if pace else None,
+        short_wait_ns=pace.short_ns if pace else None,
+        production_ns=pace.production_ns if pace else None,
+        spread_ns=pace.spread_ns if pace else None,
+        consumer_ns=consumer,
+        needed_workers=workers_for(pace.production_ns, pace.spread_ns, consumer) if pace else None,
+        needed_factor=_factor(pace, known, consumer, exposed, len(entries) if stalls else 0),
+        at_most_ns=consumer if keeps_up else None,
+        gates=gates,
+        sentence=_sentence(known, pace, consumer, keeps_up),
+        waits=waits,
+    )
+
+
+def workers_for(production_ns: int, spread_ns: int, consumer_ns: int) -> int | None:
+    """The fewest workers that keep up, slower batches than usual included; None where nothing consumes."""
+    return max(1, -(-(production_ns + spread_ns) // consumer_ns)) if consumer_ns > 0 else None
+
+
+def _factor(pace: _Pace | None, workers: int | None, consumer: int, exposed: int, stalled: int) -> float | None:
+    """How many times as many workers keep up: the loader's time for a batch over the consumer's."""
+    if consumer <= 0:
+        return None
+    if pace and workers:
+        return pace.production_ns / workers / consumer
+    return (consumer + exposed / stalled) / consumer if stalled else None
+
+
+def _sentence(workers: int | None, pace: _Pace | None, consumer: int, keeps_up: bool) -> Phrase | None:
+    """None where a gate's sentence is all there is to say."""
+    if pace and workers:
+        return _explained(workers, pace)
+    if keeps_up and workers:
+        return phrase(
+            "The {workers} workers keep up: each takes at most {most} for a batch.",
+            workers=count(workers),
+            most=ns(workers * consumer),
+        )
+    if keeps_up:
+        return phrase(
+            "The workers keep up: each takes at most {most} for a batch, times their number.", most=ns(consumer)
+        )
+    return None
+
+
+def _explained(workers: int, pace: _Pace) -> Phrase:
+    needed = workers_for(pace.production_ns, pace.spread_ns, pace.consumer_ns)
+    who = "One worker needs {batch} per batch" if workers == 1 else "{workers} workers need {batch} per batch"
+    when = {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")
+    ends = "; {needed} workers would end it." if needed else "."
+    return phrase(
+        who + ", the rest of the step {rest}: " + when + " waits {wait}" + ends,
+        workers=count(workers),
+        batch=ns(pace.production_ns),
+        rest=ns(pace.consumer_ns),
+        wait=ns(pace.long_ns),
+        needed=count(needed),
+    )

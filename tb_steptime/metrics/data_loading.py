@@ -117,8 +117,17 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
 def loader_iterators(trace: Trace) -> tuple[str, ...]:
     """Distinct iterator classes in order of first wait, such as `_SingleProcessDataLoaderIter`."""
     names = dict.fromkeys(trace.strings[int(name)] for name in trace.events.name[loader_rows(trace)])
-    matches = (LOADER_MARK.match(name) for name in names)
-    return tuple(match["iterator"] or match["pipe"] or "" for match in matches if match)
+    return tuple(iterator_of(name) for name in names)
+
+
+def iterator_of(mark: str) -> str:
+    """The class that a loader's mark names.
+
+    >>> iterator_of("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+    '_SingleProcessDataLoaderIter'
+    """
+    match = LOADER_MARK.match(mark)
+    return (match["iterator"] or match["pipe"] or "") if match else ""
 
 
 def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:

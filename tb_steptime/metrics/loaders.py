@@ -8,9 +8,30 @@ thread     [train][work.....][train][work.....]      one loader; backward passes
 
 from __future__ import annotations
 
-import msgspec
+from dataclasses import dataclass
 
-from tb_steptime.phrases import Phrase
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading import (
+    exposed_waits,
+    is_multiprocess,
+    iterator_of,
+    loader_names,
+    loader_rows,
+)
+from tb_steptime.phrases import Phrase, count, phrase
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: Fewer waits do not tell whether they are alike.
+ENOUGH_WAITS = 6
+#: Waits that differ by less than a quarter of what the times between them differ by do not depend on these.
+STEADY_FRACTION = 0.25
+#: Events that are looked at together; the first op after a wait is mostly among the first few.
+_LOOK = 4096
 
 
 class LoaderRow(msgspec.Struct, frozen=True):
@@ -33,3 +54,192 @@ class LoaderRow(msgspec.Struct, frozen=True):
     hidden_ns: int
     first_batches: int
     first_batch_ns: int | None
+
+
+@dataclass(frozen=True)
+class Loader:
+    """What tells a loader from the others; see `LoaderRow`."""
+
+    iterator: str
+    role: str | None
+    position: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """The batches that the steps take, one entry each, in time order; marks that only end an epoch are left out.
+
+    row        of the event table: the wait
+    loader     which of `loaders`
+    first      the first batch of an epoch
+    step       which of the span's steps asks for it, by the host's marks
+    wait_ns = exposed_ns + hidden_ns
+    """
+
+    row: Int64
+    loader: Int64
+    first: Bool
+    step: Int64
+    wait_ns: Int64
+    exposed_ns: Int64
+    loaders: tuple[Loader, ...]
+
+    def of(self, loader: int) -> Int64:
+        """Entries of one loader's batches, without the first ones of an epoch."""
+        return np.flatnonzero((self.loader == loader) & ~self.first)
+
+
+@per_trace
+def find_batches(trace: Trace) -> Batches:
+    """Of every loader of the span."""
+    rows, step = _in_steps(trace, _outermost(trace))
+    chain, place, length = _chains(trace, rows, step)
+    together = _zipped(length)
+    kept = place >= length - together  # what stands before in a chain found its epoch at the end
+    first = kept & (length > together)
+    role = _roles(trace, rows, chain)
+    position = place - (length - np.minimum(length, together))
+    keys = _keys(trace, rows, role, position if together > 1 else None)
+    rows, step, first = rows[kept], step[kept], first[kept]
+    loaders = tuple(dict.fromkeys(key for key, keep in zip(keys, kept.tolist(), strict=True) if keep))
+    number = np.array([loaders.index(key) for key, keep in zip(keys, kept.tolist(), strict=True) if keep], np.int64)
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    return Batches(rows, number, first, step, end - start, exposed_waits(trace).overlap_ns(start, end), loaders)
+
+
+def loader_table(trace: Trace) -> list[LoaderRow]:
+    """One row per loader, in order of first wait."""
+    batches = find_batches(trace)
+    return [_row(batches, number) for number in range(len(batches.loaders))]
+
+
+def most_waited(batches: Batches) -> int | None:
+    """The loader that costs most: by exposed wait, then by wait; None without batches."""
+    cost = [
+        (int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum()), -number)
+        for number, mine in enumerate(batches.of(loader) for loader in range(len(batches.loaders)))
+    ]
+    return -max(cost)[2] if cost else None
+
+
+def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
+    """What each wait lasts although its batch lies ready; None where waits tell of batches that come late.
+
+    A batch that is late ends its wait when it is there, so a longer step makes a shorter wait: the waits of a loader
+    that is too slow differ at least as the steps do. Waits that are alike whatever the step does are its own work.
+    """
+    mine = batches.of(loader)
+    if len(mine) < ENOUGH_WAITS:
+        return None
+    start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
+    low, middle, high = np.percentile(batches.wait_ns[mine], (10, 50, 90))
+    least, most = np.percentile(start[1:] - end[:-1], (10, 90))
+    return round(float(middle)) if high - low <= STEADY_FRACTION * (most - least) else None
+
+
+def _row(batches: Batches, number: int) -> LoaderRow:
+    loader, mine = batches.loaders[number], batches.of(number)
+    first = np.flatnonzero((batches.loader == number) & batches.first)
+    exposed, hidden = _mean(batches.exposed_ns[mine]), _mean((batches.wait_ns - batches.exposed_ns)[mine])
+    return LoaderRow(
+        label=_label(loader),
+        iterator=loader.iterator,
+        multiprocess=is_multiprocess((loader.iterator,)),
+        role=loader.role,
+        position=loader.position,
+        batches=len(mine),
+        wait_ns=exposed + hidden,
+        exposed_ns=exposed,
+        hidden_ns=hidden,
+        first_batches=len(first),
+        first_batch_ns=_mean(batches.wait_ns[first]) if len(first) else None,
+    )
+
+
+def _mean(values: Int64) -> int:
+    return round(float(values.mean())) if len(values) else 0
+
+
+def _label(loader: Loader) -> Phrase:
+    words = {"training": "Training loader", "evaluation": "Evaluation loader", None: "Loader"}[loader.role]
+    if loader.position is None:
+        return phrase(words)
+    return phrase(words + " {place}", place=count(loader.position))
+
+
+def _outermost(trace: Trace) -> Int64:
+    """Waits that are inside no other one: a DataPipe asks the one that it is built on, and each marks its wait."""
+    rows = loader_rows(trace)
+    reach = np.maximum.accumulate(trace.events.ends(rows)) if len(rows) else rows
+    inside = np.append(False, trace.events.start_ns[rows[1:]] < reach[:-1]) if len(rows) else np.empty(0, bool)
+    outermost: Int64 = rows[~inside]
+    return outermost
+
+
+def _in_steps(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
+    steps = find_steps(trace).steps
+    host_start = np.array([step.host_start_ns for step in steps], np.int64)
+    host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
+    start = trace.events.start_ns[rows]
+    step = np.searchsorted(host_start, start, side="right") - 1
+    inside = (step >= 0) & (start < host_end[step])
+    return rows[inside], step[inside]
+
+
+def _chains(trace: Trace, rows: Int64, step: Int64) -> tuple[Int64, Int64, Int64]:
+    """For each wait its chain, its place in it, and the chain's length: waits of a step with no op between are one."""
+    opens = np.ones(len(rows), bool)
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    for i in np.flatnonzero(step[1:] == step[:-1]).tolist():
+        opens[i + 1] = _works_between(trace, int(end[i]), int(start[i + 1]), int(rows[i]))
+    chain = np.cumsum(opens) - 1
+    begin = np.flatnonzero(opens)
+    length = np.diff(np.append(begin, len(rows)))[chain]
+    return chain, np.arange(len(rows)) - begin[chain], length
+
+
+def _works_between(trace: Trace, low: int, high: int, wait: int) -> bool:
+    """Whether the waiting thread begins an op, a range or a call between two instants."""
+    events = trace.events
+    first, past = np.searchsorted(events.start_ns, (low, high)).tolist()
+    for at in range(first, past, _LOOK):
+        part = slice(at, min(past, at + _LOOK))
+        kind = events.kind[part]
+        works = (kind == Kind.CPU_OP) | (kind == Kind.USER) | (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
+        works &= (events.thread[part] == events.thread[wait]) & ~loader_names(trace)[events.name[part]]
+        if works.any():
+            return True
+    return False
+
+
+def _zipped(length: Int64) -> int:
+    """How many loaders are asked one right after the other, in at least half of the chains; 1: each by itself.
+
+    A chain of n waits is n entries of its length.
+    """
+    if not len(length):
+        return 1
+    chains = np.bincount(length) // np.maximum(np.arange(int(length.max()) + 1), 1)
+    most = int(chains.argmax())
+    return most if 2 * chains[most] >= chains.sum() else 1
+
+
+def _roles(trace: Trace, rows: Int64, chain: Int64) -> list[str | None]:
+    """Whether a backward pass follows, by chain; None throughout where all are alike. What the last chain leads to may
+    be cut off by the recording's end, so it alone makes no evaluation."""
+    if not len(rows):
+        return []
+    begin = np.flatnonzero(np.diff(chain, prepend=-1))
+    opens = np.append(trace.events.start_ns[rows[begin]], np.iinfo(np.int64).max)
+    nodes = np.sort(trace.events.start_ns[backward_nodes(trace).event])
+    trains = np.diff(np.searchsorted(nodes, opens)) > 0
+    if trains[:-1].all() or not trains.any():
+        return [None] * len(rows)
+    trains[-1] |= bool(trains[-2])
+    return ["training" if trains[i] else "evaluation" for i in chain.tolist()]
+
+
+def _keys(trace: Trace, rows: Int64, role: list[str | None], position: Int64 | None) -> list[Loader]:
+    names = [iterator_of(trace.strings[int(name)]) for name in trace.events.name[rows]]
+    places = [None] * len(rows) if position is None else [place + 1 for place in position.tolist()]
+    return [Loader(*key) for key in zip(names, role, places, strict=True)]

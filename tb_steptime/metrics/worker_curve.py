@@ -1,0 +1,124 @@
+"""What the step would take with another number of workers.
+
+step   |.
+       | '.                       P / N: the workers set the pace
+       |   '-.____.____.____      C: the rest of the step does
+       +---1--2--3--4--5--6-> N
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.metrics.bursts import MOST_WORKERS, Burst
+from tb_steptime.phrases import Phrase, count, ns, phrase
+
+
+class CurvePoint(msgspec.Struct, frozen=True):
+    """Predicted for so many workers: step_ns = max(consumer, loader_ns); loader_ns = production / workers."""
+
+    workers: int
+    step_ns: int
+    loader_ns: int
+
+
+class WorkerCurve(msgspec.Struct, frozen=True):
+    """Step time against number of workers.
+
+    measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
+    the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor. cores: of the recording machine,
+    where a recorder says it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+    """
+
+    points: list[CurvePoint]
+    measured_workers: int
+    measured_step_ns: int
+    recommended: int
+    floor_ns: int
+    gain_ns: int
+    cores: int | None
+    limit: Phrase | None
+    title: Phrase
+
+
+class Making(msgspec.Struct, frozen=True):
+    """What a curve is drawn from; ns are per batch. workers: 0 for a loader in the training process.
+
+    production_ns: one worker's time, that of its CPU where it competes for cores. busy_cores: the workers compute, so
+    more of them than cores do not help. cores: None where nobody says. batches: that a step takes.
+    """
+
+    workers: int
+    production_ns: int
+    consumer_ns: int
+    needed: int
+    batches: float = 1.0
+    cores: int | None = None
+    busy_cores: bool = False
+
+    def useful(self, workers: int) -> int:
+        """How many of so many workers work at the same time."""
+        return min(workers, self.cores) if self.busy_cores and self.cores else workers
+
+    def loader_ns(self, workers: int) -> int:
+        return round(self.batches * self.production_ns / self.useful(workers))
+
+    def step_ns(self, workers: int) -> int:
+        return max(round(self.batches * self.consumer_ns), self.loader_ns(workers))
+
+
+def of_burst(burst: Burst, batches: float) -> Making | None:
+    """What a trace alone tells of worker processes; None where it does not tell how long a batch takes."""
+    if burst.production_ns is None or burst.workers is None or burst.needed_workers is None:
+        return None
+    return Making(burst.workers, burst.production_ns, burst.consumer_ns, burst.needed_workers, batches)
+
+
+def worker_curve(making: Making, measured_step_ns: int, exposed_ns: int) -> WorkerCurve:
+    """exposed_ns: of the mean step; no more than that can be gained."""
+    recommended = making.useful(min(making.needed, MOST_WORKERS))
+    most = min(max(recommended + 2, making.workers + 2, _WIDTH), MOST_WORKERS + 2)
+    left = making.step_ns(recommended)
+    return WorkerCurve(
+        points=[
+            CurvePoint(workers, making.step_ns(workers), making.loader_ns(workers)) for workers in range(1, most + 1)
+        ],
+        measured_workers=making.workers,
+        measured_step_ns=measured_step_ns,
+        recommended=recommended,
+        floor_ns=left,
+        gain_ns=max(0, min(measured_step_ns - left, exposed_ns)),
+        cores=making.cores,
+        limit=_limit(making, recommended),
+        title=_title(making, recommended, left),
+    )
+
+
+#: Workers on the axis, if no more are needed.
+_WIDTH = 8
+
+
+def _limit(making: Making, recommended: int) -> Phrase | None:
+    if making.cores is None:
+        return phrase("As far as cores and disk allow: this trace does not say how many cores the machine has.")
+    if making.busy_cores and recommended < making.needed:
+        return phrase(
+            "The workers compute, and the machine has {cores} cores: more than {cores} workers slow each other down.",
+            cores=count(making.cores),
+        )
+    if recommended > making.cores:
+        return phrase(
+            "The machine has {cores} cores, so these workers must not compute much.", cores=count(making.cores)
+        )
+    return phrase("As far as disk or network allow.") if not making.busy_cores else None
+
+
+def _title(making: Making, recommended: int, left: int) -> Phrase:
+    values = {"number": count(recommended), "left": ns(left)}
+    if recommended < making.needed:
+        return Phrase("{number} workers leave a step of {left}: the loader stays the limit", values)
+    if making.workers > recommended:
+        return Phrase("{number} workers would do", values)
+    if making.workers == recommended:
+        return Phrase("{number} workers are enough, more would not help", values)
+    return Phrase("{number} workers would leave a step of about {left}", values)
