@@ -20,7 +20,7 @@ import { Panel } from "../src/views/timeline/panel";
 import { boxUnder, tipOf } from "../src/views/timeline/pointed";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { litBy, litCount, nextLit } from "../src/views/timeline/search";
-import { stepAt, wholeOf } from "../src/views/timeline/steps";
+import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/steps";
 import { around, panned, read, ruler, showing, withNeighbours, within, written, zoomed } from "../src/views/timeline/stretch";
 import { scaleFor } from "../src/format";
 import { boxes, page } from "./fixtures/timeline";
@@ -238,6 +238,7 @@ test("arrow keys go along a row and to the rows that have something there", () =
   expect([walk("right"), walk("right", "right"), walk("right", "right", "right"), walk("right", "right", "left")]).toEqual(["a", "b", "b", "a"]);
   expect([walk("right", "down"), walk("right", "down", "down"), walk("right", "down", "down", "down"), walk("right", "right", "down", "down", "down")]).toEqual(["c", "l", "k", "k"]);
   expect([walk("right", "down", "up"), walk("right", "up")]).toEqual(["a", "a"]);
+  expect(boxBeside(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", seen)?.name).toBe("a"); // gone out of sight
 });
 
 test("every deed has a key, and the browser keeps its own", () => {
@@ -267,6 +268,11 @@ test("the step is the one of the address, else that of the zoom, else the one of
   expect(stepAt(RESULT, {}, { from: 100, to: 200 })).toBe(0);
   expect([stepAt(RESULT, { step: "99" }, null), stepAt({ ...RESULT, steps: [] }, {}, null)]).toEqual([2, null]);
   expect(wholeOf(RESULT)).toEqual({ from: 0, to: 4_200_000 });
+});
+
+test("another step is looked at only when nothing of this one is in sight", () => {
+  const come = (from: number, to: number) => stepInSight(RESULT, RESULT.steps[0]!, { from, to }).name;
+  expect([come(1_900_000, 2_900_000), come(2_100_000, 3_900_000), come(5_000_000, 6_000_000)]).toEqual(["4", "6", "4"]);
 });
 
 test("the title tells the step and how much of it is in sight", () => {

@@ -3,13 +3,13 @@
 import { type Box, boxAt, firstAbove, inSight, rowKey } from "./boxes";
 import type { Layout } from "./layout";
 import type { Layer } from "./pages";
-import type { Stretch } from "./stretch";
+import { type Stretch, touches } from "./stretch";
 
 export type Way = "left" | "right" | "up" | "down";
 
-/** The box beside `here`, or the first in sight where there is none yet; null at the end. */
+/** The box beside `here`, or the first in sight where there is none or it is not in sight; null at the end. */
 export function boxBeside(layers: readonly Layer[], layout: Layout, here: Box | null, way: Way, seen: Stretch): Box | null {
-  if (!here) return inRows(layers, layout, -1, 1, seen.from);
+  if (!here || !touches(here, seen)) return inRows(layers, layout, -1, 1, seen.from);
   switch (way) {
     case "right":
       return alongRow(layers, here, 1);

@@ -82,12 +82,12 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
   );
 }
 
-/** Longer ones take the room of two. */
-const LONG_LETTERS = 14;
+/** Label and value with more letters take the room of two. */
+const LONG_LETTERS = 29;
 
 function Fact({ label, value }: { label: string; value: string }) {
   return (
-    <div class={value.length > LONG_LETTERS || label.length + value.length > 1.8 * LONG_LETTERS ? "long" : ""}>
+    <div class={label.length + value.length > LONG_LETTERS ? "long" : ""}>
       <dt>{label}</dt>
       <dd title={value}>{value}</dd>
     </div>

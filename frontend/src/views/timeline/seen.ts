@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TimelineResult, TimelineStep } from "../../api.gen";
 import type { Tab } from "../props";
-import { stepAt, stepOrWhole, stretchOf, wholeOf } from "./steps";
+import { stepAt, stepInSight, stepOrWhole, stretchOf, wholeOf } from "./steps";
 import { read, type Stretch, withNeighbours, written } from "./stretch";
 
 /** Browsers allow few changes of the address in a second. */
@@ -43,9 +43,10 @@ export function useSeen(result: TimelineResult, tab: Tab): Seen {
     const next = written(seen) === written(all) ? null : written(seen);
     if (next === own.current) return;
     const timer = setTimeout(() => {
+      const shown = stepInSight(result, step, seen);
       own.current = next;
-      known.current = step.name;
-      tab.update({ zoom: next, step: step.name === "" ? null : step.name });
+      known.current = shown.name;
+      tab.update({ zoom: next, step: shown.name === "" ? null : shown.name });
     }, REST_MS);
     return () => clearTimeout(timer);
   }, [seen.from, seen.to, step.name]);

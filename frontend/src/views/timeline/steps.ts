@@ -30,3 +30,10 @@ export const stepOrWhole = (result: TimelineResult, at: number | null): Timeline
   const whole = wholeOf(result);
   return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
 };
+
+/** The step that is looked at while any of it is in sight, else the one that the picture has come to. */
+export function stepInSight({ steps }: TimelineResult, step: TimelineStep, seen: Stretch): TimelineStep {
+  if (touches(stretchOf(step), seen)) return step;
+  const middle = (seen.from + seen.to) / 2;
+  return steps.find(({ start_ns, end_ns }) => start_ns <= middle && middle < end_ns) ?? step;
+}
