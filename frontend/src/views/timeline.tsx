@@ -5,6 +5,7 @@ import type { EventLink } from "../api.gen";
 import { Picture } from "../components/picture";
 import { count, scaleFor } from "../format";
 import type { SpanViewProps } from "./props";
+import type { Deeds } from "./timeline/act";
 import type { Box } from "./timeline/boxes";
 import { eventOf, readyDetail, useDetail } from "./timeline/detail";
 import { inSightText, stepTitle, tableOf } from "./timeline/figures";
@@ -17,7 +18,7 @@ import { GUTTER_PX } from "./timeline/scene";
 import { litBy, litCount, nextLit } from "./timeline/search";
 import { useSeen } from "./timeline/seen";
 import { type Size, usePalette } from "./timeline/size";
-import { type Deeds, Stage } from "./timeline/stage";
+import { Stage } from "./timeline/stage";
 import { around, ruler as rulerOf, showing, type Stretch, zoomed } from "./timeline/stretch";
 import { Search, StepTools } from "./timeline/tools";
 
