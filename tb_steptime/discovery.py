@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import contextlib
 import hashlib
 import os
 import re
@@ -10,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tb_steptime.record.format import SUFFIX as RECORD_SUFFIX
 from tb_steptime.summary import SUFFIX
 from tb_steptime.trace.kineto import looks_like_trace
 from tb_steptime.wire import Problem
@@ -20,6 +23,8 @@ MAX_FOLDERS = 20_000
 MAX_LOOKS = 2_000
 #: More spans than a person can choose from; the pickers stay fast up to here.
 MAX_SPANS = 20_000
+#: A recorder writes at once; what it adds to a file that much later than a trace was written is not of that trace.
+RECORDS_PATIENCE_NS = 10_000_000_000
 #: Problems of one kind beyond this tell nothing new.
 MAX_PROBLEMS = 20
 
@@ -45,7 +50,8 @@ class FoundSpan:
     """A span under a place. id is opaque and stable; number counts from 1 in time order within run and worker.
 
     file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
-    file lies beside the trace. bytes and mtime_ns are the trace's, or the summary's without one.
+    file lies beside the trace. bytes and mtime_ns are the trace's, or the summary's without one. records changes when
+    a recorder's files appear beside the trace, or grow into its time.
     """
 
     id: str
@@ -57,6 +63,7 @@ class FoundSpan:
     summary: Path | None
     bytes: int
     mtime_ns: int
+    records: int = 0
 
     def under(self, root: Path) -> FoundSpan:
         """The same with paths that begin as the user wrote the folder."""
@@ -64,9 +71,9 @@ class FoundSpan:
         return replace(self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None)
 
     @property
-    def stamp(self) -> tuple[bool, int, int]:
-        """Changes whenever the file does."""
-        return self.trace is not None, self.bytes, self.mtime_ns
+    def stamp(self) -> tuple[bool, int, int, int]:
+        """Changes whenever the file does, or what is read with it."""
+        return self.trace is not None, self.bytes, self.mtime_ns, self.records
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,7 @@ class _Walk:
         by_name = {entry.name: entry for entry in entries}
         traces = {entry.name for entry in entries if _JSON_NAME.fullmatch(entry.name)}
         summaries = {name for name in by_name if name.endswith(SUFFIX)}
+        recorded = _recorded([entry for entry in entries if entry.name.endswith(RECORD_SUFFIX)])
         for name in sorted(traces | {name.removesuffix(SUFFIX) for name in summaries}):
             beside = folder / (name + SUFFIX) if name + SUFFIX in summaries else None
             entry = by_name[name] if name in traces else by_name[name + SUFFIX]
@@ -173,7 +181,7 @@ class _Walk:
             self.spans += 1
             span = FoundSpan(
                 _span_id(place, relative + name), named.run, named.worker, 0, relative + name, trace, beside,
-                stat.st_size, stat.st_mtime_ns,
+                stat.st_size, stat.st_mtime_ns, _records_at(recorded, stat.st_mtime_ns) if trace else 0,
             )  # fmt: skip
             yield _File(span, named.time)
 
@@ -189,6 +197,21 @@ class _Walk:
 
     def tell(self, problem: str, file: str, hint: str) -> None:
         self.problems.append(Problem(problem, file, hint))
+
+
+def _recorded(entries: Sequence[os.DirEntry[str]]) -> list[int]:
+    """When the recorder's files of a folder were last written to, sorted."""
+    times = []
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            times.append(entry.stat().st_mtime_ns)
+    return sorted(times)
+
+
+def _records_at(times: Sequence[int], trace_ns: int) -> int:
+    """What a trace can see of a recorder's files: how many there are, and those that are not yet past its own time."""
+    end = trace_ns + RECORDS_PATIENCE_NS
+    return hash((len(times), tuple(times[: bisect.bisect_left(times, end)])))
 
 
 def _folder_hint(error: OSError, folder: Path) -> str:

@@ -85,7 +85,7 @@ def _summary(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress],
     measured = measure_file(trace, say_progress)
     places = (*places_for(trace), fallback / before.digest)
     with _keeping(trace):
-        return write_summary(encode_summary(before, measured.facts, measured.results), places)
+        return write_summary(encode_summary(before, measured), places)
 
 
 def _events(trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None]) -> Path:

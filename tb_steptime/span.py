@@ -11,6 +11,7 @@ import msgspec
 
 from tb_steptime.allocator import give_back_large_blocks
 from tb_steptime.analyses import ANALYSES, quality
+from tb_steptime.loader_files import SeenRecords, with_records
 from tb_steptime.phrases import Note
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
@@ -50,19 +51,21 @@ class SpanFacts(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """Everything that is known of a span. results by view id."""
+    """Everything that is known of a span. results by view id; records: the recorder's files that it was made with."""
 
     facts: SpanFacts
     results: dict[str, msgspec.Struct]
+    records: SeenRecords = SeenRecords()
 
 
 def measure_file(
     path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
 ) -> Measured:
     """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
-    trace = read_file(path, on_progress)
+    trace, records = with_records(read_file(path, on_progress))
     facts = facts_of(trace)
-    return Measured(facts, {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out})
+    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out}
+    return Measured(facts, results, records)
 
 
 def read_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:

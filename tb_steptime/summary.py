@@ -24,6 +24,7 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
+from tb_steptime.loader_files import SeenRecords, are_current
 from tb_steptime.span import Measured, SpanFacts
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -39,7 +40,7 @@ _MAX_HEAD_BYTES = 64 * 1024
 #: A directory may come from anywhere: what unpacks to more than any trace's results is not unpacked.
 _MAX_MEMBER_BYTES = 256 * 1024 * 1024
 #: The parts of the package whose code decides what a result says.
-_MEASURING = ("trace", "metrics", "analyses", "span.py", "phrases.py")
+_MEASURING = ("trace", "metrics", "analyses", "span.py", "phrases.py", "loader_files.py", "record/format.py")
 
 
 class TraceStamp(msgspec.Struct, frozen=True):
@@ -52,13 +53,15 @@ class TraceStamp(msgspec.Struct, frozen=True):
 
 
 class SummaryHead(msgspec.Struct, frozen=True):
-    """view_bytes: compressed length of each view's member, in the order in which they follow the head."""
+    """view_bytes: compressed length of each view's member, in the order in which they follow the head. records: the
+    recorder's files that were read with the trace."""
 
     format: int
     code: str
     trace: TraceStamp
     facts: SpanFacts
     view_bytes: dict[str, int]
+    records: SeenRecords = SeenRecords()
 
 
 class DamagedSummary(Exception):
@@ -122,10 +125,12 @@ def _digest(trace: Path, size: int) -> str:
     return digest.hexdigest()
 
 
-def encode_summary(trace: TraceStamp, facts: SpanFacts, results: Mapping[str, msgspec.Struct]) -> bytes:
+def encode_summary(trace: TraceStamp, measured: Measured) -> bytes:
     """The bytes of a summary file; the same input gives the same bytes."""
+    results: Mapping[str, msgspec.Struct] = measured.results
     views = {view: _member(msgspec.json.encode(result)) for view, result in results.items()}
-    head = SummaryHead(FORMAT, code_fingerprint(), trace, facts, {view: len(member) for view, member in views.items()})
+    lengths = {view: len(member) for view, member in views.items()}
+    head = SummaryHead(FORMAT, code_fingerprint(), trace, measured.facts, lengths, measured.records)
     return b"".join([_member(msgspec.json.encode(head)), *views.values()])
 
 
@@ -205,12 +210,18 @@ def _first_member(content: bytes, limit: int) -> tuple[bytes, int]:
 
 
 def fresh_summary(trace: Path) -> Summary | None:
-    """The summary that this release made of exactly this trace, or None. Raises OSError when the trace is gone."""
+    """The summary that this release made of exactly this trace and the recorder's files beside it, or None. Raises
+    OSError when the trace is gone."""
     for place in places_for(trace):
         summary = read_summary(place)
-        if summary and summary.head.code == code_fingerprint() and is_of(summary.head.trace, trace):
+        if summary and summary.head.code == code_fingerprint() and is_current(summary, trace):
             return summary
     return None
+
+
+def is_current(summary: Summary, trace: Path) -> bool:
+    """Whether a summary is of this trace, and of the recorder's files that are there now. Raises OSError."""
+    return is_of(summary.head.trace, trace) and are_current(summary.head.records, trace.absolute().parent)
 
 
 def is_of(known: TraceStamp, trace: Path) -> bool:
@@ -231,4 +242,4 @@ def measured_in(summary: Summary | None, path: str) -> Measured:
     except (OSError, DamagedSummary, KeyError) as error:
         hint = "Put the trace beside it, or make the summary again with this release."
         raise TraceError("The summary file is damaged or was made by another release", path, hint) from error
-    return Measured(summary.head.facts, results)
+    return Measured(summary.head.facts, results, summary.head.records)

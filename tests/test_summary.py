@@ -45,7 +45,7 @@ def trace(tmp_path):
 def write(trace):
     """Measure a trace and write its summary; the measured results and the summary's path."""
     measured = measure_file(trace)
-    return measured, write_summary(encode_summary(stamp(trace), measured.facts, measured.results), places_for(trace))
+    return measured, write_summary(encode_summary(stamp(trace), measured), places_for(trace))
 
 
 def test_what_was_measured_is_read_back(trace):
@@ -164,7 +164,7 @@ def test_a_newer_format_is_left_alone(trace):
 
 
 def test_a_reader_never_sees_half_of_it(trace):
-    content = encode_summary(stamp(trace), (measured := measure_file(trace)).facts, measured.results)
+    content = encode_summary(stamp(trace), measure_file(trace))
     place = places_for(trace)[0]
     write_summary(content, [place])
     seen = []
@@ -188,5 +188,5 @@ def test_a_reader_never_sees_half_of_it(trace):
 @pytest.mark.parametrize("path", sorted(SHARED.rglob("traces/**/*.json.gz")), ids=lambda path: path.parent.name)
 def test_a_real_trace_is_summarized_in_little_space(path):
     measured = measure_file(path)
-    content = encode_summary(stamp(path), measured.facts, measured.results)
+    content = encode_summary(stamp(path), measured)
     assert len(content) <= max(LIMIT_BYTES, LIMIT_FRACTION * path.stat().st_size)

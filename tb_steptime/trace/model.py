@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tb_steptime.phrases import Note
+from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.table import (
     EventTable,
     KernelTable,
@@ -69,6 +70,7 @@ class Trace:
     inputs       shapes and types of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]'
     sequences    which op of the forward pass made a node of the backward pass
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
+    loader_records  what a recorder's files tell of the loaders; None without them
     """
 
     path: str
@@ -87,6 +89,7 @@ class Trace:
     sequences: SequenceTable = field(default_factory=no_sequences)
     stacks: StackTable = field(default_factory=no_stacks)
     stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
+    loader_records: LoaderRecords | None = None
     memo: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
 
 

@@ -1,0 +1,102 @@
+"""What a recorder wrote of a trace's loaders, on the trace's clock. Columns; read by `loader_files`, never changed.
+
+worker        requested  start .... collate .. end            one row of `Produced`
+main process  requested      asked    arrived unpickled pinned  returned     one row of `Received`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.phrases import Note
+from tb_steptime.trace.table import Int64
+
+#: A time that was not recorded.
+UNKNOWN_TIME = int(np.iinfo(np.int64).min)
+#: The worker of a loader that has none: the training process itself.
+MAIN_PROCESS = -1
+
+
+@dataclass(frozen=True)
+class LoaderSettings:
+    """How a loader was made; None where its recorder does not say. number: within the process."""
+
+    number: int
+    dataset: str | None
+    workers: int
+    prefetch: int | None
+    batch_size: int | None
+    pin_memory: bool | None
+    persistent: bool | None
+    in_order: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Produced:
+    """Batches made, one row each, by start. All columns int64; times in ns from the trace's origin.
+
+    loader, worker, pid, passage, batch    which batch of which pass over the data, made where
+    requested_ns, start_ns, collate_ns, end_ns    dataset from start to collate, collate_fn from there to the end
+    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that made it
+    bytes, samples                         -1: not known
+    """
+
+    loader: Int64
+    worker: Int64
+    pid: Int64
+    passage: Int64
+    batch: Int64
+    requested_ns: Int64
+    start_ns: Int64
+    collate_ns: Int64
+    end_ns: Int64
+    dataset_cpu_ns: Int64
+    collate_cpu_ns: Int64
+    bytes: Int64
+    samples: Int64
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """Batches handed to the training loop, one row each, in that order; int64, times as above, UNKNOWN_TIME without.
+
+    requested_ns, asked_ns, arrived_ns, unpickled_ns, pinned_ns, returned_ns    see `record.format`
+    ready, outstanding                     batches when the loop asked; -1: not known
+    """
+
+    loader: Int64
+    passage: Int64
+    batch: Int64
+    requested_ns: Int64
+    asked_ns: Int64
+    arrived_ns: Int64
+    unpickled_ns: Int64
+    pinned_ns: Int64
+    returned_ns: Int64
+    ready: Int64
+    outstanding: Int64
+
+    def __len__(self) -> int:
+        return len(self.returned_ns)
+
+
+@dataclass(frozen=True)
+class LoaderRecords:
+    """What the files of one process tell of the time of its trace.
+
+    files: how many were used. cores: that the process may use; None where not said. killed: pids of worker processes
+    that ended in no orderly way. With no row at all only notes say what is missing, and why.
+    """
+
+    files: int
+    cores: int | None
+    loaders: tuple[LoaderSettings, ...]
+    produced: Produced
+    received: Received
+    killed: frozenset[int]
+    notes: tuple[Note, ...]
