@@ -72,7 +72,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   };
   const scale = scaleFor(Math.max(Math.abs(seen.from - step.start_ns), Math.abs(seen.to - step.start_ns)), "ns");
   return (
-    <div class="view" data-view="timeline">
+    <div class={event === null ? "view" : "view opened"} data-view="timeline">
       <Picture
         title={stepTitle(step)} sub={inSightText(step, seen)} name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)} link={() => tab.address()}
