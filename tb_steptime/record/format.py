@@ -76,6 +76,7 @@ NO_WORKER = -1
 #: A batch whose number is not known.
 NO_BATCH = -1
 
+NUMBERS = 9
 #: What the nine numbers of a row say, by kind. Unknown times are 0, unknown counts -1; those beyond the named are 0.
 VALUES: dict[int, tuple[str, ...]] = {
     PRODUCED: (
@@ -85,7 +86,7 @@ VALUES: dict[int, tuple[str, ...]] = {
         "end_ns",  # the batch is whole; it is handed over next
         "dataset_cpu_ns",  # CPU time of the worker's thread from start to collate
         "collate_cpu_ns",  # CPU time of the worker's thread from collate to end
-        "process_cpu_ns",  # CPU time of all threads of the process from start to end
+        "process_cpu_ns",  # CPU time of all threads of the worker from start to end; -1 in the main process
         "bytes",  # of tensors, arrays and byte strings in the batch; -1: it holds something that we cannot weigh
         "samples",  # in the batch; -1: not known
     ),

@@ -39,10 +39,12 @@ class Passage:
 
     def ready(self) -> None:
         """iter(loader) returns."""
-        self.journal.add(BEGAN, 0, NO_BATCH, (self.begin_ns, now_ns()))
+        ready_ns = now_ns()
+        self.journal.add(ready_ns, BEGAN, 0, NO_BATCH, (self.begin_ns, ready_ns))
 
     def end(self, flags: int) -> None:
-        self.journal.add(ENDED, flags, NO_BATCH, (now_ns(),))
+        end_ns = now_ns()
+        self.journal.add(end_ns, ENDED, flags, NO_BATCH, (end_ns,))
         self.journal.flush()
 
     def received(self, batch: int, asked_ns: int, depths: tuple[int, int, int]) -> None:
@@ -50,7 +52,7 @@ class Passage:
         returned_ns = now_ns()
         requested_ns = self.requests.pop(batch, 0)
         times = (requested_ns, asked_ns, *self.results.pop(batch, (0, 0, 0)), returned_ns)
-        self.journal.add(RECEIVED, 0, batch, (*times, *depths))
+        self.journal.add(returned_ns, RECEIVED, 0, batch, (*times, *depths))
 
 
 def follow(iterator: Any, passage: Passage) -> None:
@@ -59,7 +61,7 @@ def follow(iterator: Any, passage: Passage) -> None:
         return
     iterator._tb_steptime = passage
     if hasattr(iterator, "_dataset_fetcher"):
-        passage.lane = Lane(passage.journal)
+        passage.lane = Lane(passage.journal, alone=False)
         iterator._dataset_fetcher = TimedFetcher(iterator._dataset_fetcher, passage.lane)
         swap_methods(iterator, _single_process)
     else:

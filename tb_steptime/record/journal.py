@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import weakref
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from tb_steptime.record.format import (
     LATEST_ROWS,
     MAX_HEADER_BYTES,
     NO_BATCH,
+    NUMBERS,
     ROW,
     STEPPED,
     FormatError,
@@ -26,20 +28,23 @@ from tb_steptime.record.format import (
 
 #: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
 REST = 200
+#: A killed process loses the rows of this last while; a file system as fast as a local one is spared a call a batch.
+LEAST_REST_NS = 20_000_000
 #: More rows than these are not kept waiting.
-MAX_WAITING_BYTES = 4096 * ROW.size
+MAX_WAITING = 4096
 #: Old rows are overwritten, that which told their clock too. So it is told again from time to time.
 CLOCK_ROWS = 1024
 
 _ROWS_IN_FILE = FIRST_ROWS + LATEST_ROWS
-_NUMBERS = 9
+
+#: Kind, flags, pass, batch, values.
+_Row = tuple[int, int, int, int, tuple[int, ...]]
 
 
 class Journal:
     """The file of one process. gave_up is told why when it cannot be written; from then on nothing happens here.
 
-    A forked child inherits the object and its open file: rows that it adds are dropped, as they would look like those of
-    its parent.
+    A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
     """
 
     def __init__(self, path: Path, header: bytes, worker: int, gave_up: Callable[[str], None]) -> None:
@@ -48,7 +53,8 @@ class Journal:
         self._pid = os.getpid()
         self._gave_up = gave_up
         self._file: int | None = None
-        self._waiting = bytearray()
+        self._sequence = 0
+        self._waiting: list[_Row] = []
         self._next_write_ns = 0
         self._clock = Clock()
         try:
@@ -62,56 +68,65 @@ class Journal:
 
     @property
     def alive(self) -> bool:
-        return self._file is not None and os.getpid() == self._pid
+        return self._file is not None
 
-    def add(self, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
-        """values: all that `format.VALUES` names for the kind; monotonic times."""
-        if self._file is None or os.getpid() != self._pid:
+    def add(self, at_ns: int, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
+        """values: all that `format.VALUES` names for the kind; monotonic times. at_ns: now, by the monotonic clock."""
+        if self._file is None:
             return
-        at_ns = now_ns()
+        if at_ns < self._next_write_ns and len(self._waiting) < MAX_WAITING:
+            self._waiting.append((kind, flags, self.pass_number, batch, values))
+            return
         moved = self._clock.moved_ns(at_ns)
-        if moved or self._sequence % CLOCK_ROWS == 0:
+        if moved or self._sequence >= self._next_clock:
             self._add_clock(at_ns, moved)
-        self._append(kind, flags, batch, values)
-        if at_ns >= self._next_write_ns or len(self._waiting) >= MAX_WAITING_BYTES:
-            self.flush()
+        self._waiting.append((kind, flags, self.pass_number, batch, values))
+        self.flush()
 
     def flush(self) -> None:
         """Write what waits."""
-        if self._file is None or not self._waiting or os.getpid() != self._pid:
+        if self._file is None or not self._waiting:
             return
-        waiting, self._waiting = self._waiting, bytearray()
         before = now_ns()
         try:
-            self._write(self._file, waiting)
+            self._write(self._file)
         except OSError as error:
             self._end(error)
             return
         after = now_ns()
-        self._next_write_ns = after + REST * (after - before)
+        self._next_write_ns = after + max(LEAST_REST_NS, REST * (after - before))
 
     def close(self) -> None:
         """Write what waits, and nothing after that."""
         self.flush()
-        if self._file is not None and os.getpid() == self._pid:
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Write nothing any more, not even what waits: in a forked child it is its parent's."""
+        if self._file is not None:
             os.close(self._file)
         self._file = None
-
-    def _append(self, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
-        padded = values if len(values) == _NUMBERS else values + (0,) * (_NUMBERS - len(values))
-        row = encode_row(kind, flags, self._worker, self._sequence, self.pass_number, batch, self._pid, padded)
-        self._waiting += row
-        self._sequence += 1
+        self._waiting.clear()
 
     def _add_clock(self, at_ns: int, moved_ns: int) -> None:
         ahead = self._clock.ahead_ns
         stepped = STEPPED if abs(moved_ns) >= CLOCK_STEP_NS else 0
-        self._append(CLOCK, stepped, NO_BATCH, (at_ns, ahead, ahead - moved_ns))
+        self._waiting.append((CLOCK, stepped, self.pass_number, NO_BATCH, (at_ns, ahead, ahead - moved_ns)))
+        self._next_clock = self._sequence + CLOCK_ROWS
 
-    def _write(self, file: int, waiting: bytearray) -> None:
+    def _encoded(self) -> bytearray:
+        rows = bytearray()
+        for kind, flags, pass_number, batch, values in self._waiting:
+            numbers = values if len(values) == NUMBERS else values + (0,) * (NUMBERS - len(values))
+            rows += encode_row(kind, flags, self._worker, self._sequence, pass_number, batch, self._pid, numbers)
+            self._sequence += 1
+        self._waiting.clear()
+        return rows
+
+    def _write(self, file: int) -> None:
         """Each row to its place: in one piece but where the file starts over."""
-        rows = len(waiting) // ROW.size
-        first = self._sequence - rows
+        first = self._sequence
+        waiting = self._encoded()
         while waiting:
             position = place(first)
             room = (_ROWS_IN_FILE - position) * ROW.size
@@ -122,10 +137,8 @@ class Journal:
             waiting = waiting[room:]
 
     def _end(self, error: Exception) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-        self._waiting.clear()
+        with contextlib.suppress(OSError):
+            self.abandon()
         self._gave_up(getattr(error, "strerror", None) or str(error))
 
 
@@ -137,6 +150,15 @@ _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 def _flush_all() -> None:
     for journal in list(_open):
         journal.flush()
+
+
+def _abandon_all() -> None:
+    for journal in list(_open):
+        journal.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _open_file(path: Path) -> int:

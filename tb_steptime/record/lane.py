@@ -19,10 +19,14 @@ process_cpu_ns = time.process_time_ns
 
 
 class Lane:
-    """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside."""
+    """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside.
 
-    def __init__(self, journal: Journal) -> None:
+    alone: the process does nothing else, so that the CPU time of all its threads is the batch's.
+    """
+
+    def __init__(self, journal: Journal, alone: bool) -> None:
         self.journal = journal
+        self._alone = alone
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
@@ -33,7 +37,7 @@ class Lane:
     def begin(self) -> None:
         self._samples = UNKNOWN
         self._collate = (0, 0)
-        self._start = (now_ns(), thread_cpu_ns(), process_cpu_ns())
+        self._start = (now_ns(), thread_cpu_ns(), process_cpu_ns() if self._alone else 0)
 
     def collate(self, samples: int) -> None:
         self._samples = samples
@@ -44,14 +48,14 @@ class Lane:
         self.end_ns = now_ns()
         cpu = thread_cpu_ns()
         start, start_cpu, start_process = self._start
-        process = process_cpu_ns() - start_process
+        process = process_cpu_ns() - start_process if self._alone else UNKNOWN
         collate, collate_cpu = self._collate if self._collate[0] else (self.end_ns, cpu)
         times = (self.requested_ns, start, collate, self.end_ns, collate_cpu - start_cpu, cpu - collate_cpu, process)
         try:
             size = UNKNOWN if flags else weigh(batch)
         except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is looked at
             size = UNKNOWN
-        self.journal.add(PRODUCED, flags, self.batch, (*times, size, self._samples))
+        self.journal.add(self.end_ns, PRODUCED, flags, self.batch, (*times, size, self._samples))
         self.batch = NO_BATCH
         self.requested_ns = 0
 

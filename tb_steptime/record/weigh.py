@@ -18,21 +18,18 @@ def weigh(batch: Any) -> int:
 
     Numbers and text weigh nothing. A sum without its unknown parts would pass for a small batch, so there is none.
     """
-    torch: Any = sys.modules["torch"]
+    tensor: Any = sys.modules["torch"].Tensor
     total = 0
     parts = [batch]
-    seen = 0
-    while parts:
-        part = parts.pop()
-        seen += 1
-        if seen > MAX_PARTS:
+    for seen, part in enumerate(parts):
+        if seen >= MAX_PARTS:
             return UNKNOWN
-        if isinstance(part, torch.Tensor):
+        if isinstance(part, tensor):
             total += _tensor_bytes(part)
         elif isinstance(part, (list, tuple)):
-            parts.extend(part[: MAX_PARTS + 1])
+            parts += part[:MAX_PARTS]
         elif isinstance(part, Mapping):
-            parts.extend(part.values())
+            parts += part.values()
         elif isinstance(part, (bytes, bytearray)):
             total += len(part)
         elif type(part).__module__ == "numpy":
@@ -44,8 +41,6 @@ def weigh(batch: Any) -> int:
 
 def _tensor_bytes(tensor: Any) -> int:
     """What a sparse tensor really stores, and what a dense one would."""
-    if tensor.layout is sys.modules["torch"].strided:
-        return int(tensor.nelement() * tensor.element_size())
     if tensor.is_sparse:
         return _tensor_bytes(tensor._values()) + _tensor_bytes(tensor._indices())
-    return int(tensor.values().nelement() * tensor.element_size())
+    return int(tensor.nbytes)

@@ -1,8 +1,8 @@
 """The worker's side: a worker_init_fn that writes down what the worker does, and calls the user's own.
 
-Relies on what `torch/utils/data/_utils/worker.py` does: it takes (batch number, indices) from its queue of requests, has
-a fetcher fetch them and puts the batch into the queue of results; a loader with persistent workers sends a mark between
-two passes, on which the fetcher is made anew.
+Relies on what `torch/utils/data/_utils/worker.py` does: it takes (batch number, indices) from its queue of requests,
+has a fetcher fetch them and puts the batch into the queue of results; a loader with persistent workers sends a mark
+between two passes, on which the fetcher is made anew.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ class WorkerRecorder:
         if not journal.alive:
             return
         journal.pass_number = self._pass_number
-        lane = Lane(journal)
+        lane = Lane(journal, alone=True)
         _time_requests(lane)
         _time_fetchers(lane)
         util.Finalize(None, _leave, args=(journal,), exitpriority=10)
-        journal.add(BEGAN, 0, NO_BATCH, (begin_ns, now_ns()))
+        ready_ns = now_ns()
+        journal.add(ready_ns, BEGAN, 0, NO_BATCH, (begin_ns, ready_ns))
 
 
 def _silent(reason: str) -> None:
@@ -64,7 +65,8 @@ def _silent(reason: str) -> None:
 
 
 def _leave(journal: Journal) -> None:
-    journal.add(ENDED, 0, NO_BATCH, (now_ns(),))
+    end_ns = now_ns()
+    journal.add(end_ns, ENDED, 0, NO_BATCH, (end_ns,))
     journal.close()
 
 
