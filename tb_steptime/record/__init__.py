@@ -1,10 +1,16 @@
 """For training scripts: record what the processes of a DataLoader do, and set up torch.profiler well.
 
-    loader = LoaderRecorder("logs/run").watch(loader)
+    loader = LoaderRecorder("logs/run").watch(loader)       # the loader's workers
 
-Imports torch when it is used, and nothing else of this package.
+    with profile_steps("logs/run") as prof:                 # and the GPU, for two spans of ten steps
+        for batch in prof.watch(loader):
+            train(batch)
+            prof.step()
+
+Imports torch when it is used, and nothing else of this package. `lightning` and `transformers` hold a callback each.
 """
 
+from tb_steptime.record.profiling import StepProfiler, profile_steps
 from tb_steptime.record.recorder import LoaderRecorder
 
-__all__ = ["LoaderRecorder"]
+__all__ = ["LoaderRecorder", "StepProfiler", "profile_steps"]

@@ -1,0 +1,148 @@
+"""`profile_steps`: torch.profiler set up for the tab in three lines, with the loaders recorded beside it.
+
+with profile_steps("logs/run") as prof:
+    for batch in prof.watch(loader):
+        train(batch)
+        prof.step()
+
+step     0 ....... skip_first | wait | warmup | active | wait | warmup | active | nothing more is recorded
+                                               span 1                   span 2
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tb_steptime.record.recorder import LoaderRecorder
+
+_Loader = TypeVar("_Loader")
+_log = logging.getLogger("tb_steptime.record")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which steps are recorded. The defaults: 40 steps, of which 20 are recorded, in two spans of about 10 MB.
+
+    skip_first: steps in which compilers and caches warm up. wait: steps at full speed between the spans; the loader's
+    queue fills again. warmup: steps in which the profiler runs and what it sees is thrown away, as it is slow at first.
+    """
+
+    skip_first: int = 10
+    wait: int = 2
+    warmup: int = 3
+    active: int = 10
+    repeat: int = 2
+
+    def first_end(self) -> int:
+        """So many steps does the first span need."""
+        return self.skip_first + self.wait + self.warmup + self.active
+
+
+class StepProfiler:
+    """torch.profiler with a recorder of loaders; a context manager. See `profile_steps`.
+
+    Writes `<host>_<pid>.<time>.pt.trace.json.gz` for each span, and the recorder's files beside it. `profiler` is the one
+    of torch, for what this class does not offer; None while it is not entered.
+    """
+
+    def __init__(self, directory: Path, schedule: Schedule, options: dict[str, bool], enabled: bool) -> None:
+        self.directory = directory
+        self.recorder = LoaderRecorder(directory, enabled=enabled)
+        self.profiler: Any = None
+        self._schedule = schedule
+        self._options = options
+        self._enabled = enabled
+        self._steps = 0
+        self._written = 0
+
+    def watch(self, loader: _Loader) -> _Loader:
+        """Record what the loader's workers do. Returns the loader."""
+        return self.recorder.watch(loader)
+
+    def step(self) -> None:
+        """A step of the training is over."""
+        self._steps += 1
+        if self.profiler is not None:
+            self.profiler.step()
+            if self._written >= self._schedule.repeat > 0:
+                self._leave(None, None, None)  # the steps that follow cost nothing
+
+    def start(self) -> StepProfiler:
+        """As `with` does; for callbacks, which have two hooks in place of a block."""
+        if self._enabled and self.profiler is None:
+            self.profiler = self._make().__enter__()
+        return self
+
+    def stop(self) -> None:
+        self.__exit__(None, None, None)
+
+    def __enter__(self) -> StepProfiler:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave(kind, error, trace)
+        self.recorder.close()
+        if self._enabled and not self._written:
+            needed = self._schedule.first_end()
+            _log.warning("No step was recorded: there were %d, and the first span needs %d.", self._steps, needed)
+        self._enabled = False
+
+    def _leave(self, *error: Any) -> None:
+        profiler, self.profiler = self.profiler, None
+        if profiler is not None:
+            profiler.__exit__(*error)
+
+    def _make(self) -> Any:
+        from torch import profiler
+
+        plan = self._schedule
+        return profiler.profile(
+            schedule=profiler.schedule(
+                skip_first=plan.skip_first, wait=plan.wait, warmup=plan.warmup, active=plan.active, repeat=plan.repeat
+            ),
+            on_trace_ready=self._count(profiler.tensorboard_trace_handler(str(self.directory), use_gzip=True)),
+            **self._options,
+        )
+
+    def _count(self, write: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A span that cannot be written (the disk is full) does not end the training."""
+
+        def count(profiler: Any) -> None:
+            try:
+                write(profiler)
+            except (OSError, RuntimeError) as error:
+                _log.warning("The span was not written to %s: %s. Training goes on.", self.directory, error)
+            self._written += 1
+
+        return count
+
+
+def profile_steps(
+    directory: str | os.PathLike[str],
+    *,
+    skip_first: int = Schedule.skip_first,
+    wait: int = Schedule.wait,
+    warmup: int = Schedule.warmup,
+    active: int = Schedule.active,
+    repeat: int = Schedule.repeat,
+    shapes: bool = False,
+    stack: bool = False,
+    memory: bool = False,
+    enabled: bool = True,
+) -> StepProfiler:
+    """Two spans of ten steps each, written to `directory` as soon as they are complete; `Schedule` says what else.
+
+    Records the CPU and each accelerator that torch's profiler knows. shapes, stack and memory cost time and megabytes,
+    so they are off: shapes tell which products could use tensor cores, stacks the lines of code that stop the GPU,
+    memory how near its limit it is. Not enabled (say, on all ranks but one), everything does nothing.
+    """
+    options = {"record_shapes": shapes, "with_stack": stack, "profile_memory": memory}
+    return StepProfiler(Path(directory), Schedule(skip_first, wait, warmup, active, repeat), options, enabled)
