@@ -220,7 +220,7 @@ export interface CurvePoint {
 /**
  * unknown says why nothing can be told (no loader events); all figures are then None or empty.
  * multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
- * measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
+ * measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
  * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
  * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
@@ -425,8 +425,9 @@ export interface Grown {
   grown: GrownPart[];
 }
 
-/** A part of the step or a reason to be idle, by its label, and how much longer it is than usual. */
+/** A piece of the step, and how much longer it is than usual. */
 export interface GrownPart {
+  id: string;
   label: string;
   excess_ns: number;
 }
@@ -1078,22 +1079,24 @@ export interface RangeRow {
 
 /**
  * Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. empty_share: share of the
- * requests that found none.
+ * requests that found none; None where that was not recorded.
  */
 export interface ReadyQueue {
   loader: number;
   at_ns: number[];
   depth: number[];
-  empty_share: number;
+  empty_share: number | null;
 }
 
 /**
  * Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
- * needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces; steps
- * that begin in it, and when each of them does.
- * files: how many were used; notes: what is missing in them, or was left out.
+ * consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
+ * all its pieces; steps that begin in it, and when each of them does.
+ * overhead_ns: the wait for batches that lay ready; unpickle_ns, pin_ns: until a message is an object, until it is
+ * pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the slowest batches is
+ * of the loader that is waited for most.
  */
 export interface Recorded {
   files: number;
@@ -1109,7 +1112,11 @@ export interface Recorded {
   kind: string | null;
   bytes: number | null;
   samples: number | null;
+  consumer_ns: number;
   needed_workers: number | null;
+  overhead_ns: number | null;
+  unpickle_ns: number | null;
+  pin_ns: number | null;
   cores: number | null;
   loaders: RecordedLoader[];
   workers: RecordedWorker[];
@@ -1122,10 +1129,12 @@ export interface Recorded {
   slowest: SlowBatch[];
   lanes_title: Phrase;
   split_title: Phrase;
-  notes: Note[];
 }
 
-/** Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps. */
+/**
+ * Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps;
+ * main: it is waited for most.
+ */
 export interface RecordedLoader {
   loader: number;
   dataset: string | null;
@@ -1136,12 +1145,14 @@ export interface RecordedLoader {
   persistent: boolean | null;
   in_order: boolean | null;
   batches: number;
+  main: boolean;
 }
 
 /**
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
  * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works; kind:
- * "cpu" (computes), "io" (waits for files or the network) or "mixed". ended: False where the process was killed.
+ * "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (computes, but all workers together
+ * have no more cores). ended: False where the process was killed.
  */
 export interface RecordedWorker {
   loader: number;

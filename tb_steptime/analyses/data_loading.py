@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
-from tb_steptime.metrics.batch_copies import BatchCopy
+from tb_steptime.metrics.batch_copies import BatchCopy, batch_copies
+from tb_steptime.metrics.batch_making import burst_of, find_making, what_is_recorded
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
@@ -20,13 +21,20 @@ from tb_steptime.metrics.data_loading import (
     loader_intervals,
     loader_iterators,
     loader_waits,
-    needed_workers,
 )
-from tb_steptime.metrics.loader_overhead import Jitter, Overhead, SlowLine
-from tb_steptime.metrics.loaders import LoaderRow
+from tb_steptime.metrics.loader_overhead import (
+    Jitter,
+    Overhead,
+    SlowLine,
+    find_jitter,
+    find_overhead,
+    overhead_as_recorded,
+    slow_lines,
+)
+from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
 from tb_steptime.metrics.recorded_loading import Recorded
-from tb_steptime.metrics.worker_curve import WorkerCurve
 from tb_steptime.metrics.step_time import has_device_activity, host_ranges
+from tb_steptime.metrics.worker_curve import WorkerCurve, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -84,7 +92,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     """unknown says why nothing can be told (no loader events); all figures are then None or empty.
 
     multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
-    measured (a single process); without_wait_ns: the mean step less its mean exposed wait.
+    measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
     burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
     slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
@@ -136,9 +144,9 @@ def analyse(trace: Trace) -> DataLoadingResult:
         multiprocess=is_multiprocess(iterators),
         steps=rows,
         mean=mean,
-        batch_ns=mean.wait_ns if single else None,
+        batch_ns=_batch_ns(trace, mean, single),
         without_wait_ns=mean.duration_ns - mean.exposed_ns,
-        needed_workers=needed_workers(mean.wait_ns, mean.duration_ns - mean.exposed_ns) if single else None,
+        needed_workers=making.needed if (making := find_making(trace)) else None,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         tile_remarks=_tile_remarks(mean, single, on_device),
         steps_title=_steps_title(mean, on_device),
@@ -148,11 +156,43 @@ def analyse(trace: Trace) -> DataLoadingResult:
         activities_title=_activities_title(activities) if activities else None,
         lanes=_lanes(trace, rows),
         lanes_title=_lanes_title(mean, on_device),
-        **_NOTHING,
+        loaders=loader_table(trace),
+        copy=(copy := batch_copies(trace)),
+        copy_title=_copy_title(copy),
+        slow_lines=slow_lines(trace) if single else [],
+        **_bursts(trace, mean),
     )
 
 
-_NOTHING: Any = {
+def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
+    """Of worker processes, and of what is recorded of them."""
+    burst, making = burst_of(trace), find_making(trace)
+    return {
+        "burst": burst,
+        "curve": worker_curve(making, mean.duration_ns, mean.exposed_ns) if making else None,
+        "jitter": find_jitter(trace, burst),
+        "overhead": _overhead(trace, burst),
+        "recorded": what_is_recorded(trace),
+        "recorder_notes": list(trace.loader_records.notes) if trace.loader_records else [],
+    }
+
+
+def _overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
+    told, recorded = find_overhead(trace, burst), what_is_recorded(trace)
+    return overhead_as_recorded(told, recorded, find_batches(trace)) if told and recorded else told
+
+
+def _copy_title(copy: BatchCopy | None) -> Phrase | None:
+    if copy is None:
+        return None
+    if copy.pageable:
+        return phrase("The batch is copied from pageable memory")
+    if copy.total_ns and copy.hidden_ns >= 0.5 * copy.total_ns:
+        return phrase("The copy of the batch hides behind kernels")
+    return phrase("The copy of the batch takes {time} a step", time=ns(copy.total_ns))
+
+
+_NO_LOADER: dict[str, Any] = {
     "loaders": [],
     "copy": None,
     "copy_title": None,
@@ -164,6 +204,13 @@ _NOTHING: Any = {
     "recorded": None,
     "recorder_notes": [],
 }
+
+
+def _batch_ns(trace: Trace, mean: LoaderStep, single: bool) -> int | None:
+    if single:
+        return mean.wait_ns
+    burst = burst_of(trace)
+    return burst.production_ns if burst else None
 
 
 def _unknown() -> DataLoadingResult:
@@ -185,7 +232,7 @@ def _unknown() -> DataLoadingResult:
         activities_title=None,
         lanes=None,
         lanes_title=None,
-        **_NOTHING,
+        **_NO_LOADER,
     )
 
 

@@ -9,6 +9,7 @@ step       ........00 11 22...33   P: from a long wait's end to that of the next
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
 from tb_steptime.metrics.spread import MAD_SCALE
-from tb_steptime.phrases import Phrase, count, fraction, ns, phrase
+from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
@@ -183,7 +184,8 @@ def _gates(
     if share < EXPOSED_FRACTION:
         return [
             phrase(
-                "How long a batch takes cannot be told from this trace, because only {share} of the step waits for it.",
+                "How long a batch takes cannot be told from this trace, because late batches take only {share} of "
+                "the step.",
                 share=fraction(share),
             )
         ]
@@ -304,8 +306,14 @@ def _burst(
 
 
 def workers_for(production_ns: int, spread_ns: int, consumer_ns: int) -> int | None:
-    """The fewest workers that keep up, slower batches than usual included; None where nothing consumes."""
-    return max(1, -(-(production_ns + spread_ns) // consumer_ns)) if consumer_ns > 0 else None
+    """The fewest workers that keep up; None where nothing consumes.
+
+    Batches that take longer than usual are made up for by those of the other workers, the better the more there are.
+    """
+    if consumer_ns <= 0:
+        return None
+    likely_ns = production_ns + spread_ns / math.sqrt(max(1.0, production_ns / consumer_ns))
+    return max(1, math.ceil(likely_ns / consumer_ns))
 
 
 def _factor(pace: _Pace | None, workers: int | None, consumer: int, exposed: int, stalled: int) -> float | None:
@@ -336,7 +344,7 @@ def _sentence(workers: int | None, pace: _Pace | None, consumer: int, keeps_up: 
 
 def _explained(workers: int, pace: _Pace) -> Phrase:
     needed = workers_for(pace.production_ns, pace.spread_ns, pace.consumer_ns)
-    who = "One worker needs {batch} per batch" if workers == 1 else "{workers} workers need {batch} per batch"
+    who = agreeing("{workers} (worker needs|workers need) {batch} per batch", workers)
     when = {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")
     ends = "; {needed} workers would end it." if needed else "."
     return phrase(

@@ -14,7 +14,8 @@ import numpy as np
 
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.data_loading import is_multiprocess, loader_intervals, loader_rows
-from tb_steptime.metrics.loaders import find_batches, most_waited, steady_wait_ns
+from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
+from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.spread import slow
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace
@@ -103,6 +104,16 @@ def find_overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
         return Overhead(None, None, None, None, None, why)
     exposed = int(np.minimum(batches.exposed_ns[mine], per_batch).sum()) // len(find_steps(trace).steps)
     return Overhead(per_batch, exposed, told_by, None, None, None)
+
+
+def overhead_as_recorded(told: Overhead, recorded: Recorded, batches: Batches) -> Overhead:
+    """A recorder knows which batches lay ready, and what became of their wait."""
+    if recorded.overhead_ns is None:
+        return msgspec.structs.replace(told, unpickle_ns=recorded.unpickle_ns, pin_ns=recorded.pin_ns)
+    loader = most_waited(batches)
+    exposed = batches.exposed_ns[batches.loader == loader]
+    per_step = int(np.minimum(exposed, recorded.overhead_ns).sum()) // len(recorded.steps)
+    return Overhead(recorded.overhead_ns, per_step, "recorder", recorded.unpickle_ns, recorded.pin_ns, None)
 
 
 def slow_lines(trace: Trace) -> list[SlowLine]:

@@ -9,12 +9,32 @@ queue depth     0   1      0  1  2   1                 batches that lie ready in
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_steptime.phrases import Note, Phrase
+from tb_steptime.metrics.bursts import Burst, workers_for
+from tb_steptime.metrics.loaders import find_batches, most_waited
+from tb_steptime.metrics.recorded_batches import Ways, find_ways
+from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
+from tb_steptime.metrics.worker_curve import Making
+from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64
+
+#: A thread that computes for more than this share of its time is held up by the processor, ...
+COMPUTES_FRACTION = 0.7
+#: ... for less than this by files or the network.
+READS_FRACTION = 0.3
+#: Workers that use so much of all cores have none left to share, beside the training process.
+CORES_FRACTION = 0.75
+#: Rows of the table of the slowest batches.
+MOST_SLOW = 10
 
 
 class RecordedLoader(msgspec.Struct, frozen=True):
-    """Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps."""
+    """Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps;
+    main: it is waited for most."""
 
     loader: int
     dataset: str | None
@@ -25,13 +45,15 @@ class RecordedLoader(msgspec.Struct, frozen=True):
     persistent: bool | None
     in_order: bool | None
     batches: int
+    main: bool
 
 
 class RecordedWorker(msgspec.Struct, frozen=True):
     """One worker process over the span; ns are means per batch, but busy_share is of the span.
 
     worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works; kind:
-    "cpu" (computes), "io" (waits for files or the network) or "mixed". ended: False where the process was killed.
+    "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (computes, but all workers together
+    have no more cores). ended: False where the process was killed.
     """
 
     loader: int
@@ -44,30 +66,6 @@ class RecordedWorker(msgspec.Struct, frozen=True):
     busy_share: float
     kind: str
     ended: bool | None
-
-
-class ProductionLane(msgspec.Struct, frozen=True):
-    """What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
-    2 transfer (the batch is on its way and the worker has no other to make), 3 waits for a request. batch: of each
-    piece; -1 for none, or where pieces are too short to be drawn one by one and stand for several.
-    """
-
-    loader: int
-    worker: int
-    start_ns: list[int]
-    end_ns: list[int]
-    part: list[int]
-    batch: list[int]
-
-
-class ReadyQueue(msgspec.Struct, frozen=True):
-    """Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. empty_share: share of the
-    requests that found none."""
-
-    loader: int
-    at_ns: list[int]
-    depth: list[int]
-    empty_share: float
 
 
 class SlowBatch(msgspec.Struct, frozen=True):
@@ -91,9 +89,11 @@ class Recorded(msgspec.Struct, frozen=True):
 
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
-    needed_workers: from the recorded production time. lanes: of the window [start_ns, end_ns), all its pieces; steps
-    that begin in it, and when each of them does.
-    files: how many were used; notes: what is missing in them, or was left out.
+    consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
+    all its pieces; steps that begin in it, and when each of them does.
+    overhead_ns: the wait for batches that lay ready; unpickle_ns, pin_ns: until a message is an object, until it is
+    pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the slowest batches is
+    of the loader that is waited for most.
     """
 
     files: int
@@ -109,7 +109,11 @@ class Recorded(msgspec.Struct, frozen=True):
     kind: str | None
     bytes: int | None
     samples: int | None
+    consumer_ns: int
     needed_workers: int | None
+    overhead_ns: int | None
+    unpickle_ns: int | None
+    pin_ns: int | None
     cores: int | None
     loaders: list[RecordedLoader]
     workers: list[RecordedWorker]
@@ -122,4 +126,280 @@ class Recorded(msgspec.Struct, frozen=True):
     slowest: list[SlowBatch]
     lanes_title: Phrase
     split_title: Phrase
-    notes: list[Note]
+
+
+def recorded_loading(trace: Trace) -> Recorded | None:
+    """What is recorded of the batches that the steps received; None where nothing is."""
+    records, ways = trace.loader_records, find_ways(trace)
+    if records is None or ways is None:
+        return None
+    steps = find_steps(trace).steps
+    low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
+    main = _most_waited(records, ways)
+    mine = np.flatnonzero(records.received.loader[ways.received] == main)
+    workers = _workers(records, low, high)
+    figures = _Figures(trace, records, ways, mine, main)
+    shown = lanes(records, low, high)
+    return Recorded(
+        files=records.files,
+        batches=len(mine),
+        dataset_ns=figures.dataset_ns,
+        collate_ns=figures.collate_ns,
+        production_ns=figures.production_ns,
+        production_spread_ns=figures.spread_ns,
+        transfer_ns=_mean(ways.transfer_ns[mine]),
+        ready_ns=_mean(ways.ready_ns[mine]),
+        wait_ns=_mean(ways.wait_ns[mine]),
+        cpu_share=figures.cpu_share,
+        kind=next((each.kind for each in workers if each.loader == main), None),
+        bytes=_mean(records.produced.bytes[figures.produced]),
+        samples=_mean(records.produced.samples[figures.produced]),
+        consumer_ns=figures.consumer_ns,
+        needed_workers=figures.needed,
+        overhead_ns=figures.overhead_ns,
+        unpickle_ns=figures.unpickle_ns,
+        pin_ns=figures.pin_ns,
+        cores=records.cores,
+        loaders=_loaders(records, ways),
+        workers=workers,
+        start_ns=low,
+        end_ns=high,
+        steps=[step.name for step in steps],
+        marks_ns=[step.host_start_ns for step in steps],
+        lanes=shown,
+        queues=ready_queues(records, low, high),
+        slowest=_slowest(trace, records, ways),
+        lanes_title=_lanes_title(workers, main),
+        split_title=_split_title(figures),
+    )
+
+
+def recorded_making(trace: Trace, recorded: Recorded) -> Making | None:
+    """What the curve is drawn from; None where production is not recorded."""
+    main = next((each for each in recorded.loaders if each.main), None)
+    if main is None or recorded.production_ns is None or recorded.needed_workers is None:
+        return None
+    busy = recorded.kind in ("cpu", "cores")
+    share = recorded.cpu_share if recorded.kind == "cores" and recorded.cpu_share else 1.0
+    production = round(recorded.production_ns * share)
+    spread = recorded.production_spread_ns or 0
+    return Making(
+        workers=main.workers,
+        production_ns=production,
+        consumer_ns=recorded.consumer_ns,
+        needed=workers_for(production, spread, recorded.consumer_ns) or 1,
+        batches=main.batches / len(find_steps(trace).steps),
+        cores=recorded.cores,
+        busy_cores=busy,
+        core_share=recorded.cpu_share,
+    )
+
+
+def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
+    """What a recorder knows in place of what the waits let guess; the pattern stays what it is."""
+    main = next((each for each in recorded.loaders if each.main), None)
+    if main is None or not main.workers or recorded.production_ns is None:
+        return burst
+    return msgspec.structs.replace(
+        burst,
+        workers=main.workers,
+        workers_from="recorder",
+        production_ns=recorded.production_ns,
+        spread_ns=recorded.production_spread_ns,
+        consumer_ns=recorded.consumer_ns,
+        needed_workers=recorded.needed_workers,
+        needed_factor=recorded.production_ns / main.workers / recorded.consumer_ns if recorded.consumer_ns else None,
+        at_most_ns=None,
+        gates=[],
+        sentence=_recorded_sentence(burst, recorded, main.workers),
+    )
+
+
+def _recorded_sentence(burst: Burst, recorded: Recorded, workers: int) -> Phrase | None:
+    needed = recorded.needed_workers
+    if needed is None:
+        return burst.sentence
+    values = {
+        "workers": count(workers), "batch": ns(recorded.production_ns), "rest": ns(recorded.consumer_ns),
+        "wait": ns(recorded.wait_ns), "needed": count(needed),
+    }  # fmt: skip
+    pace = (
+        "One worker needs" if workers == 1 else "{workers} workers need"
+    ) + " {batch} per batch, the rest of the step"
+    if needed <= workers:
+        return Phrase(pace + " {rest}: {needed} would keep up.", values)
+    return Phrase(pace + " {rest}: a step waits {wait}; {needed} workers would end it.", values)
+
+
+class _Figures:
+    """Means over the batches of the loader that is waited for most."""
+
+    def __init__(self, trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, main: int) -> None:
+        made, taken = records.produced, records.received
+        known = mine[ways.produced[mine] >= 0]
+        self.produced = ways.produced[known]
+        self.dataset_ns = _mean(ways.dataset_ns[known])
+        self.collate_ns = _mean(ways.collate_ns[known])
+        lengths = ways.dataset_ns[known] + ways.collate_ns[known]
+        told = self.dataset_ns is not None and self.collate_ns is not None
+        self.production_ns = (self.dataset_ns or 0) + (self.collate_ns or 0) if told else None
+        self.spread_ns = round(float(lengths.std())) if len(known) else None
+        cpu = made.dataset_cpu_ns[self.produced] + made.collate_cpu_ns[self.produced]
+        self.cpu_share = float(cpu.sum() / lengths.sum()) if lengths.sum() else None
+        rows = ways.received[mine]
+        has_workers = any(each.workers for each in records.loaders if each.number == main)
+        lay = (taken.ready[rows] > 0) & has_workers
+        self.overhead_ns = _mean(ways.wait_ns[mine][lay])
+        self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
+        self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
+        self.consumer_ns = _consumer(trace, len(mine), self.overhead_ns or 0)
+        self.needed = (
+            workers_for(self.production_ns, self.spread_ns or 0, self.consumer_ns)
+            if self.production_ns is not None
+            else None
+        )
+
+
+def _consumer(trace: Trace, batches: int, overhead_ns: int) -> int:
+    """The step without late batches, per batch."""
+    total = sum(step.duration_ns for step in find_steps(trace).steps)
+    waits = find_batches(trace)
+    loader = most_waited(waits)
+    exposed = waits.exposed_ns[waits.loader == loader] if loader is not None else np.zeros(0, np.int64)
+    return round((total - int(np.maximum(exposed - overhead_ns, 0).sum())) / max(batches, 1))
+
+
+def _mean(values: Int64) -> int | None:
+    known = values[values >= 0]
+    return round(float(known.mean())) if len(known) else None
+
+
+def _between(first: Int64, then: Int64) -> int | None:
+    known = (first != UNKNOWN_TIME) & (then != UNKNOWN_TIME)
+    return _mean(then[known] - first[known])
+
+
+def _most_waited(records: LoaderRecords, ways: Ways) -> int:
+    loader = records.received.loader[ways.received]
+    return int(np.bincount(loader, ways.wait_ns).argmax())
+
+
+def _loaders(records: LoaderRecords, ways: Ways) -> list[RecordedLoader]:
+    number = records.received.loader[ways.received]
+    main = _most_waited(records, ways)
+    return [
+        RecordedLoader(
+            loader=each.number,
+            dataset=each.dataset,
+            workers=each.workers,
+            prefetch=each.prefetch,
+            batch_size=each.batch_size,
+            pin_memory=each.pin_memory,
+            persistent=each.persistent,
+            in_order=each.in_order,
+            batches=int((number == each.number).sum()),
+            main=each.number == main,
+        )
+        for each in records.loaders
+    ]
+
+
+def _workers(records: LoaderRecords, low: int, high: int) -> list[RecordedWorker]:
+    made = records.produced
+    overlap = np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
+    inside = overlap > 0
+    keys = np.unique(np.stack((made.loader, made.worker, made.pid), axis=1)[inside], axis=0).tolist()
+    full = _cores_are_full(records, overlap, high - low)
+    return [_worker(records, inside & _of(records, *key), overlap, key, high - low, full) for key in keys]
+
+
+def _of(records: LoaderRecords, loader: int, worker: int, pid: int) -> Bool:
+    made = records.produced
+    return np.asarray((made.loader == loader) & (made.worker == worker) & (made.pid == pid))
+
+
+def _cores_are_full(records: LoaderRecords, overlap: Int64, window_ns: int) -> bool:
+    """Whether all workers together use what the machine has."""
+    made = records.produced
+    length = np.maximum(made.end_ns - made.start_ns, 1)
+    cpu = (made.dataset_cpu_ns + made.collate_cpu_ns) * (overlap / length)
+    return bool(records.cores) and float(cpu.sum()) >= CORES_FRACTION * (records.cores or 1) * window_ns
+
+
+def _worker(
+    records: LoaderRecords, mine: Bool, overlap: Int64, key: list[int], window_ns: int, full: bool
+) -> RecordedWorker:
+    made = records.produced
+    dataset, collate = (made.collate_ns - made.start_ns)[mine], (made.end_ns - made.collate_ns)[mine]
+    length = int((dataset + collate).sum())
+    share = float((made.dataset_cpu_ns + made.collate_cpu_ns)[mine].sum() / length) if length else None
+    loader, worker, pid = key
+    return RecordedWorker(
+        loader=loader,
+        worker=worker,
+        pid=pid,
+        batches=int(mine.sum()),
+        dataset_ns=_mean(dataset) or 0,
+        collate_ns=_mean(collate) or 0,
+        cpu_share=share,
+        busy_share=float(overlap[mine].sum() / window_ns) if window_ns else 0.0,
+        kind=_kind(share, full and worker >= 0),
+        ended=False if pid in records.killed else None,
+    )
+
+
+def _kind(share: float | None, full: bool) -> str:
+    if share is None:
+        return "mixed"
+    if share >= COMPUTES_FRACTION:
+        return "cpu"
+    if full:
+        return "cores"
+    return "io" if share <= READS_FRACTION else "mixed"
+
+
+def _slowest(trace: Trace, records: LoaderRecords, ways: Ways) -> list[SlowBatch]:
+    made, taken, steps = records.produced, records.received, find_steps(trace).steps
+    total = np.where(ways.produced >= 0, ways.dataset_ns + ways.collate_ns, -1)
+    order = np.argsort(-total, kind="stable")[:MOST_SLOW]
+    batches = []
+    for entry in order[total[order] > 0].tolist():
+        row = int(ways.produced[entry])
+        cpu = int(made.dataset_cpu_ns[row] + made.collate_cpu_ns[row])
+        batches.append(
+            SlowBatch(
+                loader=int(made.loader[row]),
+                batch=int(taken.batch[ways.received[entry]]),
+                worker=int(made.worker[row]),
+                step=steps[int(ways.step[entry])].name,
+                start_ns=int(made.start_ns[row]),
+                total_ns=int(total[entry]),
+                dataset_ns=int(ways.dataset_ns[entry]),
+                collate_ns=int(ways.collate_ns[entry]),
+                cpu_share=cpu / int(total[entry]),
+                wait_ns=int(ways.wait_ns[entry]),
+            )
+        )
+    return batches
+
+
+def _lanes_title(workers: list[RecordedWorker], main: int) -> Phrase:
+    mine = [each for each in workers if each.loader == main and each.worker >= 0]
+    if not mine:
+        return phrase("What does the loader do, and when?")
+    busy = sum(each.busy_share for each in mine) / len({each.worker for each in mine})
+    number = len({each.worker for each in mine})
+    return phrase(
+        agreeing("{workers} (worker makes|workers make) batches for {busy} of the time", number),
+        workers=count(number),
+        busy=fraction(min(busy, 1.0)),
+    )
+
+
+def _split_title(figures: _Figures) -> Phrase:
+    if not figures.production_ns or figures.dataset_ns is None:
+        return phrase("How batches were made is not recorded")
+    share = figures.dataset_ns / figures.production_ns
+    if share >= 0.5:
+        return phrase("{share} of making a batch is the dataset", share=fraction(share))
+    return phrase("{share} of making a batch is collate_fn", share=fraction(1 - share))

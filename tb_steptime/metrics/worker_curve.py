@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.bursts import MOST_WORKERS, Burst
-from tb_steptime.phrases import Phrase, count, ns, phrase
+from tb_steptime.phrases import Phrase, agreeing, count, ns, phrase
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
@@ -45,7 +45,8 @@ class Making(msgspec.Struct, frozen=True):
     """What a curve is drawn from; ns are per batch. workers: 0 for a loader in the training process.
 
     production_ns: one worker's time, that of its CPU where it competes for cores. busy_cores: the workers compute, so
-    more of them than cores do not help. cores: None where nobody says. batches: that a step takes.
+    more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy.
+    batches: that a step takes.
     """
 
     workers: int
@@ -55,6 +56,7 @@ class Making(msgspec.Struct, frozen=True):
     batches: float = 1.0
     cores: int | None = None
     busy_cores: bool = False
+    core_share: float | None = None
 
     def useful(self, workers: int) -> int:
         """How many of so many workers work at the same time."""
@@ -116,9 +118,11 @@ def _limit(making: Making, recommended: int) -> Phrase | None:
 def _title(making: Making, recommended: int, left: int) -> Phrase:
     values = {"number": count(recommended), "left": ns(left)}
     if recommended < making.needed:
-        return Phrase("{number} workers leave a step of {left}: the loader stays the limit", values)
-    if making.workers > recommended:
-        return Phrase("{number} workers would do", values)
-    if making.workers == recommended:
-        return Phrase("{number} workers are enough, more would not help", values)
-    return Phrase("{number} workers would leave a step of about {left}", values)
+        template = "{number} (worker leaves|workers leave) a step of {left}: the loader stays the limit"
+    elif making.workers > recommended:
+        template = "{number} (worker|workers) would do"
+    elif making.workers == recommended:
+        template = "{number} (worker is|workers are) enough, more would not help"
+    else:
+        template = "{number} (worker|workers) would leave a step of about {left}"
+    return Phrase(agreeing(template, recommended), values)
