@@ -217,13 +217,13 @@ class _ProgressBar:
         print("\r" + self._line(progress, now - self.began) + "\033[K", end="", file=sys.stderr, flush=True)
 
     def _line(self, progress: ReadProgress, seconds: float) -> str:
-        from tb_steptime.printer import count, duration, nbytes
+        from tb_steptime.printer import counted, duration, nbytes
 
         share = min(1.0, progress.read_bytes / max(1, progress.total_bytes))
         bar = ("█" * round(share * _BAR_CELLS)).ljust(_BAR_CELLS, "░")
         read = f"{nbytes(progress.read_bytes)} of {nbytes(progress.total_bytes)}"
         left = f", {duration(1e9 * seconds * (1 - share) / share)} left" if share > 0 and seconds > 1 else ""
-        return f"{self.prefix}{bar} {read}, {count(progress.events)} events{left}"
+        return f"{self.prefix}{bar} {read}, {counted(progress.events, 'event')}{left}"
 
     def __exit__(self, *_: object) -> None:
         if self.shown and self.drawn:

@@ -8,8 +8,11 @@ here.
 from __future__ import annotations
 
 import enum
+import re
 
 import msgspec
+
+_ONE_OR_MANY = re.compile(r"\(([^(|)]*)\|([^(|)]*)\)")
 
 
 class Unit(enum.Enum):
@@ -59,6 +62,15 @@ def phrase(template: str, /, **values: Quantity) -> Phrase:
     return Phrase(template, values)
 
 
+def agreeing(template: str, number: float) -> str:
+    """The template with the words that agree with a number in it, of each pair (for one|for any other).
+
+    >>> agreeing("{steps} (step is|steps are) slow.", 1)
+    '{steps} step is slow.'
+    """
+    return _ONE_OR_MANY.sub(r"\1" if number == 1 else r"\2", template)
+
+
 def ns(value: float | None) -> Quantity:
     return Quantity(value, Unit.NS)
 
@@ -81,3 +93,23 @@ def text(value: str) -> Quantity:
 
 def code(value: str) -> Quantity:
     return Quantity(value, Unit.CODE)
+
+
+def label(value: str) -> Quantity:
+    """A label inside a sentence: small but for abbreviations.
+
+    >>> label("Data loading").value, label("CPU, forward").value
+    ('data loading', 'CPU, forward')
+    """
+    abbreviated = value[1:2].isupper()
+    return text(value if abbreviated else value[:1].lower() + value[1:])
+
+
+def shortened(name: str, most: int) -> str:
+    """A long name without its middle, which says least: what it is stands first, what tells it apart last.
+
+    >>> shortened("at::native::spin_kernel", 15)
+    'at::nat…_kernel'
+    """
+    ends = most - 1
+    return name if len(name) <= most else f"{name[: ends - ends // 2]}…{name[-(ends // 2) :]}"

@@ -84,6 +84,11 @@ def count(value: float) -> str:
     return digits.replace(",", GAP)
 
 
+def counted(value: int, one: str) -> str:
+    """`1 step`, `6 steps`."""
+    return f"{count(value)} {one}" + ("" if value == 1 else "s")
+
+
 def number(value: float) -> str:
     """Three significant digits."""
     return f"{value:.3g}" if abs(value) < 1000 else count(value)

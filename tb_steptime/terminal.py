@@ -15,7 +15,7 @@ from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.step_time import PART_MEANINGS
 from tb_steptime.phrases import Note, Phrase
-from tb_steptime.printer import GAP, UNKNOWN, count, duration, nbytes, percent_exact, plain, printable, render
+from tb_steptime.printer import GAP, UNKNOWN, counted, duration, nbytes, percent_exact, plain, printable, render
 from tb_steptime.report import Judged, Named
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
@@ -55,7 +55,7 @@ def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     named, facts, headline = span.named, span.measured.facts, span.judgement.headlines["overview"]
     rank = "" if facts.rank is None or str(facts.rank) in named.worker else f" · rank {facts.rank}"
     name = printable(f"{_run(named)} · {named.worker}{rank} · span {named.number}")
-    size = f"{_steps_count(facts.step_count)}, {count(facts.events)} events, {nbytes(facts.file_bytes)}"
+    size = f"{counted(facts.step_count, 'step')}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
     yield from _wrap(render(headline.verdict), width)
@@ -66,10 +66,6 @@ def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
 def _run(named: Named) -> str:
     """The run, which for the log directory itself is called as its folder is."""
     return named.run if named.run != "." else Path(named.trace).absolute().parent.name
-
-
-def _steps_count(steps: int) -> str:
-    return "1 step" if steps == 1 else f"{count(steps)} steps"
 
 
 def _stressed(phrase: Phrase, ink: Ink) -> str:

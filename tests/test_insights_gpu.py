@@ -64,8 +64,14 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("given", "device", "saved", "words", "setting"),
     [
-        (product(SGEMM, FITS, FLOATS), A100, 1 - 19.5 / 156, "its inputs are FP32 and TF32 is off", HIGH),
-        (product(SGEMM, FITS, FLOATS), V100, 1 - 15.7 / 125, "its inputs are FP32. {setting}", "torch.autocast"),
+        (
+            product(SGEMM, FITS, FLOATS),
+            A100,
+            1 - 19.5 / 156,
+            "kernel time a step: FP32 inputs, TF32 off. {setting}",
+            HIGH,
+        ),
+        (product(SGEMM, FITS, FLOATS), V100, 1 - 15.7 / 125, "a step: FP32 inputs. {setting}", "torch.autocast"),
         (product(HGEMM, FITS, HALVES), A100, 1 - 78 / 312, "{kernels} kernel time a step.", None),
     ],
 )
@@ -229,7 +235,9 @@ def test_one_kernel_a_tensor_leaves_the_gpu_idle():
     insight = found("tiny_optimizer_kernels", optimizing(120), names={"q": ADD}, cell_ns=US)
     assert insight is not None
     assert insight.text.values["count"].value == 120
-    idle = (3 * 120 * 3 - 2) * US / 3  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
+    idle = (
+        (3 * 120 * 3 - 2) * US / 3
+    )  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
     assert insight.gain_ns == insight.text.values["idle"].value == pytest.approx(idle, abs=1)
 
 

@@ -7,6 +7,7 @@ import re
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.sync_makers import maker_of
 from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.phrases import shortened
 
 #: Longer names of ops and of places would push the number out of a card's two lines.
 NAME_LENGTH, PLACE_LENGTH = 28, 36
@@ -54,11 +55,7 @@ def place_of(row: BlockingRow) -> str | None:
 
 def brief(name: str, length: int = NAME_LENGTH) -> str:
     """A name that fits a card: without folders and the engine's prefix, shortened in the middle."""
-    name = _NODE.sub("", _FOLDER.sub("", name))
-    if len(name) <= length:
-        return name
-    ends = length // 2
-    return f"{name[: ends - 1]}…{name[-ends:]}"
+    return shortened(_NODE.sub("", _FOLDER.sub("", name)), length)
 
 
 def _hidden_in(row: BlockingRow) -> str | None:

@@ -8,8 +8,7 @@ from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.metrics.verdict import STARVED_FRACTION, Bound
-from tb_steptime.phrases import Phrase, code, fraction, ns, phrase
-from tb_steptime.phrases import text as words
+from tb_steptime.phrases import Phrase, code, fraction, label, ns, phrase
 
 #: Bounds nearer than this read as one number.
 TELL_APART_FRACTION = 0.01
@@ -135,7 +134,7 @@ def host(facts: Facts, insights: list[Insight]) -> Headline:
     values = {**first.title.values, "gain": ns(first.gain_ns), "share": fraction(first.gain_fraction)}
     if most is None or (most.starved_share or 0.0) < STARVED_FRACTION:
         return Headline(text, Phrase(template, values), "timeline")
-    values |= {"starved": fraction(most.starved_share), "phase": words(most.label.lower())}
+    values |= {"starved": fraction(most.starved_share), "phase": label(most.label)}
     return Headline(text, Phrase(template + " {starved} of {phase} launches are starved.", values), "timeline")
 
 

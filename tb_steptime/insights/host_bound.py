@@ -21,7 +21,7 @@ from tb_steptime.insights.host_gains import (
     sites_of,
 )
 from tb_steptime.metrics.launch_sites import SiteRow
-from tb_steptime.phrases import Phrase, code, count, ns, phrase
+from tb_steptime.phrases import Phrase, Quantity, agreeing, code, count, ns, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)
 HOOKS = ("backward.hooks",)
@@ -68,7 +68,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     if not evidence:
         return None
     text = phrase(
-        "{few} long waits hold most of it, {longest} the longest: Python of its own, a first call, a file. Look there.",
+        agreeing("{few} long (wait holds|waits hold) most of it, {longest} the longest: ", len(evidence))
+        + "Python of its own, a first call, a file. Look there.",
         few=count(len(evidence)),
         longest=ns(evidence[0].end_ns - evidence[0].start_ns),
     )
@@ -121,23 +122,25 @@ def _graph_words(host: HostResult, rows: list[SiteRow]) -> Phrase:
     launches, device_ns = sum(row.launches for row in rows), sum(row.device_ns for row in rows)
     if any(row.site in HOOKS for row in rows):
         launches -= host.bucket_copies
-    values = {
-        "launches": count(round(launches)),
-        "each": ns(device_ns / launches if launches > 0 else None),
-        "compile": code("torch.compile"),
-    }
+    values = {"launches": count(round(launches)), "each": ns(device_ns / launches if launches > 0 else None)}
     if host.launches and host.launches.graphs:
-        del values["compile"]
-        return Phrase(
-            "Graphs launch work already, yet {launches} pieces of it a step, of {each} on average, come late. Larger "
-            "batches help too.",
-            values,
+        words = (
+            "Graphs launch work already, yet {launches} (piece|pieces) of it a step, of {each} on average, "
+            "(comes|come) late. Larger batches help too."
         )
-    return Phrase(
-        "{launches} launches a step, for {each} of work on average: {compile} or CUDA graphs; else larger batches and "
-        "fewer tiny ops.",
-        values,
-    )
+    else:
+        values["compile"] = code("torch.compile")
+        words = (
+            "{launches} (launch|launches) a step, for {each} of work on average: {compile} or CUDA graphs; else larger "
+            "batches and fewer tiny ops."
+        )
+    return Phrase(agreeing(words, round(launches)), values)
+
+
+def _of_launches(rows: list[SiteRow], words: str, **values: Quantity) -> Phrase:
+    """A sentence about {launches}, with which it agrees: those of the sites in a step."""
+    launches = round(sum(row.launches for row in rows))
+    return phrase(agreeing(words, launches), launches=count(launches), **values)
 
 
 def zero_gradients(facts: Facts) -> Insight | None:
@@ -148,9 +151,9 @@ def zero_gradients(facts: Facts) -> Insight | None:
         HostCard(
             id="zero_gradients",
             title=phrase("Set gradients to None instead of zero"),
-            text=phrase(
-                "{launches} launches a step fill them with zeros one by one: {setting}.",
-                launches=count(round(sum(row.launches for row in rows))),
+            text=_of_launches(
+                rows,
+                "{launches} (launch a step fills|launches a step fill) them with zeros one by one: {setting}.",
                 setting=code("zero_grad(set_to_none=True)"),
             ),
             gain_ns=late_ns(facts.host, ZERO_GRAD),
@@ -170,9 +173,10 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         HostCard(
             id="buffer_broadcast",
             title=phrase("Stop the buffer broadcast"),
-            text=phrase(
-                "DDP copies the model's buffers one by one before each forward, {launches} launches a step: {setting}.",
-                launches=count(round(sum(row.launches for row in rows))),
+            text=_of_launches(
+                rows,
+                "DDP copies the model's buffers one by one before each forward, {launches} (launch|launches) a step: "
+                "{setting}.",
                 setting=code("broadcast_buffers=False"),
             ),
             gain_ns=late_ns(facts.host, BROADCAST),
@@ -187,15 +191,16 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
 def gradient_buckets(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel."""
     host = facts.host
-    rows = sites_of(host, HOOKS)
+    rows, copies = sites_of(host, HOOKS), round(host.bucket_copies)
     return host_card(
         facts,
         HostCard(
             id="gradient_buckets",
             title=phrase("Let gradients live in DDP's buckets"),
             text=phrase(
-                "DDP copies {copies} gradients a step out of its buckets, one by one: {setting}.",
-                copies=count(round(host.bucket_copies)),
+                agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one: ", copies)
+                + "{setting}.",
+                copies=count(copies),
                 setting=code("gradient_as_bucket_view=True"),
             ),
             gain_ns=_bucket_late_ns(host),
@@ -218,10 +223,10 @@ def between_passes(facts: Facts) -> Insight | None:
         HostCard(
             id="between_passes",
             title=phrase("Do less between the passes"),
-            text=phrase(
-                "After the backward pass and outside the optimizer {launches} launches a step keep the GPU waiting: "
-                "metrics and logs can wait for a later step.",
-                launches=count(round(sum(row.launches for row in rows))),
+            text=_of_launches(
+                rows,
+                "After the backward pass and outside the optimizer {launches} (launch a step keeps|launches a step "
+                "keep) the GPU waiting: metrics and logs can wait for a later step.",
             ),
             gain_ns=late_ns(facts.host, BETWEEN),
             formula=LATE,

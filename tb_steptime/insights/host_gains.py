@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.card_text import fitted
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.launch_sites import SiteRow, Stretch
@@ -56,7 +57,7 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
         id=card.id,
         severity=severity(facts.share(card.gain_ns)),
         title=card.title,
-        text=card.text,
+        text=fitted(card.text),
         gain_ns=card.gain_ns,
         gain_fraction=facts.share(card.gain_ns),
         later_ns=None,

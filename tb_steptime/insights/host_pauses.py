@@ -8,11 +8,11 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.pauses import Pause
-from tb_steptime.phrases import Phrase, Quantity, code, count, ns, phrase
+from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 
 class _Stops(NamedTuple):
-    """How the stops of one cause are told; the text may use {times}, {longest} and its own values."""
+    """How the stops of one cause are told; the text may use {times}, with which it agrees, and {longest}."""
 
     id: str
     cause: str
@@ -25,8 +25,8 @@ _GARBAGE = _Stops(
     "garbage_collection",
     phrase("Keep garbage collection out of the steps"),
     phrase(
-        "Python's collector stops the host {times} times, {longest} at worst: {freeze} after the first steps, or "
-        "{disable} and collect now and then.",
+        "Python's collector stops the host {times} (time, for|times, at worst for) {longest}: {freeze} after the first "
+        "steps, or {disable} and collect now and then.",
         freeze=code("gc.freeze()"),
         disable=code("gc.disable()"),
     ),
@@ -36,7 +36,8 @@ _LOADING = _Stops(
     "lazy_loading",
     phrase("Load kernels before the steps"),
     phrase(
-        "{times} kernels are loaded at their first launch, {longest} at worst: warm up longer, or set {setting}.",
+        "{times} (kernel is loaded at its first launch, for|kernels are loaded at their first launch, at worst for) "
+        "{longest}: warm up longer, or set {setting}.",
         setting=code("CUDA_MODULE_LOADING=EAGER"),
     ),
 )
@@ -45,7 +46,8 @@ _UNEXPLAINED = _Stops(
     "unexplained",
     phrase("Find what stops the host"),
     phrase(
-        "Nothing is recorded in {times} stops, {longest} at worst. Python's collector stops like this: try {freeze}.",
+        "Nothing is recorded in {times} (stop, of|stops, at worst of) {longest}. Python's collector stops like this: "
+        "try {freeze}.",
         freeze=code("gc.freeze()"),
     ),
 )
@@ -76,7 +78,7 @@ def _card(facts: Facts, stops: _Stops) -> Insight | None:
         HostCard(
             id=stops.id,
             title=stops.title,
-            text=Phrase(stops.text.template, {**stops.text.values, **_values(found)}),
+            text=_words(stops.text, found),
             gain_ns=sum(pause.idle_ns for pause in found),
             formula=phrase("Mean over the steps of the GPU's idle time that these stops of the host leave."),
             best=Confidence.HIGH if sure else Confidence.LOW,
@@ -86,6 +88,7 @@ def _card(facts: Facts, stops: _Stops) -> Insight | None:
     )
 
 
-def _values(found: list[Pause]) -> dict[str, Quantity]:
+def _words(words: Phrase, found: list[Pause]) -> Phrase:
+    times = sum(pause.count for pause in found)
     longest = max(pause.worst_end_ns - pause.worst_start_ns for pause in found)
-    return {"times": count(sum(pause.count for pause in found)), "longest": ns(longest)}
+    return Phrase(agreeing(words.template, times), {**words.values, "times": count(times), "longest": ns(longest)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
-from tb_steptime.phrases import Phrase, code, count, fraction, ns, phrase
+from tb_steptime.phrases import Phrase, agreeing, code, count, fraction, ns, phrase
 
 
 def input_bound(facts: Facts) -> Insight | None:
@@ -47,7 +47,7 @@ def _words(facts: Facts, mean: LoaderStep) -> tuple[Phrase, Phrase]:
         return phrase("Load batches in worker processes"), phrase(
             "The training process makes each batch itself. Of the {wait} this takes, {exposed} "
             + idle
-            + "; {workers} workers hide them: {setting}.",
+            + agreeing("; {workers} (worker hides|workers hide) them: {setting}.", workers),
             wait=ns(mean.wait_ns),
             exposed=ns(mean.exposed_ns),
             workers=count(workers),

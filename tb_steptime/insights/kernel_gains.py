@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.card_text import fitted
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.phrases import Phrase
 
@@ -50,7 +51,7 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         id=card.id,
         severity=severity(facts.share(now_ns)),
         title=card.title if now_ns else card.later,
-        text=card.text,
+        text=fitted(card.text),
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
         later_ns=None if now_ns == gain_ns else gain_ns,

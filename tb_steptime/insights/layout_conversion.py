@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.kernel_gains import KernelCard, device_split, kernel_card
-from tb_steptime.phrases import code, count, ns, phrase
+from tb_steptime.phrases import agreeing, code, count, ns, phrase
 
 
 def layout_conversion(facts: Facts) -> Insight | None:
@@ -14,19 +14,24 @@ def layout_conversion(facts: Facts) -> Insight | None:
     if device is None or not device.waste.layout_conversions.count:
         return None
     found = device.waste.layout_conversions
+    kernels = round(found.count)
+    text = phrase(
+        agreeing(
+            "{count} (kernel|kernels) of {time} a step only (converts|convert) layouts around products on tensor "
+            "cores: {setting}, inputs too.",
+            kernels,
+        ),
+        count=count(kernels),
+        time=ns(found.total_ns),
+        setting=code("model.to(memory_format=torch.channels_last)"),
+    )
     return kernel_card(
         facts,
         KernelCard(
             id="layout_conversion",
             title=phrase("Keep images in channels-last layout"),
             later=phrase("Then keep images in channels-last layout"),
-            text=phrase(
-                "{count} kernels of {time} a step only convert layouts around products on tensor cores: {setting}, "
-                "and the same for the input.",
-                count=count(round(found.count)),
-                time=ns(found.total_ns),
-                setting=code("model.to(memory_format=torch.channels_last)"),
-            ),
+            text=text,
             gain_ns=found.gain_ns,
             formula=phrase("Time of the layout conversions in ops that run on tensor cores, a step."),
             why=phrase("Layers that do not know the layout convert it back."),

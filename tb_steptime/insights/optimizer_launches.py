@@ -14,7 +14,7 @@ from tb_steptime.insights.host_gains import (
     sites_of,
 )
 from tb_steptime.insights.kernel_gains import device_split
-from tb_steptime.phrases import Phrase, code, count, ns, phrase
+from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 #: An optimizer that takes all tensors at once launches a few dozen kernels at most.
 MANY_KERNELS = 100
@@ -41,8 +41,9 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         return None
     late = late_ns(facts.host, OPTIMIZER)
     launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
+    words = "Its {launches} (launch a step takes|launches a step take) the host {each} each to prepare, and the GPU "
     text = phrase(
-        "Its {launches} launches a step take the host {each} each to prepare, and the GPU waits: {fused}.",
+        agreeing(words, round(launches)) + "waits: {fused}.",
         launches=count(round(launches)),
         each=ns(late / launches if launches else None),
         fused=code("fused=True"),

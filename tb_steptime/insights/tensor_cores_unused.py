@@ -48,22 +48,28 @@ def _leading(obstacles: list[Obstacle]) -> Obstacle:
     return max(products or obstacles, key=lambda each: each.bound_ns)
 
 
-#: In the middle of a sentence, by the id of the reason.
+#: After a colon, by the id of the reason.
 _BECAUSE = {
-    "tf32_off": "its inputs are FP32 and TF32 is off",
-    "fp32": "its inputs are FP32",
-    "layout_conversion": "its inputs' layout is converted around it",
+    "tf32_off": "FP32 inputs, TF32 off",
+    "fp32": "FP32 inputs",
+    "layout_conversion": "layouts are converted around it",
 }
 
 
 def _words(facts: Facts, eligible_ns: float, leading: Obstacle, now: bool) -> Phrase:
     because = _BECAUSE.get(leading.why_not)
-    sentence = "Matrix work without them takes {eligible} of {kernels} kernel time" + (" a step" if now else "")
-    sentence += f": {because}." if because else "."
-    if leading.setting is not None:
-        sentence += " {setting} moves it there." if now else " {setting} pays once the GPU sets the pace."
-    values = {"eligible": ns(eligible_ns), "kernels": ns(facts.figure("kernel_sum_time") or 0.0)}
-    return Phrase(sentence, values if leading.setting is None else values | {"setting": code(leading.setting)})
+    values = {"eligible": ns(eligible_ns)}
+    sentence = "Matrix work without them takes {eligible}"
+    if now:
+        sentence, values = (
+            sentence + " of {kernels} kernel time",
+            values | {"kernels": ns(facts.figure("kernel_sum_time") or 0.0)},
+        )
+    sentence += " a step" + (f": {because}." if because else ".")
+    if leading.setting is None:
+        return Phrase(sentence, values)
+    sentence += " {setting} moves it there." if now else " {setting} pays once the GPU sets the pace."
+    return Phrase(sentence, values | {"setting": code(leading.setting)})
 
 
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle]) -> Phrase:

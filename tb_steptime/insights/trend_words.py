@@ -12,7 +12,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.spread import OUTLIER_Z
-from tb_steptime.phrases import Phrase, Quantity, Unit, count, fraction, ns, phrase, text
+from tb_steptime.phrases import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
 
 #: A change of a mean below this share of it is called steady.
 STEADY_FRACTION = 0.03
@@ -103,13 +103,7 @@ def _range(groups: list[Means]) -> Phrase:
 def _tail(group: Means) -> str:
     if not group.slow_count or not _worth_mending(group):
         return ""
-    return (
-        "; {slow} slow step"
-        + ("s" if group.slow_count > 1 else "")
-        + " hide"
-        + ("" if group.slow_count > 1 else "s")
-        + " more"
-    )
+    return agreeing("; {slow} slow (step hides|steps hide) more", group.slow_count)
 
 
 def _slow(group: Means) -> dict[str, Quantity]:
@@ -151,13 +145,13 @@ def _steps_title(group: Means) -> Phrase:
     values = {"name": text(group.name), "median": ns(group.median)} | _slow(group)
     if not group.slow_count:
         return Phrase("{name} runs at {median}, and no step stands out", values)
-    return Phrase("{name} runs at {median} but for {slow} step" + ("s" if group.slow_count > 1 else ""), values)
+    return Phrase(agreeing("{name} runs at {median} but for {slow} (step|steps)", group.slow_count), values)
 
 
 def _slow_title(group: Means) -> Phrase:
     if not group.slow_count:
         return phrase("No step stands out")
-    return Phrase("{slow} slow step" + ("s" if group.slow_count > 1 else ""), _slow(group))
+    return Phrase(agreeing("{slow} slow (step|steps)", group.slow_count), _slow(group))
 
 
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:

@@ -17,7 +17,7 @@ from tb_steptime.metrics.launching import LaunchFigures
 from tb_steptime.metrics.pauses import Pause
 from tb_steptime.metrics.several_devices import SeveralDevices
 from tb_steptime.metrics.verdict import Bound
-from tb_steptime.phrases import Phrase, Quantity, Unit, count, fraction, ns, phrase, text
+from tb_steptime.phrases import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
 
 #: Below this share of the step a cause is not worth a sentence.
 WORTH_SAYING = 0.005
@@ -256,10 +256,13 @@ def _blocking_title(host: HostFigures, bubble_ns: int) -> Phrase:
 def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
     calls, blocked = sum(row.count for row in rows), sum(row.blocked_ns for row in rows)
     names = {row.call for row in rows}
-    what = phrase("calls") if len(names) > 1 else phrase("calls of {call}", call=text(next(iter(names))))
+    of_call = {} if len(names) > 1 else {"call": text(next(iter(names)))}
+    words = (
+        "{calls} (call|calls)" + (" of {call}" if of_call else "") + " a step (takes|take) {blocked} on the host and "
+    )
     return phrase(
-        "{calls} " + what.template + " a step take {blocked} on the host and leave {bubble} of the GPU idle.",
-        calls=Quantity(calls, Unit.NUMBER), blocked=ns(blocked), bubble=ns(bubble_ns), **what.values,
+        agreeing(words + "(leaves|leave) {bubble} of the GPU idle.", calls),
+        calls=Quantity(calls, Unit.NUMBER), blocked=ns(blocked), bubble=ns(bubble_ns), **of_call,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_steptime.phrases import Note, count, phrase
+from tb_steptime.phrases import Note, agreeing, count, phrase
 
 
 @dataclass
@@ -46,53 +46,56 @@ def _event_notes(damage: Damage) -> list[Note | None]:
         _counted(
             "lost-events",
             damage.lost_count + damage.timeless_count,
-            "[{count}] events could not be read.",
-            "They are missing from every figure.",
+            "[{count}] (event|events) could not be read.",
+            "(It is|They are) missing from every figure.",
         ),
         _counted(
             "duplicate-events",
             damage.duplicate_count,
-            "[{count}] events were written twice.",
+            "[{count}] (event was|events were) written twice.",
             "Each is counted once.",
         ),
         _counted(
             "missing-durations",
             damage.missing_duration_count,
-            "[{count}] events have no duration.",
-            "They count as events of no length.",
+            "[{count}] (event has|events have) no duration.",
+            "(It counts as an event|They count as events) of no length.",
         ),
         _counted(
             "negative-durations",
             damage.negative_duration_count,
-            "[{count}] events end before they start.",
-            "They count as events of no length.",
+            "[{count}] (event ends before it starts|events end before they start).",
+            "(It counts as an event|They count as events) of no length.",
         ),
         _counted(
             "unpaired-ends",
             damage.unpaired_end_count,
-            "[{count}] ends of events have no beginning.",
-            "Those events are missing from every figure.",
+            "[{count}] (end of an event has|ends of events have) no beginning.",
+            "(That event is|Those events are) missing from every figure.",
         ),
         _counted(
             "bad-values",
             damage.mended_value_count,
-            "[{count}] values are no numbers.",
-            "They count as not recorded.",
+            "[{count}] (value is no number|values are no numbers).",
+            "(It counts|They count) as not recorded.",
         ),
         _counted(
             "bad-strings",
             damage.mended_string_count,
-            "[{count}] texts hold characters that a trace may not hold.",
+            "[{count}] (text holds|texts hold) characters that a trace may not hold.",
             "Some names may be shown with a replacement sign; no time is touched.",
         ),
         _counted(
             "bad-metadata",
             damage.damaged_metadata_count,
-            "[{count}] entries about the device or the job could not be read.",
+            "[{count}] (entry|entries) about the device or the job could not be read.",
             "Figures that need them are not measurable.",
         ),
     ]
 
 
 def _counted(id: str, number: int, cause: str, effect: str) -> Note | None:
-    return Note(id, phrase(cause, count=count(number)), phrase(effect)) if number else None
+    """Both sentences agree with the number."""
+    if not number:
+        return None
+    return Note(id, phrase(agreeing(cause, number), count=count(number)), phrase(agreeing(effect, number)))
