@@ -157,6 +157,16 @@ def test_of_two_causes_the_cards_together_promise_no_less(causes: Causes):
     assert promised >= (1 - TOLERANCE) * max(cost_ns(causes, cause) for cause in causes)
 
 
+@every_mixture
+def test_waits_for_batches_are_told_by_the_loader_s_cards_alone(causes: Causes):
+    """A burst of them makes some steps long; what is long for another cause costs no more than that one does."""
+    found = judged(causes)
+    others = [cause for cause in causes if cause.name != "slow_loader"]
+    if len(others) < len(causes):
+        gain_ns = found.gain_ns("slow_steps") or 0
+        assert gain_ns <= WORTH_A_CARD * step_ns(found) + sum(found.gain_ns(cause.insight) or 0 for cause in others)
+
+
 def test_a_queue_that_is_full_costs_nothing():
     """The same training with room for every launch takes as long: a CPU at 100 % and nothing wrong."""
     (cause,) = (cause for cause in CAUSES if cause.name == "full_queue")

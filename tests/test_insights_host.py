@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep
 from tb_steptime.insights.base import Confidence, Evidence, Severity
-from tb_steptime.insights.sync_makers import MAKERS, maker_of
+from tb_steptime.insights.sync_makers import MAKERS, OTHER, Maker, maker_of
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.launch_queue import BackPressure
@@ -189,6 +190,18 @@ def test_a_read_value_is_worth_its_bubble_and_not_its_length():
     assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 100 * US)]
 
 
+@pytest.mark.parametrize("maker", [*MAKERS, OTHER], ids=lambda maker: maker.id)
+def test_a_card_with_long_names_fits(maker: Maker, monkeypatch: pytest.MonkeyPatch):
+    for rule in ("sync_bubble", "hidden_sync"):
+        monkeypatch.setattr(sys.modules[f"tb_steptime.insights.{rule}"], "maker_of", lambda row: maker)
+    long = {"op": "aten::" + "long_" * 9, "outer_op": None, "source": "train.py(1054): " + "long_" * 9}
+    rows = [blocking(123_400 * US, **long), blocking(50 * US, **long, phase="backward", site=NODES), blocking(US)]
+    for id in ("sync_bubble", "hidden_sync_backward"):
+        insight = card(host_result(blocking=rows), id)
+        assert insight is not None
+        assert len(plain(insight.text)) <= 160
+
+
 def test_a_long_call_without_a_bubble_costs_nothing():
     assert fired(host_result(blocking=[blocking(0, blocked_ns=900 * US)])) == []
     assert fired(host_result(blocking=[blocking(9 * US, blocked_ns=900 * US)])) == []
@@ -350,15 +363,14 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(cause: str, id: st
     assert unsure.confidence is Confidence.LOW
 
 
-def slow(last_us: int) -> dict[str, Any]:
+def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
+    """The last of four steps is longer than the 900 us of the others, 300 us of it for a reason to be idle."""
     lengths = [900 * US] * 3 + [last_us * US]
     ends = [sum(lengths[: i + 1]) for i in range(4)]
-    steps = [
-        HostStep(str(i), end - length, end, IdleNs(), {}, {}, 1.0, 100)
-        for i, (length, end) in enumerate(zip(lengths, ends, strict=True))
-    ]
-    grown = Grown("3", ends[2], ends[3], (last_us - 900) * US, [GrownPart("Data loading", 300 * US)])
-    return {"steps": steps, "grown": [grown]}
+    idle = [IdleNs()] * 3 + [IdleNs(**{reason: 300 * US})]
+    steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], idle[i], {}, {}, 1.0, 100) for i in range(4)]
+    part = GrownPart(reason, reason.replace("_", " ").capitalize(), 300 * US)
+    return {"steps": steps, "grown": [Grown("3", ends[2], ends[3], (last_us - 900) * US, [part])], **changes}
 
 
 def test_slow_steps_are_worth_what_they_lift_the_mean_by():
@@ -366,13 +378,27 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert insight is not None
     assert (insight.gain_ns, insight.steps) == (100 * US, ["3"])
     assert plain(insight.text) == (
-        "1 of 4 steps are slow. Step 3 takes 400 µs longer than usual, 300 µs of it Data loading."
+        "1 of 4 steps is slow. Step 3 takes 400 µs longer than usual, 300 µs of it nothing recorded."
     )
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
-    lifted = slow(1_300)
-    lifted["steps"] = lifted["steps"][:1] * 4
-    lifted["steps"] = [msgspec.structs.replace(step, end_ns=step.start_ns + STEP - 9 * US) for step in lifted["steps"]]
-    assert card(host_result(**lifted), "slow_steps") is None
+    assert card(host_result(**slow(936)), "slow_steps") is None  # 9 us of the mean step's 1000
+    assert card(host_result(**slow(940)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize("reason", ["data_loading", "tail"])
+def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str):
+    assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # 100 of 400 us are its own
+    insight = card(host_result(**slow(1_500, reason)), "slow_steps")
+    assert insight is not None
+    assert insight.gain_ns == 75 * US  # the other 300 of 600 us, in one of four steps
+    assert plain(insight.text) == "1 of 4 steps is slow. Step 3 takes 600 µs longer than usual."
+
+
+def test_without_a_gpu_every_wait_for_a_batch_is_the_loader_s():
+    alone = slow(1_300, device=None)
+    last = msgspec.structs.replace(alone["steps"][3], phase_host_ns={"data_loading": 400 * US})
+    assert card(host_result(**alone), "slow_steps") is not None
+    assert card(host_result(**(alone | {"steps": [*alone["steps"][:3], last]})), "slow_steps") is None
 
 
 def two_gpus(concurrency: float, holders: list[Holder] | None = None) -> SeveralDevices:

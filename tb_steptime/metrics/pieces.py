@@ -36,8 +36,9 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class GrownPart(msgspec.Struct, frozen=True):
-    """A part of the step or a reason to be idle, by its label, and how much longer it is than usual."""
+    """A piece of the step, and how much longer it is than usual."""
 
+    id: str
     label: str
     excess_ns: int
 
@@ -98,7 +99,9 @@ def _grown(steps: tuple[Step, ...], of_step: list[list[Piece]], row: int, others
     step = steps[row]
     excess_ns = step.duration_ns - round(statistics.median(steps[other].duration_ns for other in others))
     parts = [
-        GrownPart(piece.label, piece.ns - round(statistics.median(of_step[other][place].ns for other in others)))
+        GrownPart(
+            piece.id, piece.label, piece.ns - round(statistics.median(of_step[other][place].ns for other in others))
+        )
         for place, piece in enumerate(of_step[row])
     ]
     parts = [part for part in parts if part.excess_ns >= max(1, GROWN_FRACTION * excess_ns)]
