@@ -2,6 +2,7 @@
 
 import { colourOf, svgFill } from "../colour";
 import type { Scale } from "../format";
+import { CHARACTER } from "./axis_labels";
 import { typed } from "./pointing";
 import { Sized } from "./sized";
 import { TimeAxis } from "./time_axis";
@@ -77,7 +78,7 @@ function Plot(props: LanesProps & { width: number }) {
       >
         <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
         {lanes.map((lane, row) => <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />)}
-        {steps.map((step) => <StepMark key={step.key} step={step} x={x} foot={foot} />)}
+        {steps.map((step) => <StepMark key={step.key} step={step} x={x} foot={foot} width={width} />)}
         {steps.filter((step) => step.key === props.lit || step.key === props.kept).map((step) => (
           <rect key={step.key} class="ring" x={x(step.from)} y={TOP - 6} width={x(step.to) - x(step.from)} height={foot - TOP + 6} />
         ))}
@@ -109,11 +110,13 @@ function rects(pieces: ChartLane["pieces"], top: number, x: X): string {
   return pieces.map(({ from, to }) => `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`).join("");
 }
 
-function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
+/** Without its length where that would leave the picture. */
+function StepMark({ step, x, foot, width }: { step: LaneMark; x: X; foot: number; width: number }) {
+  const fits = x(step.from) + 5 + CHARACTER * step.text.length <= width;
   return (
     <>
       <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
-      <text class="second" x={x(step.from) + 5} y="14">{step.text}</text>
+      <text class="second" x={x(step.from) + 5} y="14">{fits ? step.text : step.text.split(",")[0]}</text>
     </>
   );
 }

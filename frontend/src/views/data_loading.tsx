@@ -1,20 +1,33 @@
-/** Which waits for a batch cost time, which hide behind the GPU, and what the loader does meanwhile. */
+/** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
+import { Notes } from "../components/note";
 import { SeriesTile } from "../components/series_tile";
 import { Sentence } from "../components/sentence";
 import { Tiles } from "../components/tile";
 import { useChosen } from "./chosen";
 import { comparedFigure } from "./compared";
 import { Activities } from "./data_loading/activities";
+import { BatchCopyPicture } from "./data_loading/batch_copy";
+import { BatchSplit } from "./data_loading/batch_split";
+import { BurstPicture, showsBurst } from "./data_loading/burst";
 import { LoaderLanes } from "./data_loading/lanes";
+import { FirstBatch, Loaders } from "./data_loading/loaders";
+import { ProductionPicture, type RecordedProps } from "./data_loading/production";
+import { Receiving } from "./data_loading/receiving";
+import { RecordHint } from "./data_loading/record_hint";
+import { SlowLines } from "./data_loading/slow_lines";
+import { Slowest } from "./data_loading/slowest";
 import { StepLines } from "./data_loading/step_lines";
-import { StepTable } from "./data_loading/step_table";
+import { type LoaderPictureProps, StepTable } from "./data_loading/step_table";
+import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
+import { Workers } from "./data_loading/workers";
 import type { SpanViewProps } from "./props";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useChosen(tab);
   const shared = { result, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
+  const { recorded } = result;
   return (
     <div class="view" data-view="data_loading">
       {result.tiles.length > 0 && (
@@ -32,15 +45,70 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       ) : (
         <div class="split">
           <div class="column">
-            <StepTable {...shared} />
-            {result.activities.length > 0 && <Activities result={result} tab={tab} name={shared.name} />}
+            <Waits {...shared} />
+            {!recorded && <Batches {...shared} place={placeOf(tab.index.places[0], head.run)} />}
           </div>
           <div class="column">
-            {result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
-            <StepLines {...shared} />
+            {result.curve && <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />}
+            {!result.curve && result.burst && <NoCurve burst={result.burst} />}
+            {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
+            {!recorded && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
+            {!recorded && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
           </div>
         </div>
       )}
+      <Notes notes={result.recorder_notes} />
+      {recorded && <RecordedWorkers {...shared} recorded={recorded} />}
+      {recorded && result.lanes && <div class="split loader-halves"><LoaderLanes {...shared} lanes={result.lanes} /><StepLines {...shared} /></div>}
     </div>
   );
+}
+
+/** How long each step waits, and for which loader. */
+function Waits(shared: LoaderPictureProps) {
+  const { loaders, overhead } = shared.result;
+  return (
+    <div>
+      <StepTable {...shared} />
+      {loaders.length === 1 && <FirstBatch loader={loaders[0]!} />}
+      {overhead && <Receiving overhead={overhead} />}
+      {loaders.length > 1 && <div class="below"><Loaders loaders={loaders} tab={shared.tab} name={shared.name} /></div>}
+    </div>
+  );
+}
+
+/** What a batch is made of and how it reaches the GPU. `place`: where recorder files would go; null where there are some. */
+function Batches({ result, tab, name, place }: LoaderPictureProps & { place: string | null }) {
+  return (
+    <>
+      {result.activities.length > 0 && <Activities result={result} tab={tab} name={name} />}
+      {result.slow_lines.length > 0 && <SlowLines lines={result.slow_lines} tab={tab} name={name} />}
+      {result.copy && <BatchCopyPicture copy={result.copy} title={result.copy_title} tab={tab} name={name} />}
+      {place !== null && <RecordHint workers={result.multiprocess !== false} place={place} />}
+    </>
+  );
+}
+
+function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
+  return (
+    <>
+      <ProductionPicture {...shared} />
+      <div class="split">
+        <div class="column">
+          <BatchSplit {...shared} />
+          {!shared.result.unknown && <Batches {...shared} place={null} />}
+        </div>
+        <div class="column">
+          <Workers {...shared} />
+          <Slowest {...shared} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The folder of a run below the log directory. */
+function placeOf(root: string | undefined, run: string): string {
+  const base = (root ?? "runs").replace(/\/+$/, "");
+  return run === "." || run === "" ? base : `${base}/${run}`;
 }

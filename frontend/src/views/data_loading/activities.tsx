@@ -18,7 +18,7 @@ export function Activities({ result, tab, name }: { result: DataLoadingResult; t
         foot={more > 0 && <tr><td colSpan={2}>{count(more)} more</td><td class="num">{ns(more_ns)}</td></tr>}
         sort={tab.state["activity"]} onSort={(activity) => tab.update({ activity })}
       />
-      <p class="quiet small aside">Self time of the training process. Worker processes are not in a trace.</p>
+      <p class="quiet small aside">Self time of the training process.</p>
     </Picture>
   );
 }

@@ -1,0 +1,89 @@
+import type { Burst, BurstStep, DataLoadingResult } from "../../api.gen";
+import { WaitColumns } from "../../charts/wait_columns";
+import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
+import { counted, ns, range, type Scale, scaleFor, sentence, text } from "../../format";
+import type { LoaderPictureProps } from "./step_table";
+
+const HEIGHT = 168;
+
+/** Fewer waits than this show no pattern. */
+const LEAST = 3;
+
+export const showsBurst = ({ burst }: DataLoadingResult): boolean => burst !== null && burst.waits.length >= LEAST;
+
+/** Each batch's wait in order: whether long ones come back, and how often. */
+export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPictureProps & { burst: Burst }) {
+  const { waits, period } = burst;
+  const scale = scaleFor(Math.max(...waits.map((wait) => wait.wait_ns)), "ns");
+  const title = (result.curve && burst.sentence) ?? QUESTION;
+  return (
+    <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
+      <WaitColumns
+        label={`${typeof title === "string" ? title : sentence(title)} Waits of ${waits.length} batches of steps ${range(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
+        height={HEIGHT} columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))} colour="data" axis="step that takes the batch" scale={scale}
+        periods={period === null ? [] : periodsOf(waits, period)} periodText={period === null ? "" : counted(period, "batch", "batches")}
+        lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
+        tip={(at) => tipOf(waits[at]!, scale)}
+      />
+      {period !== null && <p class="quiet small aside">{patternOf(burst)}</p>}
+      {result.jitter && <Rare jitter={result.jitter} />}
+    </Picture>
+  );
+}
+
+const QUESTION = "Do long waits come back?";
+
+/** How sure the pattern is, in figures. */
+function patternOf({ period, autocorrelation, long_wait_ns: long, short_wait_ns: short, workers_from: from }: Burst): string {
+  const lengths = long === null || short === null ? [] : [`one of ${ns(long)}, the others of ${ns(short)}`];
+  const alike = autocorrelation === null ? [] : [`waits so far apart correlate by ${text(autocorrelation, "number")}`];
+  const known = from !== null && from in FROM ? [`the number of workers is known from ${FROM[from]}`] : [];
+  return `${[`Of ${period} waits in a row ${lengths[0] ?? "one is long"}`, ...alike, ...known].join("; ")}.`;
+}
+
+/** Where the number of workers is from. */
+const FROM: Readonly<Record<string, string>> = { recorder: "the recorder", stacks: "the call stacks", period: "the period" };
+
+/** Long waits that stand as far apart as the pattern says: a stretch without one is no period. */
+export function periodsOf(waits: readonly BurstStep[], period: number): [number, number][] {
+  const long = waits.flatMap((wait, at) => (wait.long ? [at] : []));
+  return long.slice(1).flatMap((to, at): [number, number][] => (to - long[at]! === period ? [[long[at]!, to]] : []));
+}
+
+function tipOf(wait: BurstStep, scale: Scale) {
+  return { title: `Step ${wait.step}`, rows: [{ name: wait.long ? "Long wait" : "Wait", value: scale.text(wait.wait_ns) }] };
+}
+
+function spoken(waits: readonly BurstStep[]): string {
+  const long = waits.filter((wait) => wait.long);
+  return `${long.length} long ones, the longest ${ns(Math.max(...waits.map((wait) => wait.wait_ns)))}`;
+}
+
+/** Long waits without a period: a slow disk, a big sample, the garbage collector. */
+function Rare({ jitter: { long_count, long_ns, typical_ns, exposed_ns, steps } }: { jitter: NonNullable<DataLoadingResult["jitter"]> }) {
+  return (
+    <p class="quiet small aside">
+      <Sentence phrase={{
+        template: `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a period, in {steps}; the cost is [{cost}] a step.`,
+        values: {
+          count: { value: counted(long_count, "wait"), unit: "text" }, long: { value: long_ns, unit: "ns" }, typical: { value: typical_ns, unit: "ns" },
+          steps: { value: named(steps), unit: "text" }, cost: { value: exposed_ns, unit: "ns" },
+        },
+      }} />
+    </p>
+  );
+}
+
+/** More names than this are a list that nobody reads. */
+const NAMED = 5;
+
+function named(steps: readonly string[]): string {
+  const shown = steps.slice(0, NAMED).join(", ");
+  const more = steps.length - NAMED;
+  return `${steps.length === 1 ? "step" : "steps"} ${shown}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function waitsTable(waits: readonly BurstStep[]) {
+  return { columns: [{ label: "Step" }, { label: "Wait", unit: "ns" as const }, { label: "Long" }], rows: waits.map((wait) => [wait.step, wait.wait_ns, wait.long ? "yes" : ""]) };
+}

@@ -1,0 +1,25 @@
+/** What goes on between a request and its batch: one colour and order in all pictures of recorded workers. */
+
+export interface MakingPart {
+  id: "dataset" | "collate" | "transfer" | "idle";
+  label: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+}
+
+/** In the order of the numbers that the server draws pieces of lanes with. */
+export const MAKING: readonly MakingPart[] = [
+  { id: "dataset", label: "Dataset", meaning: "The dataset's own code: reading, decoding, transforms.", colour: "data", hatched: false },
+  { id: "collate", label: "Collate", meaning: "Samples are put together into a batch.", colour: "cpu", hatched: false },
+  { id: "transfer", label: "Transfer", meaning: "The batch is on its way from the worker into the training process, pinning included.", colour: "copy", hatched: false },
+  { id: "idle", label: "Waits for a request", meaning: "The worker has nothing to make: the training process has asked for enough.", colour: "other", hatched: true },
+];
+
+/** "CPU-bound": what a worker's time goes to. */
+export const BOUND: Readonly<Record<string, string>> = { cpu: "CPU-bound", io: "I/O-bound", mixed: "mixed", cores: "short of cores" };
+
+export const BOUND_MEANING = "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short of cores: it computes, but the workers together have no more cores.";
+
+/** The training process makes batches itself where it has no workers. */
+export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);

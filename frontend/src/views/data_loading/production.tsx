@@ -1,0 +1,61 @@
+import type { ProductionLane, Recorded } from "../../api.gen";
+import { Production } from "../../charts/production";
+import { Picture } from "../../components/picture";
+import { Swatch } from "../../components/swatch";
+import { count, counted, fine, scaleFor, sentence, share } from "../../format";
+import type { Chosen } from "../chosen";
+import type { Tab } from "../props";
+import { MAKING, workerName } from "./making";
+
+export interface RecordedProps {
+  recorded: Recorded;
+  chosen: Chosen;
+  tab: Tab;
+  name: string;
+}
+
+/** Which worker makes what when, and how many batches lie ready under the steps. */
+export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps) {
+  const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
+  if (lanes.length === 0) return null;
+  const named = laneNames(recorded);
+  const empty = queues.flatMap((queue) => (queue.empty_share === null ? [] : [`${share(queue.empty_share)} of the requests find no batch ready${queues.length > 1 ? ` of loader ${queue.loader}` : ""}`]));
+  return (
+    <Picture title={title} sub={<Keys />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
+      <Production
+        label={`${sentence(title)}. ${counted(lanes.length, "lane")} of workers over ${counted(steps.length, "step")}${empty.length > 0 ? `; ${empty.join("; ")}` : ""}.`}
+        from={from} to={to} scale={scaleFor(to - from, "ns")} parts={MAKING} steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
+        lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
+        depths={queues.map((queue) => ({ key: String(queue.loader), name: queues.length > 1 ? `Ready, loader ${queue.loader}` : "Batches ready", ...queue }))}
+        lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
+        piece={(lane, piece) => tipOf(lanes[lane]!, named[lane]!, piece, from)}
+      />
+      {empty.length > 0 && <p class="quiet small aside">{empty.join("; ")}.</p>}
+    </Picture>
+  );
+}
+
+/** Which loader a worker works for is said where there are several. */
+function laneNames({ lanes }: Recorded): string[] {
+  const several = new Set(lanes.map((lane) => lane.loader)).size > 1;
+  return lanes.map((lane) => (several ? `${lane.loader}: ${workerName(lane.worker).toLowerCase()}` : workerName(lane.worker)));
+}
+
+function Keys() {
+  return <>{MAKING.map((part) => <span key={part.id} class="key" title={part.meaning}><Swatch colour={part.colour} hatched={part.hatched} />{part.label.toLowerCase()}</span>)}</>;
+}
+
+function tipOf(lane: ProductionLane, name: string, piece: number, from: number) {
+  const part = MAKING[lane.part[piece]!]!;
+  const batch = lane.batch[piece]!;
+  const [start, end] = [lane.start_ns[piece]!, lane.end_ns[piece]!];
+  return {
+    title: batch < 0 ? name : `${name}, batch ${count(batch)}`,
+    rows: [{ mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: fine(end - start) }, { name: "From", value: fine(start - from) }],
+  };
+}
+
+function piecesTable(lanes: readonly ProductionLane[], names: readonly string[], from: number) {
+  const rows = lanes.flatMap((lane, row) => lane.start_ns.map((start, at) => [names[row]!, lane.batch[at]! < 0 ? null : lane.batch[at]!, MAKING[lane.part[at]!]?.label ?? "", start - from, lane.end_ns[at]! - from]));
+  return { columns: [{ label: "Worker" }, { label: "Batch", unit: "count" as const }, { label: "Part" }, { label: "From", unit: "ns" as const }, { label: "To", unit: "ns" as const }], rows };
+}

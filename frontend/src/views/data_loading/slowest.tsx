@@ -1,0 +1,54 @@
+import type { SlowBatch } from "../../api.gen";
+import { InlineBar } from "../../components/inline_bar";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
+import { workerName } from "./making";
+import type { RecordedProps } from "./production";
+
+const MOST = 8;
+
+/** The batches that took longest to make; the step that waited for one is chosen with it. */
+export function Slowest({ recorded: { slowest, production_ns: mean, start_ns: from }, chosen, tab, name }: RecordedProps) {
+  const [first] = slowest;
+  if (!first) return null;
+  const longest = Math.max(...slowest.map((batch) => batch.total_ns), 1);
+  const scale = scaleFor(longest, "ns");
+  const title = mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
+  return (
+    <Picture title={title} name={`slowest batches ${name}`} drawn={false} table={() => slowestTable(slowest, from)} link={() => tab.address()}>
+      <Table
+        label="Slowest batches" columns={columns(scale, longest, from)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
+        chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)} onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)} onLight={(batch) => chosen.light(batch?.step ?? null)}
+      />
+    </Picture>
+  );
+}
+
+const keyOf = (batch: SlowBatch): string => `${batch.loader} ${batch.worker} ${batch.batch} ${batch.start_ns}`;
+
+function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string | undefined {
+  const found = step === null ? undefined : slowest.find((batch) => batch.step === step);
+  return found && keyOf(found);
+}
+
+function columns(scale: Scale, longest: number, from: number): Column<SlowBatch>[] {
+  return [
+    { id: "batch", label: "Batch", width: "52px", numeric: true, order: (row) => row.batch, cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span> },
+    { id: "worker", label: "Worker", width: "60px", numeric: true, order: (row) => row.worker, cell: (row) => <span title={workerName(row.worker)}>{row.worker < 0 ? "main" : row.worker}</span> },
+    { id: "step", label: "Step", width: "56px", numeric: true, order: (row) => row.step, cell: (row) => row.step ?? <span title="No recorded step took it.">{DASH}</span> },
+    { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> },
+    { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns) },
+    { id: "collate", label: "Collate", width: "68px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns) },
+    { id: "cpu", label: "CPU", width: "58px", numeric: true, order: (row) => row.cpu_share, cell: (row) => percent(row.cpu_share), meaning: "CPU time of the worker's thread while it made the batch." },
+    { id: "wait", label: "Waited", width: "72px", numeric: true, order: (row) => row.wait_ns, cell: (row) => ns(row.wait_ns), meaning: "How long the training loop stood for this batch." },
+  ];
+}
+
+function slowestTable(slowest: readonly SlowBatch[], from: number) {
+  const times = ["From", "Total", "Dataset", "Collate", "Waited"].map((label) => ({ label, unit: "ns" as const }));
+  return {
+    columns: [{ label: "Batch", unit: "count" as const }, { label: "Loader" }, { label: "Worker" }, { label: "Step" }, ...times, { label: "CPU", unit: "fraction" as const }],
+    rows: slowest.map((row) => [row.batch, String(row.loader), String(row.worker), row.step, row.start_ns - from, row.total_ns, row.dataset_ns, row.collate_ns, row.wait_ns, row.cpu_share]),
+  };
+}

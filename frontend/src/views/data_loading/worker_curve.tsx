@@ -1,0 +1,81 @@
+import type { DataLoadingResult, WorkerCurve } from "../../api.gen";
+import { type CurveMark, WorkerCurveChart } from "../../charts/worker_curve";
+import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
+import { counted, ns, rough, scaleFor, sentence } from "../../format";
+import type { Compared, Tab } from "../props";
+
+const HEIGHT = 206;
+
+interface CurveProps {
+  curve: WorkerCurve;
+  compared: Compared<"data_loading"> | null;
+  tab: Tab;
+  name: string;
+}
+
+/** What the step takes with so many workers: measured here, predicted elsewhere. */
+export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
+  const { points, measured_workers: workers, measured_step_ns: now_ns, recommended, floor_ns, gain_ns, cores, limit } = curve;
+  const others = comparedMark(compared);
+  const scale = scaleFor(Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)), "ns");
+  const saves = workers !== recommended && gain_ns > 0;
+  const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
+  return (
+    <Picture title={curve.title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
+      <WorkerCurveChart
+        label={`${sentence(curve.title)}. Step time against number of workers: measured ${scale.text(now_ns)} with ${workers}; ${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`}
+        height={HEIGHT} points={points} axis="num_workers" scale={scale} others={others}
+        measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
+        recommended={{ workers: recommended, ns: floor_ns, text: reached }}
+        gain={{ ns: saves ? gain_ns : 0, text: `up to ${ns(gain_ns)}` }}
+        loader={`loader: a batch every ${ns(points[0]?.loader_ns ?? null)} / workers`}
+        cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
+        tip={(at) => tipOf(curve, others, at)}
+      />
+      {limit && <p class="quiet small aside"><Sentence phrase={limit} /></p>}
+    </Picture>
+  );
+}
+
+/** Another span of the same training with its own number of workers, where it is known. */
+function comparedMark(compared: Compared<"data_loading"> | null): CurveMark[] {
+  if (!compared) return [];
+  const { curve, burst, mean, multiprocess } = compared.page.result;
+  const workers = curve?.measured_workers ?? burst?.workers ?? (multiprocess === false ? 0 : null);
+  const step_ns = curve?.measured_step_ns ?? mean?.duration_ns ?? null;
+  return workers === null || step_ns === null ? [] : [{ workers, ns: step_ns, text: `${compared.name} measured ${ns(step_ns)}` }];
+}
+
+function tipOf({ points, measured_workers: workers, measured_step_ns: now_ns }: WorkerCurve, others: readonly CurveMark[], at: number) {
+  const point = points.find((each) => each.workers === at);
+  return {
+    title: at === 0 ? "No worker processes" : counted(at, "worker"),
+    rows: [
+      ...(point ? [{ name: "Step, predicted", value: `about ${rough(point.step_ns)}` }, { name: "A batch every", value: rough(point.loader_ns) }] : []),
+      ...(at === workers ? [{ name: "Measured now", value: ns(now_ns) }] : []),
+      ...others.filter((other) => other.workers === at).map((other) => ({ name: "Compared with", value: other.text })),
+    ],
+  };
+}
+
+function curveTable({ points, measured_workers: workers, measured_step_ns: now_ns }: WorkerCurve) {
+  const columns = ["Step, predicted", "A batch every", "Step, measured"].map((label) => ({ label, unit: "ns" as const }));
+  const nobody = workers < (points[0]?.workers ?? 0) ? [[workers, null, null, now_ns]] : [];
+  return {
+    columns: [{ label: "Workers", unit: "count" as const }, ...columns],
+    rows: [...nobody, ...points.map((point) => [point.workers, point.step_ns, point.loader_ns, point.workers === workers ? now_ns : null])],
+  };
+}
+
+/** In place of the curve: why it cannot be drawn, and what is known all the same. */
+export function NoCurve({ burst }: { burst: NonNullable<DataLoadingResult["burst"]> }) {
+  const said = [...(burst.sentence ? [burst.sentence] : []), ...burst.gates];
+  if (said.length === 0) return null;
+  return (
+    <section class="picture no-curve">
+      <div class="head"><h2>How many workers are enough?</h2></div>
+      {said.map((each) => <p key={each.template} class="quiet small"><Sentence phrase={each} /></p>)}
+    </section>
+  );
+}

@@ -1,0 +1,61 @@
+import type { RecordedWorker } from "../../api.gen";
+import { InlineBar } from "../../components/inline_bar";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { BOUND, BOUND_MEANING, workerName } from "./making";
+import type { RecordedProps } from "./production";
+
+const MOST = 8;
+
+/** What each worker process spends its time on. */
+export function Workers({ recorded: { workers, needed_workers: needed, cores }, tab, name }: RecordedProps) {
+  if (workers.length === 0) return null;
+  const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
+  const scale = scaleFor(longest, "ns");
+  const several = new Set(workers.map((worker) => worker.loader)).size > 1;
+  const about = [...(needed === null ? [] : [`${counted(needed, "worker")} would keep up`]), ...(cores === null ? [] : [counted(cores, "core")])];
+  return (
+    <Picture title={titleOf(workers)} sub={about.join("; ") || undefined} name={`workers ${name}`} drawn={false} table={() => workersTable(workers)} link={() => tab.address()}>
+      <Table
+        label="Worker processes" columns={columns(scale, longest, several)} rows={workers} rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`} most={MOST}
+        sort={tab.state["workers"]} onSort={(next) => tab.update({ workers: next })}
+      />
+    </Picture>
+  );
+}
+
+/** Where all agree, the title says it. */
+function titleOf(workers: readonly RecordedWorker[]): string {
+  const [first] = workers;
+  const alike = workers.every((worker) => worker.kind === first!.kind);
+  return alike && first!.kind in BOUND && first!.kind !== "mixed" ? `Every worker is ${BOUND[first!.kind]}` : "What do the workers spend their time on?";
+}
+
+function columns(scale: Scale, longest: number, several: boolean): Column<RecordedWorker>[] {
+  return [
+    {
+      id: "worker", label: "Worker", width: several ? "88px" : "56px", order: (row) => row.loader * 1e6 + row.worker,
+      cell: (row) => <span title={`${workerName(row.worker)} of loader ${row.loader}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}>{row.worker < 0 ? "main" : row.worker}{several && <span class="faint">, loader {row.loader}</span>}</span>,
+    },
+    { id: "batches", label: "Batches", width: "58px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches) },
+    { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> },
+    { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns), meaning: "A batch, in the dataset's own code." },
+    { id: "collate", label: "Collate", width: "72px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns), meaning: "A batch, putting its samples together." },
+    { id: "busy", label: "Busy", width: "60px", numeric: true, order: (row) => row.busy_share, cell: (row) => percent(row.busy_share), meaning: "Share of the span in which it makes batches." },
+    { id: "cpu", label: "CPU", width: "60px", numeric: true, order: (row) => row.cpu_share, cell: (row) => percent(row.cpu_share), meaning: "CPU time of the worker's thread, of the time in which it makes batches." },
+    {
+      id: "kind", label: "Limit", width: "128px", order: (row) => row.kind, meaning: BOUND_MEANING,
+      cell: (row) => <span class="after">{BOUND[row.kind] ?? row.kind}{row.ended === false && <b>, killed</b>}</span>,
+    },
+  ];
+}
+
+function workersTable(workers: readonly RecordedWorker[]) {
+  const columns = ["Dataset", "Collate"].map((label) => ({ label, unit: "ns" as const }));
+  const shares = ["Busy", "CPU"].map((label) => ({ label, unit: "fraction" as const }));
+  return {
+    columns: [{ label: "Loader" }, { label: "Worker" }, { label: "Process" }, { label: "Batches", unit: "count" as const }, ...columns, ...shares, { label: "Limit" }, { label: "Ended" }],
+    rows: workers.map((row) => [String(row.loader), String(row.worker), String(row.pid), row.batches, row.dataset_ns, row.collate_ns, row.busy_share, row.cpu_share, BOUND[row.kind] ?? row.kind, row.ended === null ? null : row.ended ? "yes" : "killed"]),
+  };
+}
