@@ -10,7 +10,7 @@ PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
 API := frontend/src/api.gen.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check gen golden bench bundle chromium
+.PHONY: help demo test torch check gen golden bench bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -21,6 +21,8 @@ demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--po
 
 test: .venv/.dev bundle chromium  ## run every test, those in a real browser included (ARGS="-k idle" goes to pytest)
 	@$(BIN)/python -m pytest $(ARGS)
+
+torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, Lightning, Transformers
 
 check: .venv/.dev  ## check format, types, layers and the front end; the first complaint stops it
 	@$(BIN)/ruff format --check --quiet . || { echo "Mend it with: $(BIN)/ruff format ."; exit 1; }
@@ -67,3 +69,9 @@ chromium:
 	@echo "Installing the package and its tools into .venv ..."
 	@$(PIP) install --editable '.[profiler,dev]'
 	@touch $@ .venv/.demo
+
+# Apart from the rest, because looking at recordings needs none of it.
+.venv/.torch: $(PACKAGE_FILES) | .venv/.dev
+	@echo "Installing torch, Lightning and Transformers into .venv ..."
+	@$(PIP) install --editable '.[profiler,dev,lightning,transformers]'
+	@touch .venv/.dev .venv/.demo $@
