@@ -10,7 +10,22 @@
 Imports torch when it is used, and nothing else of this package. `lightning` and `transformers` hold a callback each.
 """
 
-from tb_steptime.record.profiling import StepProfiler, profile_steps
-from tb_steptime.record.recorder import LoaderRecorder
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tb_steptime.record.profiling import StepProfiler, profile_steps
+    from tb_steptime.record.recorder import LoaderRecorder
 
 __all__ = ["LoaderRecorder", "StepProfiler", "profile_steps"]
+
+_MODULES = {"LoaderRecorder": "recorder", "StepProfiler": "profiling", "profile_steps": "profiling"}
+
+
+def __getattr__(name: str) -> Any:
+    """Who only reads recorded files (`format`) loads nothing of what a training script needs."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

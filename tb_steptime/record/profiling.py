@@ -47,8 +47,8 @@ class Schedule:
 class StepProfiler:
     """torch.profiler with a recorder of loaders; a context manager. See `profile_steps`.
 
-    Writes `<host>_<pid>.<time>.pt.trace.json.gz` for each span, and the recorder's files beside it. `profiler` is the one
-    of torch, for what this class does not offer; None while it is not entered.
+    Writes `<host>_<pid>.<time>.pt.trace.json.gz` for each span, and the recorder's files beside it. `profiler` is the
+    one of torch, for what this class does not offer; None while it is not entered.
     """
 
     def __init__(self, directory: Path, schedule: Schedule, options: dict[str, bool], enabled: bool) -> None:

@@ -98,8 +98,10 @@ def _time_requests(lane: Lane) -> None:
 
 def _timed_requests(cls: Any) -> dict[str, Any]:
     def get(self: Any, *args: Any, **named: Any) -> Any:
-        request = cls.get(self, *args, **named)
         lane: Lane = self._tb_steptime_lane
+        if self.empty():
+            lane.journal.flush()  # nobody waits for this worker; and it may not be asked again, but ended
+        request = cls.get(self, *args, **named)
         if type(request) is tuple:
             lane.requested_ns = now_ns()
             lane.batch = request[0]

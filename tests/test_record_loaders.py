@@ -1,0 +1,369 @@
+"""The recorder on real loaders of torch, set up in every way: what the rows say against what the samples say."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info  # noqa: E402
+
+from tb_steptime.record import LoaderRecorder  # noqa: E402
+from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
+from tests.recorded import MS, Told, assert_tells_what_happened, recordings, rows  # noqa: E402
+
+HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
+
+
+class Endless(IterableDataset):
+    """Samples as Told makes them; each worker its own, and one worker fewer than the others."""
+
+    def __init__(self, count: int) -> None:
+        self.told = Told(count)
+
+    def __iter__(self):
+        own = get_worker_info()
+        missing = 3 if own is not None and own.id == 0 else 0
+        return (self.told[index] for index in range(self.told.count - missing))
+
+
+def spread(samples: list[Any]) -> Any:
+    time.sleep(0.004)
+    return torch.stack(samples)
+
+
+class Uneven(Told):
+    """The batches of the first worker take longer."""
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(0.02 if index % 8 < 4 else 0)
+        return super().__getitem__(index)
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    with LoaderRecorder(tmp_path / "logs") as recorder:
+        yield recorder
+
+
+def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
+    passes = [list(loader) for _ in range(count)]
+    del loader
+    gc.collect()  # workers leave with their iterator
+    return passes
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"num_workers": 1},
+        {"num_workers": 3},
+        {"num_workers": 2, "multiprocessing_context": "spawn"},
+        {"num_workers": 2, "multiprocessing_context": "forkserver"},
+        {"num_workers": 2, "persistent_workers": True},
+        {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"},
+        {"num_workers": 2, "prefetch_factor": 5},
+        {"num_workers": 2, "batch_size": None},
+        {"num_workers": 0, "batch_size": None},
+        {"num_workers": 2, "batch_size": 1, "batch_sampler": [[0, 1, 2], [5], [7, 6], [3, 4]]},
+        {"num_workers": 2, "collate_fn": spread},
+        {"num_workers": 2, "pin_memory": True},
+        {"num_workers": 2, "timeout": 30},
+    ],
+    ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
+)
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set")
+def test_every_batch_is_told_where_and_when_it_was_made(recorder, settings):
+    loader = recorder.watch(DataLoader(Told(16), **{"batch_size": 4, **settings}))
+    assert_tells_what_happened(recorder.directory, passes_over(loader))
+    (main,) = [file for file in recordings(recorder.directory) if file.header["process"] == "main"]
+    workers = [file for file in recordings(recorder.directory) if file.header["process"] == "worker"]
+    assert sorted(file.header["worker"] for file in workers) == list(range(settings.get("num_workers", 0)))
+    assert {file.lost_bytes + file.clock_steps + file.forgotten_rows for file in (main, *workers)} == {0}
+    assert main.header["settings"]["num_workers"] == settings.get("num_workers", 0)
+    assert main.header["main_pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_of_an_iterable_dataset_end_one_by_one(recorder, workers, persistent):
+    persistent = persistent and workers > 0
+    loader = recorder.watch(DataLoader(Endless(10), 2, num_workers=workers, persistent_workers=persistent))
+    passes = passes_over(loader)
+    assert [len(batches) for batches in passes] == ([9, 9] if workers else [5, 5])
+    assert_tells_what_happened(recorder.directory, passes)
+    ends = [row for row in rows(recorder.directory, PRODUCED) if row.flags == EXHAUSTED]
+    assert len(ends) >= 2 * max(1, workers)
+
+
+@pytest.mark.skipif(not HAS_ORDER, reason="this torch always keeps the order")
+def test_batches_out_of_order_are_told_by_their_numbers(recorder):
+    loader = recorder.watch(DataLoader(Uneven(32), 4, num_workers=2, in_order=False))
+    passes = passes_over(loader)
+    order = [[int(batch[0, 0]) // 4 for batch in batches] for batches in passes]
+    assert order[0] != sorted(order[0]), "the first worker should have been overtaken"
+    assert_tells_what_happened(recorder.directory, passes)
+    assert [row.batch for row in rows(recorder.directory, RECEIVED)] == [*order[0], *order[1]]
+
+
+class SlowStart(Told):
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(0.1 if index < 4 else 0)
+        return super().__getitem__(index)
+
+
+def test_batches_that_wait_for_an_earlier_one_count_as_ready(recorder):
+    list(recorder.watch(DataLoader(SlowStart(16), 4, num_workers=2)))
+    first, second, *_ = (row.named() for row in rows(recorder.directory, RECEIVED))
+    assert (first["ready"], first["outstanding"]) == (0, 4)
+    assert second["outstanding"] == 1
+    assert second["ready"] >= 2, "1 and 3 came before 0, and 2 perhaps just now"
+    assert second["arrived_ns"] < second["asked_ns"]
+
+
+def test_loaders_in_one_process_are_told_apart(recorder):
+    training, evaluation = (recorder.watch(DataLoader(Told(8), 4, num_workers=n)) for n in (2, 1))
+    for _ in zip(training, evaluation, strict=True):
+        pass
+    numbers = {(file.header["loader"], file.header["process"]) for file in recordings(recorder.directory)}
+    assert numbers == {(0, "main"), (0, "worker"), (1, "main"), (1, "worker")}
+    assert len(rows(recorder.directory, RECEIVED)) == 4
+
+
+def test_two_iterators_of_one_loader_write_to_files_of_their_own(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    assert len(list(zip(loader, loader, strict=True))) == 2
+    assert [file.header["loader"] for file in recordings(recorder.directory)] == [0, 0, 1, 1]
+    list(loader)
+    assert len(recordings(recorder.directory)) == 4
+
+
+def test_a_loader_made_anew_for_each_epoch_is_one_loader(recorder):
+    dataset = Told(8)
+    recorder.watch(DataLoader(dataset, 4, num_workers=1))
+    passes = [list(DataLoader(dataset, 4, num_workers=1)) for _ in range(3)]
+    assert_tells_what_happened(recorder.directory, passes)
+    assert len(recordings(recorder.directory)) == 2
+
+
+def test_all_loaders_can_be_watched_at_once(recorder):
+    recorder.watch_all()
+    assert_tells_what_happened(recorder.directory, [list(DataLoader(Told(8), 4, num_workers=2))])
+
+
+def test_a_loader_that_is_not_watched_is_not_touched(recorder):
+    recorder.watch(DataLoader(Told(8), 4))
+    iterator = iter(DataLoader(Told(8), 4))
+    assert type(iterator) is torch.utils.data.dataloader._SingleProcessDataLoaderIter
+    list(iterator)
+    assert not recorder.directory.exists()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_times_are_those_that_the_code_takes(recorder, workers):
+    """The dataset sleeps 5 ms a sample, the collate function 4 ms; the machine may add to that, nothing takes away."""
+    loader = recorder.watch(DataLoader(Told(24, sleep_ms=5), 4, num_workers=workers, collate_fn=spread))
+    (batches,) = passes_over(loader, 1)
+    made = [row.named() for row in rows(recorder.directory, PRODUCED)]
+    told = sum(int(sample[2] - sample[1]) for batch in batches for sample in batch)
+    assert told == pytest.approx(sum(row["collate_ns"] - row["start_ns"] for row in made), rel=0.05)
+    assert all(row["end_ns"] - row["collate_ns"] >= 4 * MS for row in made)
+    assert all(row["samples"] == 4 for row in made)
+
+
+def test_time_on_the_cpu_is_told_from_time_asleep(recorder):
+    def share(dataset: Told) -> float:
+        folder = recorder.directory / str(dataset.burn_ms)
+        with LoaderRecorder(folder) as own:
+            list(own.watch(DataLoader(dataset, 2, num_workers=1)))
+        made = [row.named() for row in rows(folder, PRODUCED)]
+        assert all(row["process_cpu_ns"] >= 0 for row in made)
+        return sum(row["dataset_cpu_ns"] for row in made) / sum(2 * dataset.burn_ms * MS or 20 * MS for _ in made)
+
+    assert share(Told(8, sleep_ms=10)) < 0.3
+    assert 0.99 < share(Told(8, sleep_ms=0, burn_ms=10)) < 1.5
+
+
+def seeds(worker_id: int) -> None:
+    get_worker_info().dataset.sleep_ms = 7 + worker_id
+
+
+def refuses(reason: str, worker_id: int) -> None:
+    raise LookupError(f"{reason} {worker_id}")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, method):
+    loader = recorder.watch(
+        DataLoader(Told(8, 0), 4, num_workers=2, worker_init_fn=seeds, multiprocessing_context=method)
+    )
+    list(loader)
+    assert loader.worker_init_fn is seeds
+    slept = {row.worker: row.named() for row in rows(recorder.directory, PRODUCED)}
+    for worker, row in slept.items():
+        assert row["collate_ns"] - row["start_ns"] >= 4 * (7 + worker) * MS
+
+
+def test_errors_are_those_of_the_user(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1, worker_init_fn=functools.partial(refuses, "no")))
+    with pytest.raises(LookupError, match="no 0"):
+        list(loader)
+
+
+class Broken(Told):
+    def __getitem__(self, index: int) -> Any:
+        if index == 5:
+            raise KeyError("no such sample")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_error_in_the_dataset_is_passed_on_and_written_down(recorder, workers):
+    with pytest.raises(KeyError, match="no such sample"):
+        list(recorder.watch(DataLoader(Broken(16), 4, num_workers=workers)))
+    gc.collect()
+    assert [row.flags for row in rows(recorder.directory, PRODUCED) if row.batch <= 1] == [0, FAILED]
+    assert [row.flags for row in rows(recorder.directory, ENDED, "main")] == [FAILED]
+
+
+def test_random_numbers_are_those_of_a_training_that_is_not_recorded(recorder):
+    def draw(loader: Any) -> list[Any]:
+        torch.manual_seed(0)
+        return [batch.tolist() for batch in loader]
+
+    plain, watched = (DataLoader(Random(), 4, shuffle=True, num_workers=2) for _ in range(2))
+    assert draw(recorder.watch(watched)) == draw(plain)
+
+
+class Random:
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.rand(3) + index
+
+
+def test_workers_leave_when_their_iterator_does(recorder):
+    """Nothing of the recorder holds the iterator, whose end is the end of its workers."""
+    gc.disable()
+    try:
+        iterator = iter(recorder.watch(DataLoader(Told(64), 4, num_workers=2)))
+        next(iterator)
+        workers, gone = iterator._workers, weakref.ref(iterator)
+        del iterator
+        assert gone() is None
+        assert not any(worker.is_alive() for worker in workers)
+    finally:
+        gc.enable()
+
+
+def test_iterators_keep_the_name_that_traces_show(recorder):
+    for workers, name in ((0, "_SingleProcessDataLoaderIter"), (1, "_MultiProcessingDataLoaderIter")):
+        iterator = iter(recorder.watch(DataLoader(Told(8), 4, num_workers=workers)))
+        assert type(iterator).__name__ == name
+        assert iterator._profile_name == f"enumerate(DataLoader)#{name}.__next__"
+        assert isinstance(iterator, getattr(torch.utils.data.dataloader, name))
+
+
+def test_nothing_is_recorded_when_not_enabled(tmp_path):
+    recorder = LoaderRecorder(tmp_path / "logs", enabled=False)
+    loader = DataLoader(Told(8), 4, num_workers=1)
+    assert recorder.watch(loader) is loader
+    list(loader)
+    assert not recorder.directory.exists()
+
+
+def test_nothing_is_recorded_after_the_end(tmp_path):
+    with LoaderRecorder(tmp_path) as recorder:
+        loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+        list(loader)
+    list(loader)
+    assert {row.pass_number for row in rows(tmp_path, BEGAN)} == {0}
+
+
+def test_a_watched_loader_can_be_pickled(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    list(loader)
+    assert len(list(pickle.loads(pickle.dumps(loader)))) == 2
+
+
+def rank(folder: str, number: int) -> None:
+    os.environ.update(RANK=str(number), WORLD_SIZE="2")
+    list(LoaderRecorder(folder).watch(DataLoader(Told(8), 4, num_workers=1)))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_each_rank_has_files_of_its_own(tmp_path, method):
+    context = multiprocessing.get_context(method)
+    ranks = [context.Process(target=rank, args=(str(tmp_path), number)) for number in range(2)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
+    headers = [file.header for file in recordings(tmp_path)]
+    assert sorted((header["rank"], header["process"]) for header in headers) == [
+        (0, "main"),
+        (0, "worker"),
+        (1, "main"),
+        (1, "worker"),
+    ]
+    assert {header["main_pid"] for header in headers} == {process.pid for process in ranks}
+
+
+def train_on(loader: Any) -> None:
+    list(loader)
+
+
+def test_a_forked_process_that_trains_writes_files_of_its_own(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    list(loader)
+    child = multiprocessing.get_context("fork").Process(target=train_on, args=(loader,))
+    child.start()
+    child.join()
+    pids = {file.header["main_pid"] for file in recordings(recorder.directory)}
+    assert (child.exitcode, pids) == (0, {os.getpid(), child.pid})
+    assert len(rows(recorder.directory, RECEIVED)) == 4
+
+
+class Nested(Told):
+    """Reads its samples with a loader of its own."""
+
+    def __getitem__(self, index: int) -> Any:
+        return next(iter(DataLoader([super().__getitem__(index)], None)))
+
+
+def test_a_loader_inside_a_dataset_is_part_of_that_dataset(recorder):
+    recorder.watch_all()
+    assert_tells_what_happened(recorder.directory, [list(DataLoader(Nested(8), 4, num_workers=2))])
+
+
+def test_old_versions_of_torch_are_told_and_left_alone(tmp_path, monkeypatch, caplog):
+    monkeypatch.delattr(torch.utils.data.dataloader._MultiProcessingDataLoaderIter, "_try_put_index")
+    recorder = LoaderRecorder(tmp_path / "logs")
+    for _ in range(2):
+        recorder.watch(DataLoader(Told(8), 4))
+    assert [record.message for record in caplog.records] == [
+        f"Loaders are not recorded in {tmp_path / 'logs'}: torch {torch.__version__} has no "
+        "_MultiProcessingDataLoaderIter._try_put_index. Training goes on."
+    ]
+
+
+def test_importing_the_recorder_imports_neither_torch_nor_the_tab():
+    code = (
+        "import sys, tb_steptime.record; print(sorted({'torch', 'numpy', 'msgspec', 'tensorboard'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
+    assert found.stdout.strip() == "[]"
