@@ -18,6 +18,7 @@ from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity, 
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.launch_sites import PhaseRow
+from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import Parts
 from tb_steptime.metrics.verdict import Bound
 from tb_steptime.printer import plain
@@ -152,6 +153,48 @@ class QueueDepthReport(msgspec.Struct, frozen=True):
     max: int | None
 
 
+class RecordedWorkerReport(msgspec.Struct, frozen=True):
+    """A worker process; ns are means per batch, cpu_share is of the time in which it makes one."""
+
+    worker: int
+    pid: int
+    batches: int
+    dataset_ns_mean: int
+    collate_ns_mean: int
+    cpu_share: float | None
+
+
+class RecordedReport(msgspec.Struct, frozen=True):
+    """What a recorder's files tell of the batches that the steps received."""
+
+    batches: int
+    dataset_ns_mean: int | None
+    collate_ns_mean: int | None
+    cpu_share: float | None
+    per_worker: list[RecordedWorkerReport]
+
+
+class DataLoadingReport(msgspec.Struct, frozen=True):
+    """Null is "not known", and why_unknown says why. Means are per step.
+
+    iterator: of the loader that is waited for most. workers: 0 for a loader in the training process; needed_workers: that keep up with the rest of the step, and
+    predicted_step_ns what the step takes with 1, 2, ... of them. consumer_ns: the step without late batches.
+    """
+
+    iterator: str | None = None
+    workers: int | None = None
+    wait_ns_mean: int | None = None
+    exposed_ns_mean: int | None = None
+    hidden_ns_mean: int | None = None
+    period: int | None = None
+    production_ns: int | None = None
+    consumer_ns: int | None = None
+    needed_workers: int | None = None
+    predicted_step_ns: dict[str, int] | None = None
+    why_unknown: str | None = None
+    recorded: RecordedReport | None = None
+
+
 class SpanReport(msgspec.Struct, frozen=True):
     run: str
     worker: str
@@ -170,6 +213,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     phases: list[PhaseReport]
     blocking_calls: list[BlockingCallReport]
     queue_depth: QueueDepthReport
+    data_loading: DataLoadingReport
     insights: list[InsightReport]
     notes: list[NoteReport]
 
@@ -242,6 +286,7 @@ def span_report(span: Judged) -> SpanReport:
         phases=[_phase(row) for row in span.host.phases],
         blocking_calls=[_blocking_call(row) for row in span.host.blocking],
         queue_depth=_queue_depth(span.host),
+        data_loading=_data_loading(span.data_loading),
         insights=[_insight(insight) for insight in span.judgement.insights],
         notes=[NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in facts.notes],
     )
@@ -318,6 +363,44 @@ def _queue_depth(host: HostResult) -> QueueDepthReport:
     return QueueDepthReport(
         host.launches.queue_mean if host.launches else None, host.launches.queue_max if host.launches else None
     )
+
+
+def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
+    if result.unknown is not None or result.mean is None:
+        return DataLoadingReport(why_unknown=plain(result.unknown) if result.unknown else None)
+    burst, curve = result.burst, result.curve
+    gates = burst.gates if burst else []
+    return DataLoadingReport(
+        iterator=_main_iterator(result),
+        workers=0 if result.multiprocess is False else burst.workers if burst else None,
+        wait_ns_mean=result.mean.wait_ns,
+        exposed_ns_mean=result.mean.exposed_ns,
+        hidden_ns_mean=result.mean.hidden_ns,
+        period=burst.period if burst else None,
+        production_ns=result.batch_ns,
+        consumer_ns=burst.consumer_ns if burst else result.without_wait_ns,
+        needed_workers=result.needed_workers,
+        predicted_step_ns={str(point.workers): point.step_ns for point in curve.points} if curve else None,
+        why_unknown=plain(gates[0]) if gates else None,
+        recorded=_recorded(result.recorded) if result.recorded else None,
+    )
+
+
+def _main_iterator(result: DataLoadingResult) -> str | None:
+    main = max(result.loaders, key=lambda row: row.exposed_ns * row.batches, default=None)
+    return main.iterator if main else None
+
+
+def _recorded(recorded: Recorded) -> RecordedReport:
+    return RecordedReport(
+        recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share,
+        [
+            RecordedWorkerReport(
+                each.worker, each.pid, each.batches, each.dataset_ns, each.collate_ns, each.cpu_share
+            )
+            for each in recorded.workers
+        ],
+    )  # fmt: skip
 
 
 def _loading(row: LoaderStep | None) -> LoadingNs:

@@ -108,6 +108,20 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         ],
         "blocking_calls": [],
         "queue_depth": {"mean": 0.12, "max": 1},
+        "data_loading": {
+            "iterator": "_SingleProcessDataLoaderIter",
+            "workers": 0,
+            "wait_ns_mean": 30_000,
+            "exposed_ns_mean": 30_000,
+            "hidden_ns_mean": 0,
+            "period": None,
+            "production_ns": 30_000,
+            "consumer_ns": 70_000,
+            "needed_workers": 2,
+            "predicted_step_ns": {str(workers): 70_000 for workers in range(1, 9)},
+            "why_unknown": None,
+            "recorded": None,
+        },
         "notes": [
             {
                 "id": "profiling_slows",
@@ -121,7 +135,7 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "text": "A step takes 100 µs, and for 30 µs of it the GPU waits for input data.",
         "confidence": "low",
     }
-    assert "input_bound" in [insight["id"] for insight in insights]
+    assert "no_workers" in [insight["id"] for insight in insights]
     assert all(set(each) == {"id", "severity", "text", "gain_ns", "confidence"} for each in insights)
 
 
@@ -271,7 +285,7 @@ def test_a_name_from_a_trace_cannot_steer_the_terminal(tmp_path, capsys):
 def test_a_directory_of_summaries_only_is_summarized(tmp_path, capsys):
     trace = write_trace(tmp_path / "r" / "host.1.pt.trace.json")
     measured = measure_file(trace)
-    summary = write_summary(encode_summary(stamp(trace), measured.facts, measured.results), places_for(trace))
+    summary = write_summary(encode_summary(stamp(trace), measured), places_for(trace))
     from_trace = run(capsys, tmp_path, "--format", "json")[1]
     trace.unlink()
     code, from_summary, _ = run(capsys, tmp_path, "--format", "json")

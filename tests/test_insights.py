@@ -34,14 +34,14 @@ WAITING = f"""
     kernel 7      | {repeated(".....kkkkk")} |"""
 
 
-def test_input_bound_is_worth_the_exposed_wait():
-    insight = card(judged(WAITING), "input_bound")
+def test_a_batch_made_by_the_training_process_is_worth_its_exposed_wait():
+    insight = card(judged(WAITING), "no_workers")
     assert insight is not None
     assert (insight.gain_ns, insight.severity, insight.view) == (4_000, Severity.MAJOR, "data_loading")
     assert insight.text.values["setting"].value == "num_workers=2"
 
 
-def test_input_bound_needs_a_hundredth_of_the_step():
+def test_a_wait_needs_a_hundredth_of_the_step_for_a_card():
     def wait(cells: int) -> Judgement:
         step = "1" * 1000
         return judged(f"""
@@ -50,8 +50,8 @@ def test_input_bound_needs_a_hundredth_of_the_step():
             runtime       | {"." * cells}k{"." * (999 - cells)} |
             kernel 7      | {"." * (cells + 1)}{"k" * (999 - cells)} |""")
 
-    assert card(wait(9), "input_bound") is None
-    assert card(wait(10), "input_bound") is not None
+    assert card(wait(9), "no_workers") is None
+    assert card(wait(10), "no_workers") is not None
 
 
 def test_a_wait_that_hides_behind_the_gpu_costs_nothing():
@@ -81,7 +81,7 @@ def test_a_gpu_that_waits_for_data_is_not_launch_bound():
     latency = card(judged(WAITING), "launch_graphs")  # 1 us after the wait
     assert latency is not None
     assert latency.gain_ns == 1_000
-    assert judged(WAITING).insights[0].id == "input_bound"
+    assert judged(WAITING).insights[0].id == "no_workers"
     assert judged(WAITING).headlines["overview"].verdict.template.endswith("the GPU waits for input data.")
 
 

@@ -27,7 +27,12 @@ from tb_steptime.insights.host_pauses import garbage_collection, host_stops, laz
 from tb_steptime.insights.host_verdict import host_rail, judge_span
 from tb_steptime.insights.input_bound import input_bound
 from tb_steptime.insights.layout_conversion import layout_conversion
+from tb_steptime.insights.loader_jitter import loader_jitter
+from tb_steptime.insights.loader_overhead import loader_overhead
+from tb_steptime.insights.more_workers import more_workers
+from tb_steptime.insights.no_workers import no_workers
 from tb_steptime.insights.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
+from tb_steptime.insights.pageable_batch_copies import pageable_batch_copies
 from tb_steptime.insights.pageable_copies import pageable_copies
 from tb_steptime.insights.serial_devices import serial_devices
 from tb_steptime.insights.slow_steps import slow_steps
@@ -44,6 +49,10 @@ Rule = Callable[[Facts], Insight | None]
 #: Rules whose gains are disjoint pieces of the one idle partition, so that they may be added.
 PARTITION_RULES: tuple[Rule, ...] = (
     input_bound,
+    no_workers,
+    more_workers,
+    loader_jitter,
+    loader_overhead,
     sync_bubble,
     hidden_sync_backward,
     hidden_sync_optimizer,
@@ -65,6 +74,7 @@ PARTITION_RULES: tuple[Rule, ...] = (
 OTHER_RULES: tuple[Rule, ...] = (
     serial_devices,
     slow_steps,
+    pageable_batch_copies,
     tensor_cores_unused,
     alignment,
     small_grids,

@@ -65,11 +65,13 @@ def _loader_verdict(facts: Facts, mean: LoaderStep) -> Phrase:
 
 
 def _loader_code(facts: Facts) -> str | None:
-    workers = facts.data_loading.needed_workers
-    if facts.data_loading.multiprocess is not False or workers is None:
+    """What to set, where the number of workers is what to change."""
+    curve = facts.data_loading.curve
+    if curve is None or curve.recommended <= curve.measured_workers:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
-    return f"loader = DataLoader(dataset, num_workers={workers},\n                    {pinned}persistent_workers=True)"
+    setting = f"num_workers={curve.recommended}"
+    return f"loader = DataLoader(dataset, {setting},\n                    {pinned}persistent_workers=True)"
 
 
 #: Rules that move work to the tensor cores.

@@ -108,7 +108,8 @@ def _limit(making: Making, recommended: int) -> Phrase | None:
             "The workers compute, and the machine has {cores} cores: more than {cores} workers slow each other down.",
             cores=count(making.cores),
         )
-    if recommended > making.cores:
+    share = 1.0 if making.core_share is None else making.core_share
+    if recommended * share > making.cores:
         return phrase(
             "The machine has {cores} cores, so these workers must not compute much.", cores=count(making.cores)
         )

@@ -1,0 +1,68 @@
+"""One exposed wait, shared out to the cards that can end it, so that their gains may be added.
+
+exposed wait   |oo|JJJJ|llllllllllllllllllll|
+                 |   |            late batches: no workers, more of them, or a cheaper dataset
+                 |   rare long waits, beyond the usual one: jitter
+                 each batch, though it lies ready: the loader's own work
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.phrases import Phrase, phrase
+
+#: "Leaves the GPU idle" cannot be said of a trace without a GPU.
+IDLE, STANDS = "leave the GPU idle", "leave the step standing"
+
+
+@dataclass(frozen=True)
+class WaitShares:
+    """ns of the mean step; they sum to its exposed wait."""
+
+    late_ns: int
+    jitter_ns: int
+    overhead_ns: int
+
+
+def shares(facts: Facts) -> WaitShares:
+    """All zero without loader events. In one process there is nothing to tell apart: workers end all of it."""
+    result = facts.data_loading
+    if result.mean is None:
+        return WaitShares(0, 0, 0)
+    exposed = result.mean.exposed_ns
+    if result.multiprocess is False:
+        return WaitShares(exposed, 0, 0)
+    overhead = min(exposed, result.overhead.exposed_ns or 0) if result.overhead else 0
+    jitter = min(exposed - overhead, result.jitter.exposed_ns) if result.jitter else 0
+    return WaitShares(exposed - overhead - jitter, jitter, overhead)
+
+
+def loader_card(
+    facts: Facts, id: str, title: Phrase, text: Phrase, gain_ns: int, why: Phrase, best: Confidence = Confidence.HIGH,
+    steps: list[str] | None = None,
+) -> Insight | None:  # fmt: skip
+    """The card, if its gain is worth one."""
+    formula = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
+    return host_card(
+        facts,
+        HostCard(
+            id, title, text, gain_ns, formula, best, why, "data", "data_loader", "data_loading",
+            _evidence(facts, steps), steps or [],
+        ),
+    )  # fmt: skip
+
+
+def idles(facts: Facts) -> str:
+    return IDLE if facts.overview.has_device else STANDS
+
+
+def _evidence(facts: Facts, steps: list[str] | None) -> list[Evidence]:
+    """The steps that wait longest, of those that are named."""
+    starts = {row.name: (row.start_ns, row.start_ns + row.duration_ns) for row in facts.overview.steps}
+    rows = [row for row in facts.data_loading.steps if row.exposed_ns > 0 and (not steps or row.name in steps)]
+    rows.sort(key=lambda row: -row.exposed_ns)
+    return [Evidence(row.name, *starts[row.name]) for row in rows[:3] if row.name in starts]

@@ -1,0 +1,51 @@
+"""More workers: the worker processes are slower than the steps, and how many would keep up is known."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.loader_waits import loader_card, shares
+from tb_steptime.metrics.bursts import Burst
+from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
+
+
+def more_workers(facts: Facts) -> Insight | None:
+    """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough."""
+    burst, number = facts.data_loading.burst, recommended(facts)
+    if burst is None or number is None:
+        return None
+    return loader_card(
+        facts,
+        "more_workers",
+        phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
+        _words(burst, number),
+        shares(facts).late_ns,
+        _why(burst),
+        Confidence.HIGH if burst.workers_from == "recorder" else Confidence.MEDIUM,
+    )
+
+
+def recommended(facts: Facts) -> int | None:
+    """How many workers to set; None where that is not known, or no more than there are."""
+    curve = facts.data_loading.curve
+    if curve is None or facts.data_loading.multiprocess is False or curve.recommended <= curve.measured_workers:
+        return None
+    return curve.recommended
+
+
+def _words(burst: Burst, number: int) -> Phrase:
+    there = burst.workers or 0
+    return phrase(
+        agreeing("{there} (worker needs|workers need) {batch} per batch, the step only {rest}: {setting}", there)
+        + ", as far as cores and disk allow.",
+        there=count(there),
+        batch=ns(burst.production_ns),
+        rest=ns(burst.consumer_ns),
+        setting=code(f"num_workers={number}"),
+    )
+
+
+def _why(burst: Burst) -> Phrase:
+    if burst.workers_from == "recorder":
+        return phrase("The workers' own times are recorded, batch by batch.")
+    return phrase("How long a batch takes is told from the period of the waits.")
