@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.gpu import devices_with_activity
-from tb_steptime.metrics.host import FULL_QUEUE
+from tb_steptime.metrics.host_floor import host_floor_ns
 from tb_steptime.metrics.idle import starts_per_step
 from tb_steptime.metrics.launch_queue import (
+    FULL_QUEUE,
     BackPressure,
     QueueLevel,
     back_pressure,
@@ -207,6 +208,7 @@ def test_a_long_launch_into_a_full_queue_is_held():
     trace = _queue_of(FULL_QUEUE, call_ns=50_000)
     step = find_steps(trace).steps[0]
     assert back_pressure(trace, 0) == BackPressure(1.0, 49_000, 49_000 / step.duration_ns, FULL_QUEUE)
+    assert host_floor_ns(trace).tolist() == [step.duration_ns - 49_000]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,9 @@ def test_a_long_launch_into_a_full_queue_is_held():
     ids=["one place is free", "it took no longer than others"],
 )
 def test_other_launches_are_not_held(depth: int, call_ns: int):
-    assert back_pressure(_queue_of(depth, call_ns), 0) is None
+    trace = _queue_of(depth, call_ns)
+    assert back_pressure(trace, 0) is None
+    assert host_floor_ns(trace).tolist() == [find_steps(trace).steps[0].duration_ns]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)

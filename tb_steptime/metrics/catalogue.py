@@ -9,7 +9,7 @@ import numpy as np
 from tb_steptime.metrics import (
     data_loading,
     gpu,
-    host,
+    host_floor,
     idle,
     idle_sums,
     launch_metrics,
@@ -128,7 +128,7 @@ def _without_wait(trace: Trace) -> Figure:
 
 
 def _host_floor(trace: Trace) -> Figure:
-    return _mean(host.host_floor_ns(trace))
+    return _mean(host_floor.host_floor_ns(trace))
 
 
 def _idle_time(reason: str) -> DeviceMeasure:
@@ -166,7 +166,7 @@ _OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
         (data_loading.BATCH_TIME, _batch_time),
         (data_loading.STEP_WITHOUT_WAIT, _without_wait),
         (data_loading.NEEDED_WORKERS, _needed_workers),
-        (host.HOST_FLOOR, _host_floor),
+        (host_floor.HOST_FLOOR, _host_floor),
         *((metric, _part_time(metric.id.removesuffix("_time"))) for metric in step_time.PART_METRICS),
     )
 }

@@ -1,8 +1,7 @@
-"""What the host needs for a step when nothing holds it up: the floor that no faster kernel can get below.
+"""Calls that hold the host up: what their names tell, and copies that stage pageable memory whatever they are called.
 
-wait     lll                      for the batch
-blocked           bbb             in a call that waits for the device, or for room in its full queue
-host     |--------------------|   floor = the step less both
+runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
+device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
 """
 
 from __future__ import annotations
@@ -13,14 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
-from tb_steptime.metrics.data_loading import loader_intervals
-from tb_steptime.phrases import Unit
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
@@ -60,32 +54,6 @@ class BlockingCalls:
 
     row: Int64
     kind: UInt8
-
-
-#: A launch with this many activities queued before it waits for room: the queue of CUDA holds 1024 launches.
-FULL_QUEUE = 1000
-
-HOST_FLOOR = Metric(
-    "host_floor", "Host floor", Unit.NS, Better.LOWER,
-    "Time that the host needs for the step without its waits for the loader and for the GPU: no faster kernel can "
-    "bring "
-    "the step below it.", colour="cpu",
-)  # fmt: skip
-
-
-@per_trace
-def host_floor_ns(trace: Trace) -> Int64:
-    """Per step, ns: the step less the union of the loader's waits and the blocked time."""
-    steps = find_steps(trace)
-    held_up = loader_intervals(trace) | blocked_intervals(trace)
-    return steps.end_ns - steps.start_ns - held_up.overlap_ns(steps.start_ns, steps.end_ns)
-
-
-def blocked_intervals(trace: Trace) -> Intervals:
-    """When a host thread is inside a call that waits for the device."""
-    events, calls = trace.events, blocking_calls(trace)
-    rows: Int64 = np.concatenate((calls.row[np.isin(calls.kind, WAITING)], _held_launches(trace).astype(np.int64)))
-    return Intervals.union(events.start_ns[rows], events.ends(rows))
 
 
 @per_trace
@@ -132,15 +100,3 @@ def _pageable_copies(trace: Trace) -> Int64:
     pageable = np.array([PAGEABLE_COPY.search(name) is not None for name in trace.strings.strings], bool)
     copies = (events.kind[launches.activity] == Kind.MEMCPY) & pageable[events.name[launches.activity]]
     return np.unique(launches.call[copies & (launches.call >= 0)]).astype(np.int64)
-
-
-def _held_launches(trace: Trace) -> Int32:
-    """Launch calls that began when the queue was full: queued = launched - started before the call."""
-    launches, events = find_launches(trace), trace.events
-    linked = launches.call >= 0
-    launched = np.sort(events.start_ns[launches.call[linked]])
-    started = np.sort(events.start_ns[launches.activity[linked]])
-    calls = np.unique(launches.call[linked])
-    at = events.start_ns[calls]
-    depth = np.searchsorted(launched, at) - np.searchsorted(started, at)
-    return calls[depth >= FULL_QUEUE]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.host import FULL_QUEUE, blocking_calls
+from tb_steptime.metrics.host import blocking_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
@@ -27,6 +27,8 @@ COARSEST_BINS, FINER, FINEST_BINS = 256, 4, 16_384
 #: A finer level would show single launches, which the timeline does better.
 FINEST_BIN_NS, BINS_PER_LAUNCH = 2_000, 4
 
+#: A launch with this many before it in the queue waits for room: the queue of CUDA holds 1024.
+FULL_QUEUE = 1000
 #: A call at a full queue that takes no longer than so many usual ones found room; queues of AMD hold more than 1024.
 HELD_TIMES = 2
 
@@ -62,6 +64,15 @@ class LaunchCalls:
 
     call: Int32
     activity: Int32
+
+
+@dataclass(frozen=True, eq=False)
+class HeldLaunches:
+    """Launch calls that had to wait for room, as rows of the event table in time order, and what each took beyond the
+    median of those that found room: its wait."""
+
+    call: Int32
+    wait_ns: Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,21 +180,27 @@ def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
 
 
 def back_pressure(trace: Trace, device: int | None = None) -> BackPressure | None:
-    """Of the launch calls that begin in the steps; None where none was held. Calls that block are not counted: they
-    wait for the device whatever the queue holds."""
-    events, steps = trace.events, find_steps(trace)
-    calls = launch_calls(trace, device).call
-    calls = calls[np.isin(calls, blocking_calls(trace).row, invert=True)]
-    depth = find_queue(trace, device).depth_at(events.start_ns[calls] - 1)
-    dur, full = events.dur_ns[calls], depth >= FULL_QUEUE
-    begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(events.start_ns[calls], events.start_ns[calls] + 1)
-    usual_ns = int(np.median(dur[~full])) if not full.all() else 0
-    held = full & (begun > 0) & (dur > HELD_TIMES * usual_ns)
-    if not held.any():
+    """Of the launch calls that begin in the steps; None where none was held."""
+    steps, held = find_steps(trace), held_launches(trace, device)
+    start = trace.events.start_ns[held.call]
+    begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    if not begun.any():
         return None
-    held_ns = int(np.maximum(dur[held] - usual_ns, 0).sum())
+    held_ns = int(held.wait_ns[begun].sum())
     count, total_ns = len(steps.steps), int((steps.end_ns - steps.start_ns).sum())
-    return BackPressure(int(held.sum()) / count, held_ns // count, held_ns / total_ns, FULL_QUEUE)
+    return BackPressure(int(begun.sum()) / count, held_ns // count, held_ns / total_ns, FULL_QUEUE)
+
+
+def held_launches(trace: Trace, device: int | None = None) -> HeldLaunches:
+    """Launch calls that began with the queue full and took far longer than usual. Calls that block are left out: they
+    wait for the device whatever the queue holds."""
+    events, calls = trace.events, launch_calls(trace, device).call
+    calls = calls[np.isin(calls, blocking_calls(trace).row, invert=True)]
+    full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE
+    usual_ns = int(np.median(events.dur_ns[calls[~full]])) if not full.all() else 0
+    held = calls[full]
+    held = held[events.dur_ns[held] > HELD_TIMES * usual_ns]
+    return HeldLaunches(held, events.dur_ns[held].astype(np.int64) - usual_ns)
 
 
 def _time_since(knots: Int64, instants: Int64) -> Int64:

@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gaps import find_gaps, idle_outside_loader
-from tb_steptime.metrics.host import FULL_QUEUE, blocking_calls
+from tb_steptime.metrics.host import blocking_calls
 from tb_steptime.metrics.idle import REASONS
 from tb_steptime.metrics.idle_pieces import idle_pieces
-from tb_steptime.metrics.launch_queue import LaunchCalls, find_queue, launch_calls
+from tb_steptime.metrics.launch_queue import FULL_QUEUE, LaunchCalls, find_queue, launch_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import GRAPH_CALL
