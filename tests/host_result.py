@@ -40,7 +40,7 @@ def blocking(bubble: int, **changes: Any) -> BlockingRow:
     """`loss.item()` after the backward pass."""
     row = BlockingRow(
         op="aten::_local_scalar_dense", outer_op="aten::item", phase="other", site="other",
-        call="cudaMemcpyAsync + cudaStreamSynchronize", kind="sync", user_range=None, module=None,
+        call="cudaMemcpyAsync + cudaStreamSynchronize", kind="sync", direction="DtoH", user_range=None, module=None,
         source="train.py(54): step", forward_op=None, forward_module=None, forward_source=None, count=1.0,
         blocked_ns=2 * bubble, bubble_ns=bubble, bytes=4, device=0, worst_step="2", worst_start_ns=2 * STEP,
         worst_end_ns=2 * STEP + bubble,

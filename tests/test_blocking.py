@@ -99,7 +99,7 @@ def test_a_copy_and_the_synchronize_after_it_under_one_op_are_one():
     assert blocking_rows(trace, 0) == [
         BlockingRow(
             "aten::_local_scalar_dense", "aten::item", "forward", "forward.model",
-            "cudaMemcpyAsync + cudaStreamSynchronize", "pageable_copy", None, None, None, None, None, None,
+            "cudaMemcpyAsync + cudaStreamSynchronize", "pageable_copy", "DtoH", None, None, None, None, None, None,
             1.0, 5_000, 5_000, 4, 0, "0", 4_000, 13_000,
         ),
     ]  # fmt: skip

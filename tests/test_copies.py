@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tb_steptime.metrics.copies import CopyRow, Way, copy_rows, way
+from tb_steptime.metrics.copies import CopyRow, copy_rows
+from tb_steptime.metrics.copy_ways import Way, way
 from tb_steptime.trace.kineto import read_trace
 from tests.timeline import timeline
 

@@ -20,7 +20,7 @@ from tb_steptime.metrics.pieces import Grown, GrownPart
 from tb_steptime.metrics.several_devices import Holder, SeveralDevices
 from tb_steptime.metrics.verdict import Bound
 from tb_steptime.printer import plain
-from tests.host_result import LAUNCHES, STEP, US, blocking, card, copy, fired, host_result, judged, site
+from tests.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
 
@@ -248,26 +248,26 @@ def test_the_optimizer_has_hidden_waits_too():
 
 
 def batch(bubble: int, **changes: Any) -> BlockingRow:
-    moved = {"op": "aten::copy_", "outer_op": "aten::to", "kind": "pageable_copy", "bytes": 38_535_168,
-             "phase": "forward", "site": FORWARD, "source": None}  # fmt: skip
+    moved = {"op": "aten::copy_", "outer_op": "aten::to", "kind": "pageable_copy", "direction": "HtoD",
+             "bytes": 38_535_168, "phase": "forward", "site": FORWARD, "source": None}  # fmt: skip
     return blocking(bubble, **(moved | changes))
 
 
 def test_a_pageable_batch_is_pinned():
-    insight = card(host_result(blocking=[batch(50 * US)], copies=[copy()]), "pageable_copies")
+    insight = card(host_result(blocking=[batch(50 * US)]), "pageable_copies")
     assert insight is not None
     assert plain(insight.text) == (
         "aten::to copies 38.5 MB a step from pageable memory and holds the host for 100 µs: `pin_memory=True` and "
         "`non_blocking=True`."
     )
-    assert card(host_result(blocking=[batch(9 * US)], copies=[copy()]), "pageable_copies") is None
-    assert card(host_result(blocking=[batch(10 * US)], copies=[copy()]), "pageable_copies") is not None
+    assert card(host_result(blocking=[batch(9 * US)]), "pageable_copies") is None
+    assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
 
 
 def test_pinned_memory_does_not_help_what_waits_for_a_result():
-    assert fired(host_result(blocking=[batch(50 * US)], copies=[copy("DtoH")])) == ["sync_bubble"]
-    item = blocking(50 * US, kind="pageable_copy")
-    assert fired(host_result(blocking=[item], copies=[copy("HtoD")])) == ["sync_bubble"]
+    assert fired(host_result(blocking=[batch(50 * US, direction="DtoH")])) == ["sync_bubble"]
+    item = blocking(50 * US, kind="pageable_copy", direction="HtoD")
+    assert fired(host_result(blocking=[item])) == ["sync_bubble"]
 
 
 def allocating(steps: int, bubble: int = 50 * US) -> list[HostStep]:

@@ -66,9 +66,10 @@ export interface BatchCopy {
 export type Better = "higher" | "lower" | "neither";
 
 /**
- * Groups that are alike: same op, outermost op, site, call, user range, module and source line.
+ * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
- * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. phase, site as in SiteRow. source: "train.py(5):
+ * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
+ * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
  * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
  * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
@@ -82,6 +83,7 @@ export interface BlockingRow {
   site: string;
   call: string;
   kind: string;
+  direction: string | null;
   user_range: string | null;
   module: string | null;
   source: string | null;

@@ -27,13 +27,13 @@ def hidden(host: HostResult, phase: str) -> list[BlockingRow]:
 
 def pageable(host: HostResult) -> list[BlockingRow]:
     """Copies of pageable memory to the device. Those back to the host wait for what the GPU computes, pinned or not."""
-    return [row for row in host.blocking if _is_pageable(host, row)]
+    return [row for row in host.blocking if _is_pageable(row)]
 
 
 def plain(host: HostResult) -> list[BlockingRow]:
     """All others: waits that the training script asks for."""
     rows = [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) is None]
-    return [row for row in rows if not _is_pageable(host, row)]
+    return [row for row in rows if not _is_pageable(row)]
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:
@@ -64,9 +64,6 @@ def _hidden_in(row: BlockingRow) -> str | None:
     return "backward" if row.phase == "backward" and row.site != "backward.loss" else None
 
 
-def _is_pageable(host: HostResult, row: BlockingRow) -> bool:
-    if row.kind != "pageable_copy" or _hidden_in(row) is not None or maker_of(row).id != "copy":
-        return False
-    directions = {copy.direction for copy in host.copies if copy.pageable}
-    mine = {copy.direction for copy in host.copies if copy.pageable and copy.op in (row.outer_op, row.op)}
-    return "HtoD" in (mine or directions)
+def _is_pageable(row: BlockingRow) -> bool:
+    to_device = row.kind == "pageable_copy" and row.direction == "HtoD"
+    return to_device and _hidden_in(row) is None and maker_of(row).id == "copy"

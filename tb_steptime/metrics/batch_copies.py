@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.blocking_groups import blocking_groups
-from tb_steptime.metrics.copies import way
+from tb_steptime.metrics.copy_ways import way
 from tb_steptime.metrics.data_loading import loader_rows
 from tb_steptime.metrics.gpu import devices_with_activity, kernel_intervals
 from tb_steptime.trace.launches import find_launches

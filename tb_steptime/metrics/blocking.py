@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.blocking_groups import KINDS, Groups, blocking_groups
+from tb_steptime.metrics.copy_ways import directions
 from tb_steptime.metrics.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.phases import SITES, site_of
 from tb_steptime.trace.intervals import Intervals
@@ -35,10 +36,11 @@ from tb_steptime.trace.table import Int64, Kind, UInt8
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
-    """Groups that are alike: same op, outermost op, site, call, user range, module and source line.
+    """Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
 
     op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
-    cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. phase, site as in SiteRow. source: "train.py(5):
+    cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
+    None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
     step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
     module and line of the forward pass that made it, None elsewhere or where it cannot be told.
     count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
@@ -52,6 +54,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     site: str
     call: str
     kind: str
+    direction: str | None
     user_range: str | None
     module: str | None
     source: str | None
@@ -150,6 +153,7 @@ class _Standing(NamedTuple):
     user_range: Int64
     forward_op: Int64
     site: UInt8
+    direction: Words
     module: Words
     source: Words
     forward_module: Words
@@ -157,7 +161,7 @@ class _Standing(NamedTuple):
 
     def keys(self, groups: Groups) -> Int64:
         """(groups, columns): alike rows stand alike and make the same calls."""
-        words = (self.module, self.source, self.forward_module, self.forward_source)
+        words = (self.direction, self.module, self.source, self.forward_module, self.forward_source)
         columns = (*self[:5], groups.kind, *groups.names.T, *(each.number for each in words))
         return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
@@ -171,7 +175,9 @@ def _standing(trace: Trace, groups: Groups) -> _Standing:
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
     ]  # asked for once: it is slow
     here, there = ([Words(each.number[part], each.texts) for each in words] for part in _halves(len(groups)))
-    return _Standing(op, outer, user_range, made_by, site_of(trace, groups.call), *here, *there)
+    return _Standing(
+        op, outer, user_range, made_by, site_of(trace, groups.call), directions(trace, groups.copy), *here, *there
+    )
 
 
 def _halves(count: int) -> tuple[slice, slice]:
@@ -188,7 +194,7 @@ def _row(
     return BlockingRow(
         op, outer_op, site.phase, site.id,
         " + ".join(trace.strings[name] for name in groups.names[worst].tolist() if name >= 0),
-        KINDS[int(groups.kind[worst])], short_range(user_range) if user_range else None,
+        KINDS[int(groups.kind[worst])], standing.direction[worst], short_range(user_range) if user_range else None,
         standing.module[worst], standing.source[worst],
         forward_op, standing.forward_module[worst], standing.forward_source[worst],
         count / len(steps), _mean(blocked, len(steps)), _mean(bubble, len(steps)),

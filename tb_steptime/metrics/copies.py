@@ -1,31 +1,23 @@
-"""Copies by direction and by the kinds of memory between which they go, as the activity's name tells them.
+"""Copies by direction and by the kinds of memory between which they go.
 
-activity   Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
-           CopyHostToDevice                      HtoD, Host, Device: this producer does not say which host memory
 kernels        kkkkkk
 copy       cccccccc
-hidden         hhhh                              time in which a kernel of the same device runs too
+hidden         hhhh        time in which a kernel of the same device runs too
 """
 
 from __future__ import annotations
-
-import re
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.blocking_groups import blocking_groups
+from tb_steptime.metrics.copy_ways import Way, way
 from tb_steptime.metrics.gpu import devices_with_activity, kernel_intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import places, short_range
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
-
-_SPELLED = re.compile(r"(?P<direction>\w+to\w+)\s*\((?P<source>.+?)\s*->\s*(?P<target>.+?)\)")
-_IN_WORDS = re.compile(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
-_UNKNOWN_MEMORY = "Unknown"
 
 
 class CopyRow(msgspec.Struct, frozen=True):
@@ -47,27 +39,6 @@ class CopyRow(msgspec.Struct, frozen=True):
     bytes_per_second: float | None
     blocked_ns: int
     op: str | None
-
-
-class Way(NamedTuple):
-    """From where to where a copy goes."""
-
-    direction: str
-    source: str
-    target: str
-
-
-def way(name: str) -> Way:
-    """What the name of a copy tells.
-
-    >>> way("Memcpy DtoH (Device -> Pinned)")
-    Way(direction='DtoH', source='Device', target='Pinned')
-    """
-    if found := _SPELLED.search(name):
-        return Way(found["direction"], found["source"], found["target"])
-    if found := _IN_WORDS.search(name):
-        return Way(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
-    return Way(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
 
 
 def copy_rows(trace: Trace) -> list[CopyRow]:

@@ -55,7 +55,7 @@ def modules(trace: Trace, rows: Rows) -> Words:
 def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], str]) -> Words:
     found = innermost(trace, frames, rows.astype(np.int64))
     name = np.where(found >= 0, trace.events.name[found], -1).astype(np.int32)
-    return _shown(name, trace.strings.strings, shown)
+    return words_of(name, trace.strings.strings, shown)
 
 
 def _of_stacks(trace: Trace, rows: Rows) -> Words:
@@ -65,10 +65,10 @@ def _of_stacks(trace: Trace, rows: Rows) -> Words:
     op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
     number[op >= 0] = table.stack[np.searchsorted(table.event, op[op >= 0])]
-    return _shown(number, trace.stack_texts.strings, _source)
+    return words_of(number, trace.stack_texts.strings, _source)
 
 
-def _shown(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
+def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
     """Each distinct text is looked at once."""
     asked = np.unique(number[number >= 0]).tolist()
     words = {text: shown(texts[text]) for text in asked}

@@ -1,0 +1,49 @@
+"""From where to where a copy goes, as the activity's name tells it.
+
+Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
+CopyHostToDevice                      HtoD, Host, Device: this producer does not say which host memory
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.sources import Words, words_of
+from tb_steptime.trace.table import Int32
+
+_SPELLED = re.compile(r"(?P<direction>\w+to\w+)\s*\((?P<source>.+?)\s*->\s*(?P<target>.+?)\)")
+_IN_WORDS = re.compile(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
+_UNKNOWN_MEMORY = "Unknown"
+
+
+class Way(NamedTuple):
+    """From where to where a copy goes."""
+
+    direction: str
+    source: str
+    target: str
+
+
+def way(name: str) -> Way:
+    """What the name of a copy tells.
+
+    >>> way("Memcpy DtoH (Device -> Pinned)")
+    Way(direction='DtoH', source='Device', target='Pinned')
+    """
+    if found := _SPELLED.search(name):
+        return Way(found["direction"], found["source"], found["target"])
+    if found := _IN_WORDS.search(name):
+        return Way(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
+    return Way(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
+
+
+def directions(trace: Trace, copies: Int32) -> Words:
+    """The direction of each of some rows of `find_launches` that are copies; none for -1."""
+    activity = find_launches(trace).activity[copies]
+    name = np.where(copies >= 0, trace.events.name[activity], -1).astype(np.int32)
+    return words_of(name, trace.strings.strings, lambda text: way(text).direction)
