@@ -111,7 +111,7 @@ def step_ns(found: Judged) -> float:
 def defined_cost_ns(found: Judged, cause: Cause) -> float | None:
     """By the definition of what a card is about, ns a step; None for those whose cost only the counterfactual knows."""
     truth, steps = found.truth, len(found.truth["steps"])
-    if cause.insight == "input_bound":
+    if cause.insight == "more_workers":
         device = truth["devices"][truth["main_device"]]
         return sum(step["data_loading"] for step in device["idle_ns"]) / steps
     if cause.insight == "host_stops":

@@ -148,7 +148,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         without_wait_ns=mean.duration_ns - mean.exposed_ns,
         needed_workers=making.needed if (making := find_making(trace)) else None,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
-        tile_remarks=_tile_remarks(mean, single, on_device),
+        tile_remarks=_tile_remarks(mean, single, on_device, burst_of(trace)),
         steps_title=_steps_title(mean, on_device),
         activities=activities[:ACTIVITY_ROWS],
         more_activities=len(activities[ACTIVITY_ROWS:]),
@@ -262,7 +262,7 @@ def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
     return phrase("Most of the wait hides behind the GPU's work")
 
 
-def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool) -> dict[str, Phrase]:
+def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool, burst: Burst | None) -> dict[str, Phrase]:
     rest_ns = mean.duration_ns - mean.exposed_ns
     remarks = {
         "data_loading_exposed": phrase("{share} of the step", share=_share(mean.exposed_ns, mean.duration_ns)),
@@ -271,6 +271,11 @@ def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool) -> dict[str, 
         else phrase("no GPU to hide behind"),
         "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
     }
+    if burst is not None and burst.production_ns is not None:
+        remarks["batch_time"] = phrase("to make, in a worker")
+        remarks["needed_workers"] = phrase(
+            "{batch} / {rest}, rounded up", batch=ns(burst.production_ns), rest=ns(burst.consumer_ns)
+        )
     if single:
         remarks["batch_time"] = phrase("to make, in one process")
         remarks["needed_workers"] = phrase(

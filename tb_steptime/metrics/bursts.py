@@ -30,6 +30,8 @@ EXPOSED_FRACTION = 0.05
 PERIODS = 3
 #: Of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
 ALIKE = 0.7
+#: Waits below this share of the long ones are all the same: short.
+SHORT_FRACTION = 0.05
 #: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
 AS_GOOD = 0.1
 #: More workers than one machine feeds.
@@ -51,7 +53,7 @@ class Burst(msgspec.Struct, frozen=True):
 
     workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
     period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns,
-    short_wait_ns: the worst of a period, and the mean of its others. production_ns: one worker's time for one batch;
+    short_wait_ns: the worst of a period, and the median of its others. production_ns: one worker's time for one batch;
     spread_ns: its standard deviation; consumer_ns: the step without exposed waits. needed_workers: None where workers
     is; needed_factor: as many times more workers keep up, known without their number. at_most_ns: where the loader
     keeps up, a worker takes at most so long for a batch, times the number of workers.
@@ -90,7 +92,7 @@ class _Waits:
 
 @dataclass(frozen=True)
 class _Pace:
-    """From the first long wait to the last one of the same worker. short_ns: the mean of the other waits."""
+    """From the first long wait to the last one of the same worker. short_ns: the median of the other waits."""
 
     production_ns: int
     spread_ns: int
@@ -153,10 +155,14 @@ def _long(waits: _Waits) -> Bool:
 
 
 def _alike(values: Int64, lag: int) -> float | None:
-    """Correlation of the waits with those `lag` batches later; None where they do not differ or are too few."""
+    """Correlation of the waits with those `lag` batches later; None where they do not differ or are too few.
+
+    By their order of magnitude: a long wait that a pause of the host has made shorter is a long one still.
+    """
     if len(values) <= lag + 1:
         return None
-    one, other = values[:-lag].astype(np.float64), values[lag:].astype(np.float64)
+    size = np.log1p(values / max(1.0, SHORT_FRACTION * float(values.max())))
+    one, other = size[:-lag], size[lag:]
     one, other = one - one.mean(), other - other.mean()
     scale = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / scale if scale > 0 else None
@@ -256,14 +262,13 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     times = np.diff(waits.there_ns[leader]) / made
     within = slice(first + 1, last + 1)
     others = np.setdiff1d(np.arange(first + 1, last + 1), leader)
-    short = round(float(waits.wait_ns[others].mean())) if len(others) else 0
+    short = round(float(np.median(waits.wait_ns[others]))) if len(others) else 0
     length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
     rest = (length - int(waits.exposed_ns[within].sum())) / number
-    floor = round(float(np.median(waits.wait_ns[others]))) if len(others) else 0
     return _Pace(
         production_ns=round(length * period / number),
         spread_ns=round(MAD_SCALE * float(np.median(np.abs(times - np.median(times))))),
-        consumer_ns=round(rest) + min(floor, round(rest)),
+        consumer_ns=round(rest) + min(short, round(rest)),
         long_ns=round(float(waits.wait_ns[leader].mean())),
         short_ns=short,
     )

@@ -46,7 +46,8 @@ EXPOSED_SHARE = Metric(
 )  # fmt: skip
 BATCH_TIME = Metric(
     "batch_time", "One batch takes", Unit.NS, Better.LOWER,
-    "Time to make one batch, where the training process makes it itself; with worker processes it cannot be seen.",
+    "Time that one process needs for one batch: the training process itself, or a worker as far as bursts of waits or "
+    "a recorder tell.",
     colour="data",
 )  # fmt: skip
 STEP_WITHOUT_WAIT = Metric(
@@ -55,7 +56,7 @@ STEP_WITHOUT_WAIT = Metric(
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
     "needed_workers", "Workers needed", Unit.COUNT, Better.NEITHER,
-    "Worker processes that make batches as fast as the rest of the step uses them, and one more for jitter.",
+    "Worker processes that make batches as fast as the rest of the step uses them, with room for jitter.",
     colour="data",
 )  # fmt: skip
 

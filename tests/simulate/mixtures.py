@@ -222,7 +222,7 @@ def in_one_pass(training: Training) -> Training:
 
 
 CAUSES = (
-    Cause("slow_loader", "input", "input_bound", slow_loader),
+    Cause("slow_loader", "input", "more_workers", slow_loader),
     Cause("item", "sync", "sync_bubble", item, op="aten::_local_scalar_dense", phase="forward"),
     Cause("coalesce", "sync", "hidden_sync_backward", coalesce, known_count,
           op="aten::_coalesce", phase="backward", forward_op="aten::_sparse_addmm"),
