@@ -18,6 +18,7 @@ from tb_steptime.metrics import (
     tensor_cores,
 )
 from tb_steptime.metrics.base import Metric, Series
+from tb_steptime.metrics.batch_making import burst_of, find_making
 from tb_steptime.metrics.gpu import Figure
 from tb_steptime.phrases import phrase
 from tb_steptime.trace.model import Trace, per_trace
@@ -26,7 +27,7 @@ from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = phrase("no loader events")
 NO_DEVICE = phrase("no GPU activity")
-NOT_SINGLE = phrase("worker processes make the batches, and a trace does not see them")
+NOT_SEEN = phrase("worker processes make the batches, and this trace does not see them")
 
 Measure = Callable[[Trace], Figure]
 DeviceMeasure = Callable[[Trace, int], Figure]
@@ -109,17 +110,19 @@ def _batch_time(trace: Trace) -> Figure:
     waits = data_loading.loader_waits(trace)
     if waits is None:
         return gpu.unknown(trace, NO_LOADER)
-    if data_loading.is_multiprocess(data_loading.loader_iterators(trace)) is not False:
-        return gpu.unknown(trace, NOT_SINGLE)
-    return _mean(waits.wait_ns)
+    if data_loading.is_multiprocess(data_loading.loader_iterators(trace)) is False:
+        return _mean(waits.wait_ns)
+    burst = burst_of(trace)
+    if burst is None or burst.production_ns is None:
+        return gpu.unknown(trace, NOT_SEEN)
+    return Figure(burst.production_ns, (None,) * len(waits.wait_ns), None)
 
 
 def _needed_workers(trace: Trace) -> Figure:
-    batch, rest = _batch_time(trace), _without_wait(trace)
-    if batch.value is None or rest.value is None:
-        return gpu.unknown(trace, batch.reason or NO_LOADER)
-    workers = data_loading.needed_workers(round(batch.value), round(rest.value))
-    return Figure(workers, (None,) * len(batch.steps), None if workers else gpu.NO_TIME)
+    batch, making = _batch_time(trace), find_making(trace)
+    if batch.value is None or making is None:
+        return gpu.unknown(trace, batch.reason or gpu.NO_TIME)
+    return Figure(making.needed, (None,) * len(batch.steps), None)
 
 
 def _without_wait(trace: Trace) -> Figure:
