@@ -31,9 +31,12 @@ const PLACES: readonly (readonly [dx: number, dy: number, anchor: Anchor])[] = [
   [-11, -38, "end"], [11, -38, "start"], [0, -46, "mid"], [-11, -54, "end"],
 ];
 
-/** Null where every place is taken. What is placed joins `taken`. */
-export function freeLabel(text: string, at: Dot, frame: Box, taken: Box[], lines: readonly (readonly Dot[])[]): Label | null {
-  for (const [dx, dy, anchor] of PLACES) {
+/** The places that touch their mark. */
+export const NEAR = 6;
+
+/** Null where the first `most` places are taken. What is placed joins `taken`. */
+export function freeLabel(text: string, at: Dot, frame: Box, taken: Box[], lines: readonly (readonly Dot[])[], most = PLACES.length): Label | null {
+  for (const [dx, dy, anchor] of PLACES.slice(0, most)) {
     const label = { x: at.x + dx, y: at.y + dy, anchor, text };
     const box = boxOf(label);
     const inside = box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom;

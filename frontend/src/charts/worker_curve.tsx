@@ -6,7 +6,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { type Scale, tick } from "../format";
 import { type AxisLabel, thinned } from "./axis_labels";
-import { around, type Box, boxOf, crosses, freeLabel, type Label } from "./free_label";
+import { around, type Box, boxOf, crosses, freeLabel, type Label, NEAR } from "./free_label";
 import { nearest, pointerX, typed } from "./pointing";
 import type { Dot } from "./polyline";
 import { Sized } from "./sized";
@@ -138,12 +138,27 @@ function Curves({ points, measured, drawn }: PartProps) {
   const marked = x(1) - x(0) >= MARKED_PX;
   return (
     <g>
-      <path class="line" d={path(steps)} />
-      <path class="loader" d={path(loaderDots(points, drawn))} />
+      <path class="line" d={path(bent(steps, drawn.frame.bottom))} />
+      <path class="loader" d={path(bent(loaderDots(points, drawn), drawn.frame.bottom))} />
       {measured.workers < (points[0]?.workers ?? 0) && first && <path class="ref" d={path([{ x: x(measured.workers), y: y(measured.ns) }, first])} />}
       {marked && steps.filter((dot) => dot.y > drawn.frame.top).map((dot) => <circle key={dot.x} class="dot" cx={dot.x} cy={dot.y} r="2" />)}
     </g>
   );
+}
+
+/** Points between two whole numbers of workers, so that a hyperbola looks like one. */
+const BETWEEN = 8;
+
+/** What is shared by so many falls as 1 / x does: between two points the inverse heights above `foot` are even. */
+export function bent(dots: readonly Dot[], foot: number): Dot[] {
+  return dots.flatMap((from, at) => {
+    const to = dots[at + 1];
+    if (!to || foot - from.y < 1 || foot - to.y < 1) return [from];
+    return Array.from({ length: BETWEEN }, (_, part): Dot => {
+      const share = part / BETWEEN;
+      return { x: from.x + share * (to.x - from.x), y: foot - 1 / ((1 - share) / (foot - from.y) + share / (foot - to.y)) };
+    });
+  });
 }
 
 const stepDots = (points: CurveProps["points"], { x, y, frame }: Drawn): Dot[] => cut(points.map((point) => ({ x: x(point.workers), y: y(point.step_ns) })), frame.top);
@@ -160,6 +175,9 @@ export function cut(dots: readonly Dot[], top: number): Dot[] {
 
 const NOW = 4.5;
 const GOAL = 5.5;
+
+/** A word beside an upright line stands nearer than one beside a mark, px. */
+const BESIDE = 5;
 
 function Marks(props: PartProps) {
   const { measured, others, recommended, gain, drawn } = props;
@@ -189,28 +207,28 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   const dot = (mark: CurveMark): Dot => ({ x: x(mark.workers), y: y(mark.ns) });
   const lines = [stepDots(points, drawn), loaderDots(points, drawn)];
   const saved = bar ? [[dot(measured), { x: bar.x, y: dot(measured).y }]] : [];
-  const limit = cores && cores.workers <= drawn.stops[drawn.stops.length - 1]! ? [[{ x: x(cores.workers), y: frame.top }, { x: x(cores.workers), y: frame.bottom }]] : [];
   const taken = [around(dot(measured), NOW), around(dot(recommended), GOAL), ...others.map((other) => around(dot(other), NOW))];
   if (bar) taken.push({ left: bar.x - 2, right: bar.x + 2, top: y(recommended.ns + gain.ns), bottom: dot(recommended).y });
   const area = { left: frame.left + 2, right: width, top: frame.top - 12, bottom: frame.bottom };
   const placed: { label: Label; strong: boolean }[] = [];
-  const place = (text: string, spots: readonly Dot[], strong = false) => {
+  const place = (text: string, spots: readonly Dot[], strong = false, most?: number) => {
     for (const spot of spots) {
-      const label = freeLabel(text, spot, area, taken, [...lines, ...saved, ...limit]);
+      const label = freeLabel(text, spot, area, taken, [...lines, ...saved], most);
       if (label) return void placed.push({ label, strong });
     }
   };
   if (bar) {
     const label = { x: bar.x + 9, y: bar.y + 4, anchor: "start" as const, text: gain.text };
     const box = boxOf(label);
-    if (box.right > width || [...lines, ...limit].some((line) => crosses(line, box))) place(gain.text, [{ x: bar.x, y: y(recommended.ns + gain.ns) }], true);
+    if (box.right > width || lines.some((line) => crosses(line, box))) place(gain.text, [{ x: bar.x, y: y(recommended.ns + gain.ns) }], true);
     else (taken.push(box), placed.push({ label, strong: true }));
   }
   place(recommended.text, [dot(recommended)]);
   place(measured.text, [dot(measured)]);
   others.forEach((other) => place(other.text, [dot(other)]));
   const half = Math.floor(lines[1]!.length / 2);
-  place(loader, [...lines[1]!.slice(half), ...lines[1]!.slice(0, half).reverse()]);
-  if (cores && limit[0]) place(cores.text, [{ x: limit[0][0]!.x - 5, y: frame.bottom - 22 }, { x: limit[0][0]!.x - 5, y: frame.top + 14 }]);
+  place(loader, [...lines[1]!.slice(half), ...lines[1]!.slice(0, half).reverse()], false, NEAR);
+  const limit = cores && drawn.stops.includes(cores.workers) ? x(cores.workers) - BESIDE : null;
+  if (cores && limit !== null) place(cores.text, [{ x: limit, y: frame.bottom - 22 }, { x: limit, y: frame.top + 14 }]);
   return placed;
 }

@@ -28,6 +28,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   const chosen = useChosen(tab);
   const shared = { result, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
   const { recorded } = result;
+  const below = recorded !== null && showsBurst(result); // the columns are full, and the workers come first
   return (
     <div class="view" data-view="data_loading">
       {result.tiles.length > 0 && (
@@ -52,14 +53,14 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             {result.curve && <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />}
             {!result.curve && result.burst && <NoCurve burst={result.burst} />}
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
-            {!recorded && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
-            {!recorded && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
+            {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
+            {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
           </div>
         </div>
       )}
       <Notes notes={result.recorder_notes} />
       {recorded && <RecordedWorkers {...shared} recorded={recorded} />}
-      {recorded && result.lanes && <div class="split loader-halves"><LoaderLanes {...shared} lanes={result.lanes} /><StepLines {...shared} /></div>}
+      {below && result.lanes && <div class="split loader-halves"><LoaderLanes {...shared} lanes={result.lanes} /><StepLines {...shared} /></div>}
     </div>
   );
 }

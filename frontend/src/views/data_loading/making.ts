@@ -16,6 +16,12 @@ export const MAKING: readonly MakingPart[] = [
   { id: "idle", label: "Waits for a request", meaning: "The worker has nothing to make: the training process has asked for enough.", colour: "other", hatched: true },
 ];
 
+const TRAINS = { label: "Trains", meaning: "The training process makes no batch: it trains." };
+
+/** A loader without workers makes batches in the training process, which has other things to do. */
+export const makingOf = (lanes: readonly { worker: number }[]): readonly MakingPart[] =>
+  lanes.some((lane) => lane.worker >= 0) ? MAKING : MAKING.filter((part) => part.id !== "transfer").map((part) => (part.id === "idle" ? { ...part, ...TRAINS } : part));
+
 /** "CPU-bound": what a worker's time goes to. */
 export const BOUND: Readonly<Record<string, string>> = { cpu: "CPU-bound", io: "I/O-bound", mixed: "mixed", cores: "short of cores" };
 

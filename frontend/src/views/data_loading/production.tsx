@@ -5,7 +5,7 @@ import { Swatch } from "../../components/swatch";
 import { count, counted, fine, scaleFor, sentence, share } from "../../format";
 import type { Chosen } from "../chosen";
 import type { Tab } from "../props";
-import { MAKING, workerName } from "./making";
+import { MAKING, makingOf, type MakingPart, workerName } from "./making";
 
 export interface RecordedProps {
   recorded: Recorded;
@@ -21,9 +21,9 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   const named = laneNames(recorded);
   const empty = queues.flatMap((queue) => (queue.empty_share === null ? [] : [`${share(queue.empty_share)} of the requests find no batch ready${queues.length > 1 ? ` of loader ${queue.loader}` : ""}`]));
   return (
-    <Picture title={title} sub={<Keys />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
+    <Picture title={title} sub={<Keys parts={makingOf(lanes)} />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
       <Production
-        label={`${sentence(title)}. ${counted(lanes.length, "lane")} of workers over ${counted(steps.length, "step")}${empty.length > 0 ? `; ${empty.join("; ")}` : ""}.`}
+        label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${empty.length > 0 ? `; ${empty.join("; ")}` : ""}.`}
         from={from} to={to} scale={scaleFor(to - from, "ns")} parts={MAKING} steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
         depths={queues.map((queue) => ({ key: String(queue.loader), name: queues.length > 1 ? `Ready, loader ${queue.loader}` : "Batches ready", ...queue }))}
@@ -41,12 +41,13 @@ function laneNames({ lanes }: Recorded): string[] {
   return lanes.map((lane) => (several ? `${lane.loader}: ${workerName(lane.worker).toLowerCase()}` : workerName(lane.worker)));
 }
 
-function Keys() {
-  return <>{MAKING.map((part) => <span key={part.id} class="key" title={part.meaning}><Swatch colour={part.colour} hatched={part.hatched} />{part.label.toLowerCase()}</span>)}</>;
+function Keys({ parts }: { parts: readonly MakingPart[] }) {
+  return <>{parts.map((part) => <span key={part.id} class="key" title={part.meaning}><Swatch colour={part.colour} hatched={part.hatched} />{part.label.toLowerCase()}</span>)}</>;
 }
 
 function tipOf(lane: ProductionLane, name: string, piece: number, from: number) {
-  const part = MAKING[lane.part[piece]!]!;
+  const { id } = MAKING[lane.part[piece]!]!;
+  const part = makingOf([lane]).find((each) => each.id === id) ?? MAKING[lane.part[piece]!]!;
   const batch = lane.batch[piece]!;
   const [start, end] = [lane.start_ns[piece]!, lane.end_ns[piece]!];
   return {

@@ -14,7 +14,7 @@ export function Receiving({ overhead }: { overhead: Overhead }) {
   const parts = [...(unpickle === null ? [] : [`${ns(unpickle)} unpickling`]), ...(pin === null ? [] : [`${ns(pin)} on the thread that pins`])];
   return (
     <p class="quiet small aside">
-      The training process itself spends <b>{ns(own)}</b> a batch on receiving it{exposed !== null && <>, {ns(exposed)} of it while the GPU is idle</>}
+      The training process itself spends <b>{ns(own)}</b> a batch on receiving it{exposed !== null && <>, {ns(exposed)} of it exposed</>}
       {parts.length > 0 && ` (${parts.join(", ")})`}{by !== null && by in TOLD && `: ${TOLD[by]}`}.
     </p>
   );

@@ -33,9 +33,16 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
         tip={(at) => tipOf(curve, others, at)}
       />
+      {compared && others.length === 0 && <Elsewhere compared={compared} />}
       {limit && <p class="quiet small aside"><Sentence phrase={limit} /></p>}
     </Picture>
   );
+}
+
+/** Said where the number of workers is not known, and a point would have no place. */
+function Elsewhere({ compared: { name, page } }: { compared: Compared<"data_loading"> }) {
+  const { mean } = page.result;
+  return mean && <p class="quiet small aside">{name} measured {ns(mean.duration_ns)}; its trace does not tell the number of workers.</p>;
 }
 
 /** Another span of the same training with its own number of workers, where it is known. */

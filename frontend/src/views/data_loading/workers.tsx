@@ -9,14 +9,13 @@ import type { RecordedProps } from "./production";
 const MOST = 8;
 
 /** What each worker process spends its time on. */
-export function Workers({ recorded: { workers, needed_workers: needed, cores }, tab, name }: RecordedProps) {
+export function Workers({ recorded: { workers, cores }, tab, name }: RecordedProps) {
   if (workers.length === 0) return null;
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
   const scale = scaleFor(longest, "ns");
   const several = new Set(workers.map((worker) => worker.loader)).size > 1;
-  const about = [...(needed === null ? [] : [`${counted(needed, "worker")} would keep up`]), ...(cores === null ? [] : [counted(cores, "core")])];
   return (
-    <Picture title={titleOf(workers)} sub={about.join("; ") || undefined} name={`workers ${name}`} drawn={false} table={() => workersTable(workers)} link={() => tab.address()}>
+    <Picture title={titleOf(workers)} sub={cores === null ? undefined : `on ${counted(cores, "core")}`} name={`workers ${name}`} drawn={false} table={() => workersTable(workers)} link={() => tab.address()}>
       <Table
         label="Worker processes" columns={columns(scale, longest, several)} rows={workers} rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`} most={MOST}
         sort={tab.state["workers"]} onSort={(next) => tab.update({ workers: next })}
@@ -29,7 +28,8 @@ export function Workers({ recorded: { workers, needed_workers: needed, cores }, 
 function titleOf(workers: readonly RecordedWorker[]): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
-  return alike && first!.kind in BOUND && first!.kind !== "mixed" ? `Every worker is ${BOUND[first!.kind]}` : "What do the workers spend their time on?";
+  const who = workers.length > 1 ? "Every worker" : first!.worker < 0 ? "The training process" : "The worker";
+  return alike && first!.kind in BOUND && first!.kind !== "mixed" ? `${who} is ${BOUND[first!.kind]}` : "What do the workers spend their time on?";
 }
 
 function columns(scale: Scale, longest: number, several: boolean): Column<RecordedWorker>[] {

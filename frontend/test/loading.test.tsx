@@ -1,0 +1,220 @@
+import type { VNode } from "preact";
+import { renderToString } from "preact-render-to-string";
+import { describe, expect, test } from "vitest";
+import type { DataLoadingResult } from "../src/api.gen";
+import { around, boxOf, freeLabel } from "../src/charts/free_label";
+import { pieceAt, pitchOf, ProductionPlot } from "../src/charts/production";
+import { ColumnsPlot } from "../src/charts/wait_columns";
+import { bent, CurvePlot, cut } from "../src/charts/worker_curve";
+import { scaleFor } from "../src/format";
+import { DataLoading } from "../src/views/data_loading";
+import { periodsOf } from "../src/views/data_loading/burst";
+import { recorderLines } from "../src/views/data_loading/record_hint";
+import { loaderPage, tab } from "./fixtures/figures";
+import { BURST, CURVE, RECORDED, WORKERS } from "./fixtures/loading";
+import { plain } from "./fixtures/pages";
+
+const MS = 1_000_000;
+const said = (html: string): string => html.replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<").replaceAll("&quot;", '"');
+
+/** What a reader sees of it, in order. */
+const words = (drawn: VNode): string => said(renderToString(drawn).replace(/<svg.*?<\/svg>/gs, ""));
+const view = (more: Partial<DataLoadingResult> = {}): string => words(<DataLoading page={loaderPage({ ...WORKERS, ...more })} tab={tab()} compared={null} />);
+
+describe("the view of worker processes", () => {
+  test("answers how many workers, then why, then how to see more", () => {
+    const page = view();
+    const order = ["6 workers would leave a step of 20 ms", "The machine has 4 cores.", "Every third step waits 60 ms.", "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms; waits so far apart correlate by 0.9; the number of workers is known from the period."];
+    expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(true);
+    expect(page).toContain('|What do the workers do meanwhile?|Worker processes are in no trace.');
+    expect(page).toContain(recorderLines("runs/a"));
+  });
+
+  test("says why nothing is predicted, in place of the curve, and asks where it has no sentence", () => {
+    const gate = plain("It cannot be told from this trace, because the waits have no period.");
+    const page = view({ curve: null, burst: { ...BURST, period: null, gates: [gate], sentence: plain("The workers keep up.") } });
+    expect(page).toContain("|How many workers are enough?|The workers keep up.|It cannot be told from this trace, because the waits have no period.|Do long waits come back?|");
+    expect(page).not.toContain("waits in a row");
+  });
+
+  test("two waits are no pattern", () => {
+    expect(view({ burst: { ...BURST, waits: BURST.waits.slice(0, 2) } })).not.toContain("Every third step waits 60 ms.");
+  });
+
+  test("rare long waits are said with their cost, and only some of their steps are named", () => {
+    const jitter = { typical_ns: 1 * MS, long_ns: 50 * MS, long_count: 7, exposed_ns: 4 * MS, steps: ["1", "2", "3", "4", "5", "6", "7"] };
+    expect(view({ jitter })).toContain("|7 waits take 50.0 ms instead of 1.0 ms, without a period, in steps 1, 2, 3, 4, 5 and 2 more; the cost is |4.0 ms| a step.|");
+    expect(view({ jitter: { ...jitter, long_count: 1, steps: ["3"] } })).toContain("|1 wait takes 50.0 ms instead of 1.0 ms, without a period, in step 3; the cost is |4.0 ms| a step.|");
+  });
+
+  test("several loaders are told apart; of one the first batch is said", () => {
+    const loader = { label: plain("training"), iterator: "It", multiprocess: true, role: null, position: null, batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS, first_batches: 1, first_batch_ns: 800 * MS };
+    expect(view({ loaders: [loader, { ...loader, label: plain("evaluation"), first_batch_ns: null }] })).toContain("|Which of the 2 loaders is waited for?|a batch|Loader|Batches|Exposed|First|training|24|20.0 ms|800.0 ms|evaluation|24|20.0 ms|–|");
+    expect(view({ loaders: [loader] })).toContain("|The first batch of an epoch takes |800.0 ms|, with the start of the workers: apart from the figures per batch.|");
+  });
+
+  test("copies of the batch say from which memory, how fast, and what runs beside them", () => {
+    const copy = { count: 2, bytes: 19_000_000, bytes_per_second: 3e9, total_ns: 6 * MS, hidden_ns: 4 * MS, alone_ns: 2 * MS, blocked_ns: 5 * MS, pageable: true };
+    expect(view({ copy, copy_title: plain("Copied from pageable memory") })).toContain("|Copied from pageable memory|alone |2.0 ms|beside kernels |4.0 ms|host stands |5.0 ms|2 a step, 19 MB at 3 000 MB/s, from pageable memory.|");
+    expect(view({ copy: { ...copy, bytes: null, bytes_per_second: null, pageable: null } })).toContain("|How does the batch reach the GPU?|alone |2.0 ms|beside kernels |4.0 ms|host stands |5.0 ms|2 a step.|");
+  });
+
+  test("what receiving costs is a figure with its source, or a reason", () => {
+    const overhead = { ns: 3 * MS, exposed_ns: 1 * MS, told_by: "recorder", unpickle_ns: 2 * MS, pin_ns: null, why: null };
+    expect(view({ overhead })).toContain("|The training process itself spends |3.0 ms| a batch on receiving it, 1.0 ms of it exposed (2.0 ms unpickling): as recorded.|");
+    expect(view({ overhead: { ...overhead, ns: null, why: plain("It cannot be told.") } })).toContain("|It cannot be told.|");
+  });
+
+  test("another span has its point where its number of workers is known, and a line where it is not", () => {
+    const beside = (result: DataLoadingResult) => words(<DataLoading page={loaderPage(WORKERS)} tab={tab()} compared={{ name: "b", page: loaderPage(result) }} />);
+    const unknown = "|b measured 150.0 ms; its trace does not tell the number of workers.|";
+    expect(beside({ ...WORKERS, curve: null, burst: { ...BURST, workers: null } })).toContain(unknown);
+    expect(beside({ ...WORKERS, curve: null })).not.toContain(unknown);
+  });
+});
+
+describe("recorded workers", () => {
+  const page = view({ recorded: RECORDED, recorder_notes: [{ id: "killed", cause: plain("Worker 1 was killed."), effect: plain("Its last batches are missing."), qualifies: [] }] });
+
+  test("what is missing stands above what is there", () => {
+    expect(page).toContain("|Worker 1 was killed.| Its last batches are missing.|The workers are busy half of the time|");
+  });
+
+  test("nobody is told to record what is recorded", () => {
+    expect(page).not.toContain("LoaderRecorder");
+  });
+
+  test("a batch is split; an unknown part is a dash", () => {
+    expect(page).toContain("|Most of a batch is the dataset|Part|A batch|Share|Dataset|100.0 ms|80.0 %|Collate|20.0 ms|16.0 %|Transfer|5.0 ms|4.0 %|Lies ready|–|–|The training loop waits|20.0 ms|6 batches; 32 samples, 19 MB each; CPU-bound, 95.0 % CPU|.|");
+    expect(page).toContain("|ImageFolder, 6 batches: |num_workers=2, prefetch_factor=2, batch_size=32, pin_memory=True|");
+  });
+
+  test("workers that are alike are named in the title, and a killed one in its row", () => {
+    expect(page).toContain("|Every worker is CPU-bound|on 4 cores|Worker|Batches|Dataset|Collate|Busy|CPU|Limit|0|3|100.0 ms|20.0 ms|50.0 %|95.0 %|CPU-bound|1|3|101.0 ms|20.0 ms|50.0 %|95.0 %|CPU-bound|, killed|");
+  });
+
+  test("workers that differ are a question", () => {
+    const [one, other] = RECORDED.workers;
+    expect(view({ recorded: { ...RECORDED, workers: [one!, { ...other!, kind: "io" }] } })).toContain("|What do the workers spend their time on?|");
+  });
+
+  test("the slowest batches name their step, and those that no step took have none", () => {
+    expect(page).toContain("|The slowest batch takes 240.0 ms, the mean one 120.0 ms|Batch|Worker|Step|Dataset|Collate|CPU|Waited|9|0|6|200.0 ms|40.0 ms|50.0 %|100.0 ms|8|1|–|110.0 ms|20.0 ms|–|0 ms|");
+  });
+
+  test("a loader in the training process trains between batches and does not wait for requests", () => {
+    const lanes = [{ ...RECORDED.lanes[0]!, worker: -1 }];
+    const alone = view({ multiprocess: false, recorded: { ...RECORDED, lanes, workers: [{ ...RECORDED.workers[0]!, worker: -1 }] } });
+    expect(alone).toContain("|dataset|collate|trains|");
+    expect(alone).toContain("|The training process is CPU-bound|");
+  });
+});
+
+describe("the curve over workers", () => {
+  const scale = scaleFor(120 * MS, "ns");
+  const plot = (curve = CURVE, width = 624) => renderToString(
+    <CurvePlot
+      label="Curve." width={width} height={206} points={curve.points} measured={{ workers: curve.measured_workers, ns: curve.measured_step_ns, text: "now" }} others={[]} scale={scale} axis="num_workers"
+      recommended={{ workers: curve.recommended, ns: curve.floor_ns, text: "recommended" }} gain={{ ns: curve.gain_ns, text: "up to 20 ms" }} loader="loader" cores={{ workers: 4, text: "4 cores" }} tip={() => ({ title: "", rows: [] })}
+    />,
+  );
+
+  test("names what is measured, what is recommended, what it saves, the loader and the cores", () => {
+    const text = said(plot());
+    for (const each of ["now", "recommended", "up to 20 ms", "loader", "4 cores", "num_workers"]) expect(text).toContain(`|${each}|`);
+  });
+
+  test("is reached by keyboard and has a sentence", () => {
+    expect(plot()).toContain('role="img" aria-label="Curve." tabindex="0"');
+  });
+
+  test("nothing to save is no bar", () => {
+    expect(plot({ ...CURVE, gain_ns: 0 })).not.toContain('class="saved"');
+  });
+
+  test("cores beyond the axis are no line", () => {
+    expect(plot()).toContain('class="ref"');
+    expect(said(plot({ ...CURVE, points: CURVE.points.slice(0, 3), recommended: 3 }))).not.toContain("4 cores");
+  });
+
+  test("has room for what is recommended, however much longer than now that is", () => {
+    const html = plot({ ...CURVE, measured_step_ns: 1 * MS, recommended: 1, floor_ns: 120 * MS, gain_ns: 0 });
+    const height = Number(/class="goal" cx="[^"]+" cy="([^"]+)"/.exec(html)![1]);
+    expect(height).toBeGreaterThanOrEqual(12);
+  });
+
+  test("enters the picture where it falls below its top", () => {
+    const dots = [{ x: 0, y: -10 }, { x: 10, y: 10 }, { x: 20, y: 15 }];
+    expect(cut(dots, 0)).toEqual([{ x: 5, y: 0 }, { x: 10, y: 10 }, { x: 20, y: 15 }]);
+    expect(cut(dots.slice(1), 0)).toEqual(dots.slice(1));
+    expect(cut(dots.slice(0, 1), 0)).toEqual([]);
+  });
+
+  test("is a hyperbola between whole numbers: half way from one to two workers a third is saved", () => {
+    const [at] = bent([{ x: 0, y: 100 - 60 }, { x: 10, y: 100 - 30 }], 100).filter((dot) => dot.x === 5);
+    expect(100 - at!.y).toBeCloseTo(40);
+  });
+});
+
+describe("words beside marks", () => {
+  const frame = { left: 0, right: 300, top: 0, bottom: 100 };
+
+  test("stand where nothing else does, inside the frame", () => {
+    const taken = [around({ x: 100, y: 50 }, 5)];
+    const first = freeLabel("one", { x: 100, y: 50 }, frame, taken, [])!;
+    const second = freeLabel("two", { x: 100, y: 50 }, frame, taken, [])!;
+    expect([first.anchor, first.y]).toEqual(["start", 43]);
+    expect(boxOf(second).top).toBeGreaterThan(boxOf(first).bottom);
+    expect(freeLabel("far too long for the frame".repeat(3), { x: 100, y: 50 }, frame, taken, [])).toBeNull();
+  });
+
+  test("keep off lines", () => {
+    const label = freeLabel("one", { x: 100, y: 50 }, frame, [], [[{ x: 100, y: 40 }, { x: 300, y: 40 }]])!;
+    expect(boxOf(label).top > 40 || boxOf(label).right < 100).toBe(true);
+  });
+});
+
+describe("waits in the order of batches", () => {
+  test("a bracket joins long waits that are one period apart, and no others", () => {
+    expect(periodsOf(BURST.waits, 3)).toEqual([[0, 3], [3, 6]]);
+    const gone = BURST.waits.map((wait, at) => (at === 3 ? { ...wait, long: false } : wait));
+    expect(periodsOf(gone, 3)).toEqual([]);
+  });
+
+  test("are columns, the short ones fainter, with the period's length once", () => {
+    const html = renderToString(
+      <ColumnsPlot
+        label="Waits." width={600} height={168} columns={BURST.waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))} periods={periodsOf(BURST.waits, 3)} periodText="3 batches"
+        axis="step" colour="data" scale={scaleFor(60 * MS, "ns")} lit={null} kept="8" light={() => {}} keep={() => {}} tip={() => ({ title: "", rows: [] })}
+      />,
+    );
+    expect(/class="mark" d="([^"]*)"/.exec(html)![1]!.match(/M/g)).toHaveLength(3);
+    expect(html.match(/3 batches/g)).toHaveLength(1);
+    expect(html.match(/class="choice"/g)).toHaveLength(1);
+  });
+});
+
+describe("lanes of workers", () => {
+  const lane = { key: "0", name: "Worker 0", start_ns: [10, 30], end_ns: [20, 40], part: [0, 1] };
+
+  test("find the piece under the pointer, and none between two", () => {
+    expect([5, 10, 19, 20, 39, 40].map((ns) => pieceAt(lane, ns))).toEqual([null, 0, 0, null, 1, null]);
+  });
+
+  test("share the height: many workers are lower, none vanishes", () => {
+    expect([1, 8, 9, 16, 32, 200].map(pitchOf)).toEqual([26, 26, 18, 18, 12, 8]);
+  });
+
+  test("are drawn by part, with ready batches below and the chosen step ringed", () => {
+    const html = renderToString(
+      <ProductionPlot
+        label="Lanes." width={704} from={0} to={60} lanes={[lane]} parts={[{ label: "a", colour: "data", hatched: false }, { label: "b", colour: "cpu", hatched: true }]} depths={[{ key: "0", name: "Ready", at_ns: [0, 30], depth: [2, 0] }]}
+        steps={[{ key: "5", at: 0 }, { key: "6", at: 30 }]} scale={scaleFor(60, "ns")} lit={null} kept="6" light={() => {}} keep={() => {}} piece={() => ({ title: "", rows: [] })}
+      />,
+    );
+    expect(said(html)).toContain("|Worker 0|Ready|2|0|step 5|6|");
+    expect(html).toContain('class="mark" d="M205.0 22h99.0v22H205.0z"');
+    expect(html).toContain("fill:url(#hatch-cpu)");
+    expect(html.match(/class="ring" x="404"/g)).toHaveLength(1);
+  });
+});
