@@ -14,6 +14,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.discovery import FoundSpan, rank_in_name
 from tb_steptime.insights import judge, judge_trends
+from tb_steptime.insights.added_gains import may_be_added
 from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.change_points import Kernels, Spans, find_changes
 from tb_steptime.metrics.base import Series
@@ -80,13 +81,13 @@ def span_page(span: ReadSpan, view: str, judged: Judgement, neighbours: Iterable
     result = span.summary.result(view, RESULTS[view])
     shown = _metrics_shown(result)
     notes = [note for note in span.summary.head.facts.notes if _stands_above(note, view, shown)]
-    first = view == _FIRST_VIEW
+    first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(
         head=_head(span, notes, judged),
         headline=judged.headlines[view] if view in judged.headlines else _trends_headline(span.found, result),
         result=msgspec.Raw(span.summary.view(view)),
-        insights=_insights(view, judged),
-        insights_remark=judged.insights_remark if first else None,
+        insights=insights,
+        insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
         could_be=judged.could_be if first else None,
         neighbours=[_only(neighbour, shown) for neighbour in neighbours],
     )

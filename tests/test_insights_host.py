@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses.host import HostResult, HostStep
+from tb_steptime.insights.added_gains import may_be_added
 from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.sync_makers import MAKERS, OTHER, Maker, maker_of
 from tb_steptime.metrics.blocking import BlockingRow
@@ -19,6 +20,7 @@ from tb_steptime.metrics.pauses import Pause
 from tb_steptime.metrics.pieces import Grown, GrownPart
 from tb_steptime.metrics.several_devices import Holder, SeveralDevices
 from tb_steptime.metrics.verdict import Bound
+from tb_steptime.phrases import phrase
 from tb_steptime.printer import plain
 from tests.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
 
@@ -173,6 +175,12 @@ def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
     assert late_ns - 10 <= total <= late_ns  # rounded down, site by site
     assert judgement.insights_remark is not None
     assert judgement.insights_remark.values["total"].value == total
+    of_host = [insight for insight in judgement.insights if insight.view == "host"]
+    assert may_be_added(of_host, judgement.addable) == phrase("gains can be added")
+    assert may_be_added(of_host[:1], judgement.addable) is None
+    overlapping = msgspec.structs.replace(of_host[0], id="slow_steps")
+    assert may_be_added([*of_host, overlapping], judgement.addable) == judgement.insights_remark
+    assert may_be_added([overlapping, *of_host], judgement.addable) is None
 
 
 # Blocking calls.
@@ -478,6 +486,23 @@ def test_the_verdict_names_the_largest_cause(host: Any, text: str):
     verdict = judged(host).verdict
     assert (verdict.bound, plain(verdict.text)) == (host.bound, text)
     assert judged(host).headlines["overview"].verdict == judged(host).headlines["host"].verdict == verdict.text
+
+
+def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
+    def said(*pauses: Pause) -> str:
+        sites = [site(FORWARD, IdleNs(cpu_work=150 * US, nothing_recorded=150 * US))]
+        return plain(judged(host_result(sites, pauses=list(pauses))).verdict.text)
+
+    def stopped(count: int, total_us: int, idle_us: int) -> Pause:
+        return Pause("unexplained", False, None, count, total_us * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 650 * US)
+
+    many = "The GPU is idle for 30 % of the step because the host launches too late."
+    one = "The GPU is idle for 30 % of the step because of one stop of 650 µs in step 2."
+    assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us
+    assert said(stopped(1, 650, 149)) == many
+    assert said(stopped(2, 700, 163)) == one  # the other one leaves 50 us at most
+    assert said(stopped(2, 700, 162)) == many
+    assert said(stopped(3, 900, 150)) == many
 
 
 def test_of_several_gpus_the_verdict_names_the_one():

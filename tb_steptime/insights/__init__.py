@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 
 import msgspec
 
+from tb_steptime.insights.added_gains import sum_of_gains
 from tb_steptime.insights.alignment import alignment
 from tb_steptime.insights.allocator_steady import allocator_steady
 from tb_steptime.insights.back_pressure import back_pressure
@@ -42,7 +42,7 @@ from tb_steptime.insights.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.trace_quality import trace_quality
 from tb_steptime.insights.trend_words import judge_trends
 from tb_steptime.metrics.step_time import Parts
-from tb_steptime.phrases import Phrase, count, ns, phrase
+from tb_steptime.phrases import phrase
 
 Rule = Callable[[Facts], Insight | None]
 
@@ -98,7 +98,8 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         verdict=judge_span(facts),
         headlines={view: headline(facts, insights) for view, headline in HEADLINES.items() if view in results},
         insights=insights,
-        insights_remark=_sum_of_gains(insights, {insight.id for insight in of_partition}),
+        addable={insight.id for insight in of_partition},
+        insights_remark=sum_of_gains(insights, {insight.id for insight in of_partition}),
         could_be=_could_be(facts, insights),
         rails=_rails(facts),
     )
@@ -106,15 +107,6 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
 
 def _fired(rules: tuple[Rule, ...], facts: Facts) -> list[Insight]:
     return [insight for rule in rules if (insight := rule(facts)) is not None]
-
-
-def _sum_of_gains(insights: list[Insight], addable: set[str]) -> Phrase | None:
-    """How many gains, from the first on, may be added, and to what."""
-    first = list(itertools.takewhile(lambda insight: insight.id in addable, insights))
-    if len(first) < 2:
-        return None
-    total = sum(insight.gain_ns for insight in first)
-    return phrase("the first {number} gains add up to {total}", number=count(len(first)), total=ns(total))
 
 
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:

@@ -94,11 +94,13 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What the rules say of one span. insights are ordered by what they gain now; headlines and rails by view id."""
+    """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
+    disjoint, insights_remark says so; headlines and rails by view id."""
 
     verdict: Verdict
     headlines: dict[str, Headline]
     insights: list[Insight]
+    addable: set[str]
     insights_remark: Phrase | None
     could_be: CouldBe | None
     rails: dict[str, Rail]

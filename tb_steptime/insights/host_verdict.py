@@ -13,8 +13,9 @@ from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
 from tb_steptime.metrics.host_words import HELD_UP
 from tb_steptime.metrics.idle import IdleNs
-from tb_steptime.metrics.verdict import Bound, Pace, causes, judge
-from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase
+from tb_steptime.metrics.pauses import Pause
+from tb_steptime.metrics.verdict import LEADING_FRACTION, Bound, Pace, causes, judge
+from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase, text
 
 #: Why the GPU is idle, after "because".
 _BECAUSE = {
@@ -30,6 +31,7 @@ _WORKS = "A step takes {step} and the GPU works for {share} of it"
 _EXCHANGES = "A step takes {step}, and for {exchange} of it the GPU does nothing but communicate."
 _MIXED = "The GPU is idle for {idle} of the step for several reasons, first because "
 _UNTOLD = "The GPU is idle for {idle} of the step; this trace does not record the launches that would tell why."
+_ONE_STOP = "The GPU is idle for {idle} of the step because of one stop of {stop} in step {at}."
 _TAIL = "The GPU is idle for {idle} of the step because nothing follows its last work."
 
 
@@ -62,12 +64,24 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _MIXED + _BECAUSE[max(parts, key=lambda each: parts[each])] + "."
     if bound is Bound.UNKNOWN:
         return _UNTOLD if idle.unknown > idle.tail else _TAIL
+    if bound is Bound.HOST and _one_stop(facts.host, idle):
+        return _ONE_STOP
     return "The GPU is idle for {idle} of the step because " + _BECAUSE[bound] + "."
+
+
+def _one_stop(host: HostResult, idle: IdleNs) -> Pause | None:
+    """The one rare stop of the host that holds most of the span's idle time. What stops of its cause leave idle is the
+    longest one's but for what the others last at most."""
+    for pause in host.pauses:
+        others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
+        if pause.idle_ns * len(host.steps) - others_ns >= LEADING_FRACTION * idle.total_ns * len(host.steps):
+            return pause
+    return None
 
 
 def _values(facts: Facts, idle: IdleNs, template: str) -> dict[str, Quantity]:
     share = facts.share(idle.total_ns)
-    wait = facts.figure("data_loading_exposed")
+    wait, stop = facts.figure("data_loading_exposed"), _one_stop(facts.host, idle)
     values = {
         "step": ns(facts.step_ns),
         "share": fraction(1 - share),
@@ -75,6 +89,8 @@ def _values(facts: Facts, idle: IdleNs, template: str) -> dict[str, Quantity]:
         "exchange": ns(_exchange_ns(facts.host)),
         "wait": ns(idle.data_loading if wait is None else wait),
         "device": count(facts.host.device),
+        "stop": ns(stop.worst_end_ns - stop.worst_start_ns if stop else None),
+        "at": text(stop.worst_step if stop else ""),
     }
     return {key: value for key, value in values.items() if "{" + key + "}" in template}
 

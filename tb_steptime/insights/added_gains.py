@@ -1,0 +1,30 @@
+"""What the heading over some cards says about their gains: disjoint pieces of one idle time may be added.
+
+gains    |launch graphs 101.1|broadcast 39.4|buckets 14.5|      disjoint: "gains can be added"
+                    |slow steps 20.0|                           of the same time: the first ones are, up to this one
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.phrases import Phrase, count, ns, phrase
+
+
+def sum_of_gains(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
+    """How many gains, from the first on, may be added, and to what. addable: ids of those with disjoint gains."""
+    first = list(itertools.takewhile(lambda insight: insight.id in addable, insights))
+    if len(first) < 2:
+        return None
+    total = sum(insight.gain_ns for insight in first)
+    return phrase("the first {number} gains add up to {total}", number=count(len(first)), total=ns(total))
+
+
+def may_be_added(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:
+    """That all may, else as `sum_of_gains`: of a view with few cards the sum is plain to see."""
+    worth = [insight.id for insight in insights if insight.gain_ns]
+    if len(worth) > 1 and set(worth) <= set(addable):
+        return phrase("gains can be added")
+    return sum_of_gains(insights, addable)
