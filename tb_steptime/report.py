@@ -177,8 +177,9 @@ class RecordedReport(msgspec.Struct, frozen=True):
 class DataLoadingReport(msgspec.Struct, frozen=True):
     """Null is "not known", and why_unknown says why. Means are per step.
 
-    iterator: of the loader that is waited for most. workers: 0 for a loader in the training process; needed_workers: that keep up with the rest of the step, and
-    predicted_step_ns what the step takes with 1, 2, ... of them. consumer_ns: the step without late batches.
+    iterator: of the loader that is waited for most. workers: 0 for a loader in the training process; needed_workers:
+    that keep up with the rest of the step, and predicted_step_ns what the step takes with 1, 2, ... of them.
+    consumer_ns: the step without late batches.
     """
 
     iterator: str | None = None

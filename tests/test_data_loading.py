@@ -7,7 +7,6 @@ from tb_steptime.metrics.data_loading import (
     loader_activities,
     loader_iterators,
     loader_waits,
-    needed_workers,
 )
 from tb_steptime.trace.model import Trace
 from tests.timeline import timeline
@@ -62,9 +61,3 @@ def test_inside_the_loader_ops_are_told_by_self_time_and_the_rest_is_python():
         op            | .aaaaa..zz |
         op            | ..bb...... |""")
     assert loader_activities(trace) == [(None, 3_000), ("a", 3_000), ("b", 2_000)]
-
-
-def test_workers_needed_keep_up_with_the_consumer_and_one_is_for_jitter():
-    assert needed_workers(69_300, 118_300) == 2
-    assert needed_workers(164, 23) == 9
-    assert needed_workers(100, 0) is None

@@ -124,8 +124,9 @@ export interface Boxes {
 /**
  * Whether waits come in bursts, and how many workers would end them. ns are means.
  * workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
- * period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns,
- * short_wait_ns: the worst of a period, and the mean of its others. production_ns: one worker's time for one batch;
+ * period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
+ * of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
+ * the more a batch's time varies, the more of these wait, too. production_ns: one worker's time for one batch;
  * spread_ns: its standard deviation; consumer_ns: the step without exposed waits. needed_workers: None where workers
  * is; needed_factor: as many times more workers keep up, known without their number. at_most_ns: where the loader
  * keeps up, a worker takes at most so long for a batch, times the number of workers.
@@ -160,7 +161,8 @@ export interface BurstStep {
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
- * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses.
+ * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses;
+ * phases: of a step, in their order.
  */
 export interface Catalogue {
   version: string;
@@ -170,6 +172,7 @@ export interface Catalogue {
   reasons: PartMeaning[];
   bounds: Record<string, string>;
   causes: Record<string, string>;
+  phases: Record<string, string>;
   views: ViewMeaning[];
 }
 
@@ -1096,9 +1099,9 @@ export interface ReadyQueue {
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
  * consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
  * all its pieces; steps that begin in it, and when each of them does.
- * overhead_ns: the wait for batches that lay ready; unpickle_ns, pin_ns: until a message is an object, until it is
- * pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the slowest batches is
- * of the loader that is waited for most.
+ * overhead_ns: what the loop does with a batch that is there, the median; unpickle_ns, pin_ns: until a message is an
+ * object, until it is pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the
+ * slowest batches is of the loader that is waited for most.
  */
 export interface Recorded {
   files: number;

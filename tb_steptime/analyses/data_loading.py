@@ -279,7 +279,7 @@ def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool, burst: Burst 
     if single:
         remarks["batch_time"] = phrase("to make, in one process")
         remarks["needed_workers"] = phrase(
-            "{batch} / {rest}, rounded up, plus 1", batch=ns(mean.wait_ns), rest=ns(rest_ns)
+            "{batch} / {rest}, rounded up, at least 2", batch=ns(mean.wait_ns), rest=ns(rest_ns)
         )
     return remarks
 

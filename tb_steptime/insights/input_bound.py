@@ -7,7 +7,7 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.loader_waits import idles, loader_card, shares
 from tb_steptime.insights.more_workers import recommended
-from tb_steptime.phrases import Phrase, code, count, fraction, ns, phrase
+from tb_steptime.phrases import Phrase, Quantity, Unit, code, count, fraction, ns, phrase
 
 
 def input_bound(facts: Facts) -> Insight | None:
@@ -43,8 +43,8 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
     factor = facts.data_loading.burst.needed_factor if facts.data_loading.burst else None
     if factor is not None and factor > 1:
         return phrase(
-            opens + ": {times} more of {workers} would keep up.",
-            times=fraction(factor - 1),
+            opens + ": {times} times the present {workers} would keep up.",
+            times=Quantity(factor, Unit.NUMBER),
             workers=code("num_workers"),
             **values,
         )

@@ -52,8 +52,9 @@ class Burst(msgspec.Struct, frozen=True):
     """Whether waits come in bursts, and how many workers would end them. ns are means.
 
     workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
-    period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns,
-    short_wait_ns: the worst of a period, and the median of its others. production_ns: one worker's time for one batch;
+    period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
+    of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
+    the more a batch's time varies, the more of these wait, too. production_ns: one worker's time for one batch;
     spread_ns: its standard deviation; consumer_ns: the step without exposed waits. needed_workers: None where workers
     is; needed_factor: as many times more workers keep up, known without their number. at_most_ns: where the loader
     keeps up, a worker takes at most so long for a batch, times the number of workers.
@@ -92,7 +93,7 @@ class _Waits:
 
 @dataclass(frozen=True)
 class _Pace:
-    """From the first long wait to the last one of the same worker. short_ns: the median of the other waits."""
+    """From the first long wait to the last one of the same worker; see `Burst`."""
 
     production_ns: int
     spread_ns: int
@@ -262,7 +263,7 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     times = np.diff(waits.there_ns[leader]) / made
     within = slice(first + 1, last + 1)
     others = np.setdiff1d(np.arange(first + 1, last + 1), leader)
-    short = round(float(np.median(waits.wait_ns[others]))) if len(others) else 0
+    short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else 0
     length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
     rest = (length - int(waits.exposed_ns[within].sum())) / number
     return _Pace(

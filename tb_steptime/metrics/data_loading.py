@@ -139,11 +139,6 @@ def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
     return False if kinds == {(False, True)} else None
 
 
-def needed_workers(batch_ns: int, consumer_ns: int) -> int | None:
-    """Worker processes that keep up with the consumer, and one more for jitter; None where nothing consumes."""
-    return -(-batch_ns // consumer_ns) + 1 if consumer_ns > 0 else None
-
-
 def loader_activities(trace: Trace) -> list[tuple[str | None, int]]:
     """What the waiting thread does inside the loader: self time of each op per wait, ns, longest first.
 
