@@ -117,7 +117,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
     setDrag([px, px]);
   };
   const release = () => {
-    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX) setZoom([at(Math.min(...drag)), at(Math.max(...drag))]);
+    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX) (setZoom([at(Math.min(...drag)), at(Math.max(...drag))]), point(null));
     else if (drag) props.keep(stepAt(steps, at(drag[0])));
     setDrag(null);
   };
@@ -291,9 +291,13 @@ function Depth({ lane: { name, at_ns, depth }, top, x, low, high, width }: { lan
 /** Marks closer than this would be a grey band. */
 const MARK_PX = 4;
 
+/** And closer ones than this are faint. */
+const FIRM_PX = 16;
+
 function StepLines({ steps, x, low, high, foot }: { steps: readonly StepStart[]; x: X; low: number; high: number; foot: number }) {
   const shown = steps.filter((step) => step.at >= low && step.at < high);
-  if (shown.length < 2 ? shown.length === 0 : (x(shown[shown.length - 1]!.at) - x(shown[0]!.at)) / (shown.length - 1) < MARK_PX) return null;
+  const pace = shown.length < 2 ? Infinity : (x(shown[shown.length - 1]!.at) - x(shown[0]!.at)) / (shown.length - 1);
+  if (pace < MARK_PX) return null;
   let free = -Infinity;
   return (
     <g>
@@ -304,7 +308,7 @@ function StepLines({ steps, x, low, high, foot }: { steps: readonly StepStart[];
         if (named) free = left + 8 + CHARACTER * text.length;
         return (
           <g key={step.key}>
-            <line class="tick" x1={left} x2={left} y1={named ? 4 : TOP - 4} y2={foot} />
+            <line class={pace < FIRM_PX ? "grid" : "tick"} x1={left} x2={left} y1={named ? 4 : TOP - 4} y2={foot} />
             {named && <text class="second" x={left + 4} y="13">{text}</text>}
           </g>
         );

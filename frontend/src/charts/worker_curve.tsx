@@ -211,11 +211,12 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   if (bar) taken.push({ left: bar.x - 2, right: bar.x + 2, top: y(recommended.ns + gain.ns), bottom: dot(recommended).y });
   const area = { left: frame.left + 2, right: width, top: frame.top - 12, bottom: frame.bottom };
   const placed: { label: Label; strong: boolean }[] = [];
-  const place = (text: string, spots: readonly Dot[], strong = false, most?: number) => {
+  const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
       const label = freeLabel(text, spot, area, taken, [...lines, ...saved], most);
-      if (label) return void placed.push({ label, strong });
+      if (label) return placed.push({ label, strong }) > 0;
     }
+    return false;
   };
   if (bar) {
     const label = { x: bar.x + 9, y: bar.y + 4, anchor: "start" as const, text: gain.text };
@@ -226,9 +227,10 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   place(recommended.text, [dot(recommended)]);
   place(measured.text, [dot(measured)]);
   others.forEach((other) => place(other.text, [dot(other)]));
-  const half = Math.floor(lines[1]!.length / 2);
-  place(loader, [...lines[1]!.slice(half), ...lines[1]!.slice(0, half).reverse()], false, NEAR);
   const limit = cores && drawn.stops.includes(cores.workers) ? x(cores.workers) - BESIDE : null;
-  if (cores && limit !== null) place(cores.text, [{ x: limit, y: frame.bottom - 22 }, { x: limit, y: frame.top + 14 }]);
+  if (cores && limit !== null) place(cores.text, [{ x: limit, y: frame.bottom + 2 }, { x: limit, y: frame.top + 14 }], false, NEAR);
+  const half = Math.floor(lines[1]!.length / 2);
+  const along = [...lines[1]!.slice(half), ...lines[1]!.slice(0, half).reverse()];
+  if (!place(loader, along, false, NEAR)) place(loader, along);
   return placed;
 }

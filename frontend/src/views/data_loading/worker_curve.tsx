@@ -19,7 +19,7 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
   const { points, measured_workers: workers, measured_step_ns: now_ns, recommended, floor_ns, gain_ns, cores, limit } = curve;
   const others = comparedMark(compared);
   const scale = scaleFor(Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)), "ns");
-  const saves = workers !== recommended && gain_ns > 0;
+  const saves = workers < recommended && gain_ns > 0; // fewer workers do as well, and save no time
   const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
   return (
     <Picture title={curve.title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
