@@ -17,7 +17,7 @@ from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.worker_curve import Making
 from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
-from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
@@ -91,9 +91,9 @@ class Recorded(msgspec.Struct, frozen=True):
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
     consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
     all its pieces; steps that begin in it, and when each of them does.
-    overhead_ns: the wait for batches that lay ready; unpickle_ns, pin_ns: until a message is an object, until it is
-    pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the slowest batches is
-    of the loader that is waited for most.
+    overhead_ns: what the loop does with a batch that is there, the median; unpickle_ns, pin_ns: until a message is an
+    object, until it is pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the
+    slowest batches is of the loader that is waited for most.
     """
 
     files: int
@@ -248,8 +248,7 @@ class _Figures:
         self.cpu_share = float(cpu.sum() / lengths.sum()) if lengths.sum() else None
         rows = ways.received[mine]
         has_workers = any(each.workers for each in records.loaders if each.number == main)
-        lay = (taken.ready[rows] > 0) & has_workers
-        self.overhead_ns = _mean(ways.wait_ns[mine][lay])
+        self.overhead_ns = _overhead(taken, rows) if has_workers else None
         self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
         self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
         self.consumer_ns = _consumer(trace, len(mine), self.overhead_ns or 0)
@@ -258,6 +257,21 @@ class _Figures:
             if self.production_ns is not None
             else None
         )
+
+
+def _overhead(taken: Received, rows: Int64) -> int | None:
+    """What the loop does with a batch that is there, in the median: with a thread that pins, that thread unpickles.
+
+    The wait for batches that lay ready does not tell: messages of other workers lie in the queue, too, while the loop
+    stands for the batch whose turn it is.
+    """
+    asked, arrived, returned = taken.asked_ns[rows], taken.arrived_ns[rows], taken.returned_ns[rows]
+    unpickled, pinned = taken.unpickled_ns[rows], taken.pinned_ns[rows]
+    known = (arrived != UNKNOWN_TIME) & (unpickled != UNKNOWN_TIME)
+    by_loop = np.where(pinned == UNKNOWN_TIME, unpickled - arrived, 0)
+    there = np.where(pinned == UNKNOWN_TIME, unpickled, pinned)
+    each = (by_loop + returned - np.maximum(asked, there))[known]
+    return round(float(np.median(each))) if len(each) else None
 
 
 def _consumer(trace: Trace, batches: int, overhead_ns: int) -> int:
