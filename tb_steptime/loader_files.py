@@ -27,7 +27,7 @@ from tb_steptime.record import format as layout
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, LoaderSettings, Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 _NAME = re.compile(
     r"(?P<host>.+)_(?P<pid>\d+)\.(?P<start>\d+)\.l(?P<loader>\d+)\.(?:main|w\d+)" + re.escape(layout.SUFFIX)
@@ -124,7 +124,7 @@ def files_of(names: Iterable[str], pids: Sequence[int]) -> list[str]:
 def process_ids(trace: Trace) -> list[int]:
     """Of the processes whose ops are in the trace; mostly one."""
     rows = trace.events.rows(Kind.CPU_OP, Kind.USER)
-    threads = np.unique(trace.events.thread[rows]).tolist()
+    threads = distinct_in(trace.events.thread[rows]).tolist()
     return sorted({int(trace.threads[each].pid) for each in threads if trace.threads[each].pid.isdecimal()})
 
 

@@ -18,7 +18,7 @@ from tb_steptime.metrics.gpu import blocks, devices_with_activity
 from tb_steptime.metrics.groups import Groups, numbered
 from tb_steptime.metrics.kernel_details import LaunchLengths, kernel_details, lengths
 from tb_steptime.metrics.kernels import COLUMNS, By, KernelGroup, kernel_table
-from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns
+from tb_steptime.metrics.launch_shapes import is_persistent, launch_columns, sm_active
 from tb_steptime.metrics.occupancy import filling, rounds
 from tb_steptime.metrics.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores import split_kernel_time
@@ -279,7 +279,7 @@ def test_waves_are_what_comes_of_dealing_out_blocks(block_count: int, sms: int, 
     )
     shape = filling(trace)
     assert shape.resident.tolist() == [resident]
-    assert shape.sm_active[0] == pytest.approx(np.mean([len(wave) / sms for wave in waves]))
+    assert sm_active(trace)[0] == pytest.approx(np.mean([len(wave) / sms for wave in waves]))
     assert shape.slot_efficiency[0] == pytest.approx(np.mean([wave.total() / (sms * resident) for wave in waves]))
     assert dict(launch_columns(trace))["tail_fraction"][0] == pytest.approx(waves[-1].total() / (sms * resident))
 

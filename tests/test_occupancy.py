@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.metrics.gpu import Figure
+from tb_steptime.metrics.launch_shapes import sm_active
 from tb_steptime.metrics.occupancy import (
     MAX_BLOCKS_PER_SM,
     NO_KINETO_OCCUPANCY,
@@ -101,14 +102,14 @@ def drawn(**kernels: dict[str, object]) -> Trace:
 
 def test_a_kernel_that_fills_two_waves_and_a_half():
     # 4 blocks of 512 threads are resident per SM: 320 slots; 800 blocks make 3 waves, the last of 160 on 80 SMs
-    found = filling(drawn(x=launch(800, 512), y=launch(40, 1024), z=launch(81, 1024)))
+    trace = drawn(x=launch(800, 512), y=launch(40, 1024), z=launch(81, 1024))
+    found = filling(trace)
     assert found.resident.tolist() == [4, 2, 2]
     assert found.waves.tolist() == [3, 1, 1]
     assert found.tail.tolist() == [160, 40, 81]
     assert found.occupancy.tolist() == [1.0, 0.25, 81 / 80 / 2]
-    assert found.sm_active.tolist() == [1.0, 0.5, 1.0]
+    assert sm_active(trace).tolist() == [1.0, 0.5, 1.0]
     assert found.slot_efficiency.tolist() == [800 / 960, 0.25, 81 / 160]
-    assert found.tail_occupancy.tolist() == pytest.approx([800 / 960, 0.25, 81 / 160])
 
 
 def test_the_mean_weighs_kernels_by_their_time_and_drops_what_is_outside():
@@ -173,7 +174,7 @@ def test_agrees_with_kineto_where_kineto_is_right_and_it_wrote_zero_elsewhere(na
 @pytest.mark.parametrize("name", NVIDIA)
 def test_no_kernel_is_fuller_than_full(name: str):
     found = filling(recorded(name))
-    for share in (found.occupancy, found.sm_active, found.slot_efficiency, found.tail_occupancy):
+    for share in (found.occupancy, sm_active(recorded(name)), found.slot_efficiency):
         assert share.min() > 0
         assert share.max() <= 1
     assert (found.tail > 0).all()
@@ -183,7 +184,7 @@ def test_an_h100_whose_sms_are_busy_and_whose_slots_are_empty():
     """The known figures of this recording: 63 % SM-active and 25 % of the slots, weighted by kernel time."""
     trace = recorded("tracelens_h100_bert/bert-small.json.gz")
     dur, found = trace.events.dur_ns[trace.kernels.event], filling(trace)
-    assert math.isclose(np.average(found.sm_active, weights=dur), 0.63, abs_tol=0.005)
+    assert math.isclose(np.average(sm_active(trace), weights=dur), 0.63, abs_tol=0.005)
     assert math.isclose(np.average(found.slot_efficiency, weights=dur), 0.25, abs_tol=0.005)
 
 

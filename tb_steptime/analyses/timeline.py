@@ -8,6 +8,9 @@ from tb_steptime.analyses.base import Analysis
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
+#: Events looked at at once: the ends of a large trace's would be 20 MB.
+_AT_ONCE = 1 << 18
+
 
 class TimelineStep(msgspec.Struct, frozen=True):
     """A step's window, relative to the span's origin."""
@@ -26,12 +29,20 @@ class TimelineResult(msgspec.Struct, frozen=True):
 
 
 def analyse(trace: Trace) -> TimelineResult:
-    start, length = trace.events.start_ns, trace.events.dur_ns
+    first, last = _extent(trace)
     return TimelineResult(
-        first_ns=int(start.min(initial=0)),
-        last_ns=int((start + length).max(initial=0)),
+        first_ns=first,
+        last_ns=last,
         steps=[TimelineStep(step.name, step.start_ns, step.end_ns) for step in find_steps(trace).steps],
     )
+
+
+def _extent(trace: Trace) -> tuple[int, int]:
+    """(first start, last end) of all events."""
+    start, length = trace.events.start_ns, trace.events.dur_ns
+    pieces = [slice(first, first + _AT_ONCE) for first in range(0, len(start), _AT_ONCE)]
+    last = max((int((start[piece] + length[piece]).max()) for piece in pieces), default=0)
+    return int(start.min(initial=0)), max(last, 0)
 
 
 ANALYSIS = Analysis("timeline", "Timeline", TimelineResult, analyse)

@@ -17,7 +17,7 @@ from tb_steptime.metrics.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.products import Product, Products, alike, find_products
 from tb_steptime.metrics.tensor_core_rules import Answer
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
 #: A rate is believed to be beyond the plain cores from this many times their data-sheet peak on: cards may be clocked
 #: higher than their sheets say.
@@ -34,7 +34,7 @@ class KernelAnswers(NamedTuple):
     """What is said of each kernel: distinct[place[row]] for a row of the kernel table. A place is of one name."""
 
     distinct: list[Answer]
-    place: Int64
+    place: Int32 | Int64
 
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
@@ -111,7 +111,7 @@ def _computes(named: KernelAnswers) -> Bool:
     return computes
 
 
-def _one_name(place: Int64, call: Int64) -> Bool:
+def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
     """Of each kernel: have all kernels of its call one name?"""
     at = alike(call, place)[1]
     count = np.bincount(call[at])

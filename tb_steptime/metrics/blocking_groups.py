@@ -20,7 +20,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
 #: So many different calls of a group are named.
 _NAMED_CALLS = 3
@@ -100,7 +100,8 @@ class _Calls:
 
 def _calls_of_groups(trace: Trace) -> _Calls:
     blocking, events = blocking_calls(trace), trace.events
-    copies = np.setdiff1d(_host_copies(trace), blocking.row)
+    copies = _host_copies(trace)
+    copies = copies[np.isin(copies, blocking.row, invert=True)]
     rows = np.concatenate((blocking.row, copies))
     kind = np.concatenate((blocking.kind, np.full(len(copies), Blocks.NOT, np.uint8)))
     order = np.lexsort((rows, events.thread[rows]))
@@ -118,15 +119,15 @@ def _host_copies(trace: Trace) -> Int64:
     call, name = launches.call[rows], events.name[launches.activity[rows]]
     between = _of_names(trace, name, lambda text: "DtoD" not in text and "PtoP" not in text)
     named = _of_names(trace, events.name[call], lambda text: ASYNC_COPY_CALL.match(text) is not None)
-    return np.unique(call[between & named]).astype(np.int64)
+    return distinct_in(call[between & named]).astype(np.int64)
 
 
 def _launched_before(trace: Trace, rows: Int64) -> Int64:
     """How many launch calls of its thread begin before each call."""
     call = find_launches(trace).call
-    launching = np.unique(call[call >= 0])
+    launching = distinct_in(call[call >= 0])
     thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
-    for number in np.unique(trace.events.thread[rows]).tolist():
+    for number in distinct_in(trace.events.thread[rows]).tolist():
         mine = trace.events.thread[rows] == number
         before[mine] = np.searchsorted(launching[thread == number], rows[mine])
     return before
@@ -201,6 +202,6 @@ def _names(name: Int32, first: Int64, group: Int64) -> Int32:
 
 def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], bool]) -> Bool:
     """Is each name wanted? Each distinct one is asked once."""
-    chosen = [name for name in np.unique(names).tolist() if wanted(trace.strings[name])]
+    chosen = [name for name in distinct_in(names).tolist() if wanted(trace.strings[name])]
     found: Bool = np.isin(names, chosen)
     return found

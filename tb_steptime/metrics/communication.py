@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 
+from tb_steptime.metrics.gpu import kernel_intervals, kernel_rows
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import Bool, Kind
+from tb_steptime.trace.table import Bool, Kind, distinct_in
 
 #: NCCL and RCCL begin all their kernels with their own name; the others are the all-reduce kernels of PyTorch's
 #: symmetric memory, of vLLM and of TensorRT-LLM, which exchange through peer memory without either library.
@@ -38,7 +40,16 @@ def collective_names(trace: Trace) -> Bool:
     """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
     judged = np.zeros(len(trace.strings), bool)
     for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
-        used = np.bincount(trace.events.name[trace.events.rows(*kinds)], minlength=len(judged))
-        for name in np.flatnonzero(used).tolist():
+        for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
             judged[name] |= judge(trace.strings[name])
     return judged
+
+
+def computing_intervals(trace: Trace, device: int) -> Intervals:
+    """When at least one computing kernel, which is no collective's, runs on the device, over the whole recording."""
+    events, rows = trace.events, trace.kernels.event[kernel_rows(trace, device)]
+    exchanges = collective_names(trace)[events.name[rows]]
+    if not exchanges.any():
+        return kernel_intervals(trace, device)
+    rows = rows[~exchanges]
+    return Intervals.union(events.start_ns[rows], events.ends(rows))

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication import collective_names
+from tb_steptime.metrics.groups import exact_sums
 from tb_steptime.metrics.launch_queue import QueueLevel
+from tb_steptime.metrics.mean_step import kinds_of_work
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64
 
 
 class DeviceLevel(msgspec.Struct, frozen=True):
@@ -42,7 +43,7 @@ def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> lis
     if not queue:
         return []
     low, high = find_steps(trace).window
-    kinds = _kinds_of_work(trace, device)
+    kinds = kinds_of_work(trace, device)
     finest_ns = queue[-1].bin_ns
     count, ahead = _run_ahead(trace, device, low, high, finest_ns)
     levels = []
@@ -64,22 +65,6 @@ def _means(count: Int64, total_ns: Int64) -> list[int | None]:
     return [mean if known else None for mean, known in zip(means, (count > 0).tolist(), strict=True)]
 
 
-def _kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """Disjoint: compute, communication, copies and sets."""
-    rows = trace.events.rows(Kind.KERNEL)
-    collective = collective_names(trace)[trace.events.name[rows]]
-    compute = _union(trace, device, rows[~collective])
-    communication = _union(trace, device, rows[collective])
-    copies = _union(trace, device, trace.events.rows(Kind.MEMCPY, Kind.MEMSET))
-    return compute, communication - compute, copies - (compute | communication)
-
-
-def _union(trace: Trace, device: int, rows: Int64) -> Intervals:
-    events = trace.events
-    mine = rows[events.device[rows] == device]
-    return Intervals.union(events.start_ns[mine], events.ends(mine))
-
-
 def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> tuple[Int64, Int64]:
     """Per bin: the device's activities that start in it, and the sum of their run-ahead, ns."""
     events, launches = trace.events, find_launches(trace)
@@ -92,5 +77,5 @@ def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> t
         place = (start[wanted] - low) // bin_ns
         ahead = np.maximum(start[wanted] - events.start_ns[call[wanted]], 0)
         count += np.bincount(place, minlength=bins)
-        np.add.at(total, place, ahead)
+        total += exact_sums(place, ahead, bins)
     return count, total

@@ -24,7 +24,7 @@ from tb_steptime.metrics.tensor_core_rules import Answer
 from tb_steptime.metrics.tensor_cores import BINS, kernel_answers, kernel_bins
 from tb_steptime.phrases import Phrase, count, phrase
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
 
 T = TypeVar("T")
 
@@ -172,7 +172,7 @@ def _converted(trace: Trace) -> Bool:
     """Of each kernel: does a layout conversion run in the same call of its product's op?"""
     answers, products = kernel_answers(trace), find_products(trace)
     layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place]
-    calls = np.unique(products.op[layout & (products.op >= 0)])
+    calls = distinct_in(products.op[layout & (products.op >= 0)])
     converted: Bool = np.isin(products.op, calls)
     return converted
 
@@ -180,7 +180,7 @@ def _converted(trace: Trace) -> Bool:
 def _runs_as_tf32(trace: Trace) -> set[bool]:
     """Of convolutions (True) and of products (False), those of which an FP32 one runs on tensor cores."""
     products, bins = find_products(trace), kernel_bins(trace)
-    on_them = np.unique(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
+    on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
     found = [products.distinct[place] for place in on_them.tolist()]
     return {_is_convolution(each.op) for each in found if _first_type(each) == "float"}
 

@@ -20,7 +20,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -64,8 +64,8 @@ class Figure:
 @per_trace
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
     """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
-    rows = trace.events.rows(*DEVICE_KINDS)
-    return tuple(device for device in np.unique(trace.events.device[rows]).tolist() if device >= 0)
+    device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]
+    return tuple(distinct_in(device[device >= 0]).tolist())
 
 
 def kernel_rows(trace: Trace, device: int) -> Int64:
@@ -170,14 +170,14 @@ def blocks(trace: Trace) -> Int64 | None:
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     """Of each kernel: is its grid counted in work-items, and is that unknown?"""
     events, launches = trace.events, find_launches(trace)
+    calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
+    of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
+    if not of_rocm:
+        return np.zeros(len(trace.kernels), bool), np.zeros(len(trace.kernels), bool)
     call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
-    calls = np.unique(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)])
-    names = np.array([trace.strings[name] for name in calls.tolist()], str)
     by_name = np.where(call >= 0, events.name[call], -1)
-    in_items = np.isin(by_name, calls[np.isin(names, WORK_ITEM_CALLS)])
-    single = calls[np.char.startswith(names, "hip") & (np.char.find(names, "Graph") < 0)]
-    is_rocm = bool(np.char.startswith(names, "hip").any())
-    return in_items, ~np.isin(by_name, single) if is_rocm else np.zeros(len(call), bool)
+    in_items = np.isin(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
+    return in_items, ~np.isin(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
 
 
 @per_trace
@@ -192,9 +192,9 @@ def blocks_per_sm(trace: Trace) -> Float64:
     said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
     result = np.where(np.isfinite(said) & (said > 0), said, np.nan)
     counted = blocks(trace)
-    for device in np.unique(on).tolist():
-        sm_count = trace.devices[device].sm_count if device in trace.devices else None
-        mine = on == device
+    for device in trace.devices.values():
+        sm_count = device.sm_count
+        mine = on == device.id
         if counted is not None and sm_count and not np.isnan(said[mine]).all():
             known = mine & (counted > 0)
             result[known] = counted[known] / sm_count

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.table import Float64, Int32, Int64
+from tb_steptime.trace.table import Float64, Int32, Int64, UInt8
 
 #: Keys that leave this many numbers free for each that is used are cheaper to sort.
 SCATTERED = 64
@@ -24,7 +24,7 @@ class Groups:
     first: Int64
 
     @staticmethod
-    def of(*keys: Int32 | Int64) -> Groups:
+    def of(*keys: Int32 | Int64 | UInt8) -> Groups:
         """Rows that agree in all keys are a group. Groups come in the order of their keys."""
         place = np.zeros(len(keys[0]), np.int64)
         for key in keys:
@@ -45,8 +45,7 @@ class Groups:
         return np.bincount(self.place, values, minlength=len(self)).astype(np.float64)
 
     def sum(self, values: Int64) -> Int64:
-        """Exact where sums stay below 2**53."""
-        return np.rint(np.bincount(self.place, values, minlength=len(self))).astype(np.int64)
+        return exact_sums(self.place, values, len(self))
 
     def extremes(self, low: Int64, high: Int64 | None = None) -> tuple[Int64, Int64]:
         """The least of `low` and the greatest of `high` (None: of `low` too) in each group."""
@@ -65,12 +64,18 @@ class Groups:
         return value[order][np.cumsum(count) - 1].tolist(), count.tolist()
 
 
-def numbered(keys: Int32 | Int64) -> Int64:
+def exact_sums(place: Int32 | Int64, values: Int64, size: int) -> Int64:
+    """Sums of the values of each place; exact where they stay below 2**53."""
+    return np.rint(np.bincount(place, values, minlength=size)).astype(np.int64)
+
+
+def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
     """The rank of each key among the distinct ones. Keys that are close together are ranked without being sorted."""
     low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
     if high - low > SCATTERED * len(keys) + 1:
         return np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
     is_there = np.zeros(high - low + 1, bool)
-    is_there[keys - low] = True
+    place = np.subtract(keys, low, dtype=np.int64)  # narrow keys may be further apart than their type goes
+    is_there[place] = True
     ranks: Int64 = np.cumsum(is_there) - 1
-    return ranks[keys - low]
+    return ranks[place]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
@@ -64,7 +64,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     by_name = _blocks_by_name(trace, calls)
     named = calls[by_name[events.name[calls]] != Blocks.NOT]
     pageable = _pageable_copies(trace)
-    rows = np.union1d(named, pageable)
+    rows = distinct_in(np.concatenate((named, pageable)))
     kind = by_name[events.name[rows]]
     kind[np.isin(rows, pageable)] = Blocks.PAGEABLE_COPY
     outer = _outer(trace, rows)
@@ -74,7 +74,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
 def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
     """For each string of the table what a call of that name does to its thread; each is asked once."""
     result = np.zeros(len(trace.strings), np.uint8)
-    for name in np.unique(trace.events.name[calls]).tolist():
+    for name in distinct_in(trace.events.name[calls]).tolist():
         result[name] = _blocks(trace.strings[name])
     return result
 
@@ -87,7 +87,7 @@ def _blocks(name: str) -> Blocks:
 def _outer(trace: Trace, rows: Int64) -> Bool:
     """Which of some calls are in no other one of them, on their thread."""
     events, outer = trace.events, np.zeros(len(rows), bool)
-    for thread in np.unique(events.thread[rows]).tolist():
+    for thread in distinct_in(events.thread[rows]).tolist():
         mine = np.flatnonzero(events.thread[rows] == thread)
         reach = np.maximum.accumulate(events.ends(rows[mine]))
         outer[mine] = np.append(True, events.start_ns[rows[mine[1:]]] >= reach[:-1])
@@ -99,4 +99,4 @@ def _pageable_copies(trace: Trace) -> Int64:
     launches, events = find_launches(trace), trace.events
     pageable = np.array([PAGEABLE_COPY.search(name) is not None for name in trace.strings.strings], bool)
     copies = (events.kind[launches.activity] == Kind.MEMCPY) & pageable[events.name[launches.activity]]
-    return np.unique(launches.call[copies & (launches.call >= 0)]).astype(np.int64)
+    return distinct_in(launches.call[copies & (launches.call >= 0)]).astype(np.int64)

@@ -10,7 +10,7 @@ from tb_steptime.metrics.gpu import busy_intervals
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Int64
+from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 
 #: Reasons that a host which launches sooner, or a launch that is shorter, would end. The first four are one in the
 #: catalogue too: the launch call had not begun.
@@ -111,9 +111,8 @@ REASONS = IdleNs.__struct_fields__
 @per_trace
 def devices_by_activity(trace: Trace) -> tuple[int, ...]:
     """Devices with any activity, the one that is busy longest first."""
-    rows = trace.events.rows(*DEVICE_KINDS)
-    ids = np.unique(trace.events.device[rows])
-    busy = {int(device): busy_intervals(trace, int(device)).total_ns for device in ids}
+    ids = distinct_in(trace.events.device[trace.events.rows(*DEVICE_KINDS)] + 1) - 1  # -1: the file does not say
+    busy = {device: busy_intervals(trace, device).total_ns for device in ids.tolist()}
     return tuple(sorted(busy, key=lambda device: (-busy[device], device)))
 
 

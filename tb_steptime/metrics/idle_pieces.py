@@ -28,7 +28,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.segments import Segments
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 #: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
 HARDWARE_GAP_NS = 10_000
@@ -145,7 +145,7 @@ def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -
     waiting = np.flatnonzero(late > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
-    for number in np.unique(thread).tolist():
+    for number in distinct_in(thread).tolist():
         mine = waiting[thread == number]
         cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[mine], late[mine])
         yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])

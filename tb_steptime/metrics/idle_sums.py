@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.blocking import bubbles
+from tb_steptime.metrics.groups import exact_sums
 from tb_steptime.metrics.idle import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.idle_pieces import idle_pieces
 from tb_steptime.metrics.phases import SITES
@@ -79,7 +80,11 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     for pieces in idle_pieces(trace, device):
         charged = (pieces.launch >= 0) & (pieces.reason != _LOADING)
-        np.add.at(total, pieces.launch[charged], (pieces.end - pieces.start)[charged])
+        launch, ns = pieces.launch[charged], (pieces.end - pieces.start)[charged]
+        if len(launch):
+            first = int(launch.min())  # the launches of some gaps lie together
+            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
+            total[first : first + len(sums)] += sums
     return total
 
 
@@ -104,11 +109,12 @@ def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str],
 
 def _sums(trace: Trace, device: int) -> IdleSums:
     shape = (len(find_steps(trace).steps), len(SITES), len(REASONS))
-    found = [np.zeros(int(np.prod(shape)), np.int64) for _ in range(2)]
+    size = int(np.prod(shape))
+    found = [np.zeros(size, np.int64) for _ in range(2)]
     behind = Intervals.union(*bubbles(trace, device)[:2])
     for pieces in idle_pieces(trace, device):
         place = np.ravel_multi_index((pieces.step, pieces.site, pieces.reason), shape)
         in_bubble = np.where(pieces.reason == _LOADING, 0, behind.overlap_ns(pieces.start, pieces.end))
         for total, ns in zip(found, (pieces.end - pieces.start, in_bubble), strict=True):
-            np.add.at(total, place, ns)
+            total += exact_sums(place, ns, size)
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))

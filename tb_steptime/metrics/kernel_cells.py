@@ -17,7 +17,7 @@ from tb_steptime.metrics.tensor_cores import kernel_answers, kernel_bins
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import kernel_modules, kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import Float64, Int32, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +52,11 @@ class Cells:
 
 
 @per_trace
-def rows_in_window(trace: Trace) -> Int64:
+def rows_in_window(trace: Trace) -> Int32:
     """Rows of the kernel table that start within the span's window, of all devices."""
     start = trace.events.start_ns[trace.kernels.event]
     low, high = find_steps(trace).window
-    return np.flatnonzero((start >= low) & (start < high))
+    return np.flatnonzero((start >= low) & (start < high)).astype(np.int32)
 
 
 def reason_ids(trace: Trace) -> list[str]:
@@ -69,22 +69,22 @@ def kernel_cells(trace: Trace) -> Cells:
     """The cells of all devices."""
     rows, events = rows_in_window(trace), trace.events
     event = trace.kernels.event[rows]
-    answer, bins = kernel_answers(trace).place.reshape(-1)[rows], kernel_bins(trace)[rows].astype(np.int64)
-    device, name = events.device[event].astype(np.int64), events.name[event].astype(np.int64)
-    op, module = _op_keys(trace)[rows], _module_keys(trace)[rows]
-    why = _why_keys(trace, rows)
-    groups = Groups.of(device, name, answer, bins, op, module, why)
-    first, dur_ns = groups.first, events.dur_ns[event]
+    keys = (
+        events.device[event], events.name[event], kernel_answers(trace).place[rows], kernel_bins(trace)[rows],
+        _op_keys(trace, rows), _module_keys(trace)[rows], _why_keys(trace, rows),
+    )  # fmt: skip
+    groups, dur_ns = Groups.of(*keys), events.dur_ns[event]
+    device, name, answer, bins, op, module, why = (key[groups.first].astype(np.int64) for key in keys)
     shortest, longest = groups.extremes(dur_ns)
     weight, weighted = _weighted(trace, rows, groups, dur_ns)
     return Cells(
-        device=device[first],
-        name=name[first],
-        answer=answer[first],
-        bin=bins[first],
-        op=op[first],
-        module=module[first],
-        why=why[first],
+        device=device,
+        name=name,
+        answer=answer,
+        bin=bins,
+        op=op,
+        module=module,
+        why=why,
         gain_ns=groups.sum(eligibility(trace).gain_ns[rows]),
         count=groups.count(),
         total_ns=groups.sum(dur_ns),
@@ -97,7 +97,7 @@ def kernel_cells(trace: Trace) -> Cells:
 
 
 def _weighted(
-    trace: Trace, rows: Int64, groups: Groups, dur_ns: Int64
+    trace: Trace, rows: Int32, groups: Groups, dur_ns: Int64
 ) -> tuple[dict[str, Float64], dict[str, Float64]]:
     lengths = np.maximum(dur_ns, 1).astype(np.float64)  # clocks of microseconds write lengths of 0
     weight, weighted = {}, {}
@@ -108,16 +108,16 @@ def _weighted(
     return weight, weighted
 
 
-def _op_keys(trace: Trace) -> Int64:
-    origins = kernel_origins(trace)
-    return np.where(origins.op >= 0, trace.events.name[origins.op], -origins.reason.astype(np.int64))
+def _op_keys(trace: Trace, rows: Int32) -> Int32:
+    op, reason = kernel_origins(trace).op[rows], kernel_origins(trace).reason[rows]
+    return np.where(op >= 0, trace.events.name[op], -reason.astype(np.int32))
 
 
-def _module_keys(trace: Trace) -> Int64:
+def _module_keys(trace: Trace) -> Int32:
     module = kernel_modules(trace)
-    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int64)
+    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int32)
 
 
-def _why_keys(trace: Trace, rows: Int64) -> Int64:
+def _why_keys(trace: Trace, rows: Int32) -> Int32:
     found, ids = eligibility(trace), reason_ids(trace)
-    return np.array([*(ids.index(reason.id) for reason in found.reasons), -1], np.int64)[found.why[rows]]
+    return np.array([*(ids.index(reason.id) for reason in found.reasons), -1], np.int32)[found.why[rows]]

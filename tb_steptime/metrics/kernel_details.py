@@ -130,15 +130,15 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
 
 
 @per_trace
-def _shape_numbers(trace: Trace) -> Int64:
+def _shape_numbers(trace: Trace) -> Int32:
     """Of each kernel the number of its launch shape; -1 where the trace does not say its grid."""
     kernels = trace.kernels
     if kernels.grid is None:
-        return np.full(len(kernels), -1, np.int64)
+        return np.full(len(kernels), -1, np.int32)
     wide = (axis for columns in (kernels.grid, kernels.block) if columns is not None for axis in columns.T)
     narrow = (column for column in (kernels.registers, kernels.shared_memory) if column is not None)
     numbers = Groups.of(*wide, *narrow).place
-    return np.where(kernels.grid.min(axis=1) > 0, numbers, -1)
+    return np.where(kernels.grid.min(axis=1) > 0, numbers, -1).astype(np.int32)
 
 
 def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> LaunchShape:

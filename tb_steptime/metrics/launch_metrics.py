@@ -13,7 +13,6 @@ from tb_steptime.phrases import Unit, phrase
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
 
 QUEUE_MEAN = Metric(
     "queue_mean", "Queue depth", Unit.NUMBER, Better.HIGHER,
@@ -79,7 +78,7 @@ def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float 
     """Median run-ahead and starved share of the activities with a launch call that start in each step."""
     known = _ahead_known(trace)
     if device not in known:
-        known[device] = [_ahead_of(ahead) for ahead in _run_ahead_by_step(trace, device)]
+        known[device] = _measured_by_step(trace, device)
     return known[device]
 
 
@@ -88,14 +87,18 @@ def _ahead_known(trace: Trace) -> dict[int, list[tuple[float | None, float | Non
     return {}
 
 
-def _ahead_of(ahead: Int64) -> tuple[float | None, float | None]:
-    return (float(np.median(ahead)), float((ahead <= STARVED_NS).mean())) if len(ahead) else (None, None)
-
-
-def _run_ahead_by_step(trace: Trace, device: int) -> list[Int64]:
-    """Run-ahead of the device's activities with a launch call, by the step in which they start."""
+def _measured_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
     steps, launches, events = find_steps(trace), find_launches(trace), trace.events
     rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
-    first, past = np.searchsorted(start, steps.start_ns).tolist(), np.searchsorted(start, steps.end_ns).tolist()
-    return [ahead[low:high] for low, high in zip(first, past, strict=True)]
+    first, past = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
+    starved = np.concatenate(([0], np.cumsum(ahead <= STARVED_NS)))
+    for low, high in zip(first.tolist(), past.tolist(), strict=True):  # steps are disjoint: each sorts its own part
+        ahead[low:high].sort()
+    some = np.flatnonzero(past > first)
+    median = (ahead[(first + past - 1)[some] // 2] + ahead[(first + past)[some] // 2]) / 2
+    share = (starved[past] - starved[first])[some] / (past - first)[some]
+    found: list[tuple[float | None, float | None]] = [(None, None)] * len(first)
+    for step, of_step in zip(some.tolist(), zip(median.tolist(), share.tolist(), strict=True), strict=True):
+        found[step] = of_step
+    return found

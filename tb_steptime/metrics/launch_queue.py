@@ -122,8 +122,8 @@ def find_queue(trace: Trace, device: int | None = None) -> Queue:
     start, launches = trace.events.start_ns, launch_calls(trace, device)
     started = start[launches.activity]
     launched = np.minimum(start[launches.call], started)
-    launched.sort()
-    started.sort()
+    launched.sort(kind="stable")  # nearly sorted, which this sort makes use of
+    started.sort(kind="stable")
     return Queue(launched, started)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tb_steptime.metrics.gpu import blocks, blocks_per_sm
 from tb_steptime.metrics.occupancy import filling
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 
 #: Kernels that keep their blocks on the SMs until all work is done, by name: cuBLASLt's nvjet, FlashAttention 3, and
 #: those that say so. Their blocks take work from a list, so that the shape of their grid tells nothing of a tail.
@@ -26,10 +26,17 @@ def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(found.waves > 0, found.waves, np.nan)
     yield "tail_fraction", np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan)
-    yield "sm_active_share", found.sm_active
+    yield "sm_active_share", sm_active(trace)
     yield "slot_efficiency", found.slot_efficiency
     yield "est_achieved_occupancy", found.occupancy
     yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if said is None else said
+
+
+def sm_active(trace: Trace) -> Float64:
+    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where it cannot be told."""
+    found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
+    waves = np.where(found.waves > 0, found.waves, np.nan)
+    return (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
 
 
 def _blocks_per_sm(trace: Trace) -> Float64:
@@ -58,9 +65,10 @@ def sm_counts(trace: Trace) -> Int64:
 def is_persistent(trace: Trace) -> Bool:
     """Of each kernel: does the shape of its grid tell nothing of a tail?"""
     event = trace.kernels.event
-    distinct, place = np.unique(trace.events.name[event], return_inverse=True)
-    by_name = np.array([PERSISTENT.search(trace.strings[name]) is not None for name in distinct.tolist()], bool)
+    name = trace.events.name[event]
+    by_name = np.zeros(len(trace.strings), bool)
+    by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True
     counted, sms = blocks(trace), sm_counts(trace)
     few = np.zeros(len(event), bool) if counted is None else (counted > 0) & (counted <= sms)
-    result: Bool = by_name[place.reshape(-1)] | few
+    result: Bool = by_name[name] | few
     return result

@@ -26,7 +26,7 @@ from tb_steptime.metrics.tensor_cores import BINS, kernel_answers, kernel_bins
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 
 #: The time of kernels shorter than this is that of starting and ending, whatever their grids.
 SHORT_NS = 10_000
@@ -136,7 +136,7 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 
 def _idle_in_optimizer(trace: Trace, device: int) -> int:
     marks, steps = optimizer_marks(trace), find_steps(trace)
-    running = Intervals.union(trace.events.start_ns[marks], trace.events.end_ns[marks])
+    running = Intervals.union(trace.events.start_ns[marks], trace.events.ends(marks))
     idle = running - busy_intervals(trace, device)
     return int(idle.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
@@ -148,7 +148,7 @@ def _small_by_design(kernels: _Kernels) -> Bool:
 
 def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
     names = kernels.trace.events.name[kernels.trace.kernels.event[kernels.rows]]
-    chosen = [name for name in np.unique(names).tolist() if wanted(kernels.trace.strings[name])]
+    chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
     named: Bool = np.isin(names, chosen)
     return named
 

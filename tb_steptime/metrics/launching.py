@@ -17,10 +17,10 @@ from tb_steptime.metrics.launch_queue import find_queue, queued_intervals
 from tb_steptime.metrics.phases import PHASES, SITE_PHASE, SITES, activity_sites
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in
 
 #: A launch alone takes 4 to 10 us to reach an idle device, under a profiler somewhat more.
 STARVED_NS = 15_000
@@ -88,7 +88,7 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     here = np.flatnonzero(_in_steps(trace, device))
     call, activity = launches.call[here], launches.activity[here]
     linked = call >= 0
-    calls = np.unique(call[linked])
+    calls = distinct_in(call[linked])
     ahead = _after(trace, call[linked], activity[linked], of_end=False)
     delay = _after(trace, call[linked], activity[linked], of_end=True)
     mean, peak, empty_share = _queue_figures(trace, device)
@@ -111,7 +111,7 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
     here = _in_steps(trace, device)
     found = {}
-    for place in np.unique(group[here]).tolist():
+    for place in distinct_in(group[here]).tolist():
         mine = np.flatnonzero(here & (group == place))
         known = mine[launches.call[mine] >= 0]
         ahead = _after(trace, launches.call[known], launches.activity[known], of_end=False)
@@ -122,13 +122,18 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
 
 def _in_steps(trace: Trace, device: int) -> Bool:
     """Which rows of `find_launches` are of the device and start within a step."""
+    inside: Bool = _all_in_steps(trace) & (trace.events.device[find_launches(trace).activity] == device)
+    return inside
+
+
+@per_trace
+def _all_in_steps(trace: Trace) -> Bool:
     events, activity, steps = trace.events, find_launches(trace).activity, find_steps(trace)
     inside = np.empty(len(activity), bool)
     for first in range(0, len(activity), _AT_ONCE):
         start = events.start_ns[activity[first : first + _AT_ONCE]]
         step = np.searchsorted(steps.start_ns, start, side="right") - 1
         inside[first : first + _AT_ONCE] = (step >= 0) & (start < steps.end_ns[step])
-    inside &= events.device[activity] == device
     return inside
 
 
@@ -154,7 +159,7 @@ def _queue_figures(trace: Trace, device: int) -> tuple[float, int, float]:
     return mean, int(queue.peaks(edges)[0]), 1 - queued.total_ns / (high - low)
 
 
-def _graphs(trace: Trace, calls: Int32) -> int:
+def _graphs(trace: Trace, calls: Int64) -> int:
     """How many of the calls launch a captured graph."""
     names, count = np.unique(trace.events.name[calls], return_counts=True)
     return sum(

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication import collective_names
+from tb_steptime.metrics.communication import computing_intervals
+from tb_steptime.metrics.gpu import kernel_intervals
 from tb_steptime.metrics.idle import REASONS, IdleNs
 from tb_steptime.metrics.idle_sums import idle_sums
 from tb_steptime.metrics.phases import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind
 
@@ -92,8 +93,17 @@ class Cells:
 
 
 def device_cells(trace: Trace, device: int) -> Cells:
-    sums = idle_sums(trace)[device]
-    return Cells(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+    """Measured once for each device."""
+    known = _known(trace)
+    if device not in known:
+        sums = idle_sums(trace)[device]
+        known[device] = Cells(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+    return known[device]
+
+
+@per_trace
+def _known(trace: Trace) -> dict[int, Cells]:
+    return {}
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
@@ -113,13 +123,16 @@ def whole_mean(rows: Int64) -> Int64:
 
 
 def _works(trace: Trace, device: int) -> Int64:
-    steps, kernels = find_steps(trace), trace.events.rows(Kind.KERNEL)
-    collective = collective_names(trace)[trace.events.name[kernels]]
-    compute = _union(trace, device, kernels[~collective])
-    exchange = _union(trace, device, kernels[collective]) - compute
-    memory = _union(trace, device, trace.events.rows(Kind.MEMCPY, Kind.MEMSET)) - (compute | exchange)
-    kinds = (compute, exchange, memory)
-    return np.stack([kind.overlap_ns(steps.start_ns, steps.end_ns) for kind in kinds], axis=1)
+    steps = find_steps(trace)
+    return np.stack([kind.overlap_ns(steps.start_ns, steps.end_ns) for kind in kinds_of_work(trace, device)], axis=1)
+
+
+def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
+    """When the device computes, when a collective runs and no other kernel, when it copies or sets and no kernel runs:
+    disjoint, over the whole recording."""
+    compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
+    memory = _union(trace, device, trace.events.rows(Kind.MEMCPY, Kind.MEMSET))
+    return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
 
 
 def _union(trace: Trace, device: int, rows: Int64 | Int32) -> Intervals:

@@ -91,18 +91,14 @@ class Filling:
     resident            int32, blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`
     occupancy           fraction of an SM's threads while the kernel runs; NaN where unknown, as in all that follow
     waves, tail         int32: rounds in which the blocks run; blocks in the last round
-    sm_active           share of the SMs that have a block, averaged over the waves
     slot_efficiency     share of the slots for blocks that are used, averaged over the waves
-    tail_occupancy      share of an SM's threads over the waves, the last one's empty slots included
     """
 
     resident: Int32
     occupancy: Float64
     waves: Int32
     tail: Int32
-    sm_active: Float64
     slot_efficiency: Float64
-    tail_occupancy: Float64
 
 
 def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_memory: Int64) -> Int64 | None:
@@ -146,8 +142,8 @@ def filling(trace: Trace) -> Filling:
     """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
     count = len(trace.kernels)
     whole = [np.full(count, -1, np.int32) for _ in range(3)]
-    parts = [np.full(count, np.nan) for _ in range(4)]
-    result = Filling(whole[0], parts[0], whole[1], whole[2], parts[1], parts[2], parts[3])
+    parts = [np.full(count, np.nan) for _ in range(2)]
+    result = Filling(whole[0], parts[0], whole[1], whole[2], parts[1])
     for device in trace.devices.values():
         _fill(trace, device, result)
     return result
@@ -175,12 +171,9 @@ def _fill_rows(
     rows: Int64, counted: Int64, resident: Int64, sm_count: int, thread_share: Float64, result: Filling
 ) -> None:
     waves, tail = rounds(counted, sm_count * resident)
-    slot_efficiency = counted / (sm_count * resident * waves)
     result.resident[rows], result.waves[rows], result.tail[rows] = resident, waves, tail
     result.occupancy[rows] = np.minimum(counted / sm_count, resident) * thread_share
-    result.sm_active[rows] = (waves - 1 + np.minimum(tail, sm_count) / sm_count) / waves
-    result.slot_efficiency[rows] = slot_efficiency
-    result.tail_occupancy[rows] = resident * thread_share * slot_efficiency
+    result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
 
 
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:

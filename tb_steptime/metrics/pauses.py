@@ -28,7 +28,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_overheads
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: A first launch that takes so many usual ones has loaded its kernel: 100 us and more, where 5 us are usual.
 LOADING_TIMES = 20
@@ -149,7 +149,7 @@ def _slow_first_launches(trace: Trace, device: int, told: Intervals) -> LaunchCa
 def _named(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
     """Which events have a name in which the pattern is found."""
     wanted = np.zeros(len(trace.strings), bool)
-    names = np.unique(trace.events.name[rows])
+    names = distinct_in(trace.events.name[rows])
     wanted[names] = [pattern.search(trace.strings[name]) is not None for name in names.tolist()]
     named: Bool = wanted[trace.events.name[rows]]
     return named
@@ -167,5 +167,5 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
         long = (pieces.reason == nothing) & (pieces.end - pieces.start >= UNEXPLAINED_NS) & (pieces.start > low)
         found.append((pieces.start[long], pieces.end[long], pieces.step[long]))
     start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
-    rare = len(np.unique(step)) <= max(1, RARE_FRACTION * len(steps.steps))
+    rare = len(distinct_in(step)) <= max(1, RARE_FRACTION * len(steps.steps))
     return (start, end) if rare else (none, none)

@@ -20,7 +20,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import innermost
 from tb_steptime.trace.steps import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
 
 class Site(NamedTuple):
@@ -128,7 +128,7 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
     for thread, synced in _buffer_syncs(trace).items():
         found.setdefault(thread, []).append(_all(synced, SITE["forward.buffer_broadcast"]))
     on = trace.events.thread[rows]
-    for thread in np.unique(on).tolist():
+    for thread in distinct_in(on).tolist():
         mine = rows[on == thread]
         marks = Marks(trace.events.start_ns[mine], trace.events.ends(mine), sites[on == thread])
         found.setdefault(thread, []).append(marks)
@@ -152,7 +152,7 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
     events = trace.events
     marks = step_marks(trace)
     if len(marks):
-        return tuple(np.unique(events.thread[marks]).tolist())
+        return tuple(distinct_in(events.thread[marks]).tolist())
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
     with_nodes = np.bincount(events.thread[_nodes(trace)], minlength=len(ops)) > 0
     others = np.where(with_nodes, 0, ops)
@@ -160,9 +160,11 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
     return (most,) if ops.any() else ()
 
 
+@per_trace
 def autograd_threads(trace: Trace) -> tuple[int, ...]:
     """Threads of the autograd engine: they run nodes and not the training loop. All they do is backward."""
-    return tuple(np.setdiff1d(trace.events.thread[_nodes(trace)], training_threads(trace)).tolist())
+    training = training_threads(trace)
+    return tuple(each for each in distinct_in(trace.events.thread[_nodes(trace)]).tolist() if each not in training)
 
 
 @per_trace
@@ -228,7 +230,7 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
 def _range_sites(trace: Trace) -> UInt8:
     """For each string of the table the place that a range of this name marks; NO_MARK for none."""
     named = np.full(len(trace.strings), NO_MARK, np.uint8)
-    users = np.unique(trace.events.name[trace.events.rows(Kind.USER)])
+    users = distinct_in(trace.events.name[trace.events.rows(Kind.USER)])
     named[users] = [site_of_name(trace.strings[name]) for name in users.tolist()]
     named[loader_names(trace)] = SITE["data_loading"]
     return named

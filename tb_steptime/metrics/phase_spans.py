@@ -14,7 +14,7 @@ from tb_steptime.metrics.phases import PHASE_LABELS, SITE, activity_sites, host_
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct_in
 
 #: A stretch under this share of its step is narrower than its line.
 LEAST_SHARE = 0.004
@@ -73,8 +73,8 @@ def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int
 def _site_stretches(trace: Trace, phase: str, site: int) -> list[tuple[int, int, int]]:
     """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
     events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
-    calls = np.unique(find_launches(trace).call[activity_sites(trace) == site])
-    calls = calls[calls >= 0]
+    calls = find_launches(trace).call[activity_sites(trace) == site]
+    calls = distinct_in(calls[calls >= 0])
     start, end = events.start_ns[calls], np.maximum.accumulate(events.ends(calls))
     past = np.searchsorted(start, times.end)
     has = past > np.searchsorted(start, times.start)

@@ -37,7 +37,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import op_by_id, open_at
 from tb_steptime.trace.steps import find_steps, step_marks
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_phases",
            "host_time_ns", "kernel_phases", "optimizer_marks", "site_of", "training_threads"]  # fmt: skip
@@ -94,7 +94,7 @@ def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
         piece = rows[first : first + ROWS_AT_ONCE]
         on = np.where(piece >= 0, events.thread[piece], -1)
         start = events.start_ns[piece]
-        for thread in np.unique(on[piece >= 0]).tolist():
+        for thread in distinct_in(on[piece >= 0]).tolist():
             here = on == thread
             sites[first : first + ROWS_AT_ONCE][here] = courses.get(thread, courses[-1]).at(start[here])
     return sites
@@ -150,7 +150,8 @@ def _courses(trace: Trace) -> dict[int, _Course]:
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:
     """The innermost open mark decides; where there is none, what the thread is at without marks."""
-    knots = np.unique(np.concatenate((marks.start, marks.end, unmarked.knots)))
+    knots = np.sort(np.concatenate((marks.start, marks.end, unmarked.knots)))
+    knots = knots[np.append(True, knots[1:] != knots[:-1])]
     place = open_at(marks.start, marks.end, knots)
     site = unmarked.at(knots)
     site[place >= 0] = marks.site[place[place >= 0]]

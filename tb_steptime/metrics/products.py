@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops import OPS, Outputs, Work, convolution_output, work_of
+from tb_steptime.metrics.groups import Groups
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import innermost, kernel_origins
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
 
 class Product(NamedTuple):
@@ -37,7 +38,7 @@ def find_products(trace: Trace) -> Products:
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
     place = np.full(len(op), -1, np.int64)
     found = np.flatnonzero(op >= 0)
-    keys = [_column(trace, name)[op[found]] for name in ("name", "shapes", "dtypes")]
+    keys = [_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes")]
     place[found], first = alike(*keys)
     outputs = _outputs(trace, rows)
     distinct = zip(*(key[first].tolist() for key in keys), strict=True)
@@ -46,23 +47,20 @@ def find_products(trace: Trace) -> Products:
 
 def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
     """The number of each row's group, rows alike in all keys being one, and the first row of each group."""
-    number = np.zeros(len(keys[0]), np.int64)
-    for key in keys:
-        code = np.unique(key, return_inverse=True)[1].reshape(-1)
-        number = np.unique(number * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1].reshape(-1)
-    return number, np.unique(number, return_index=True)[1]
+    groups = Groups.of(*keys)
+    return groups.place, groups.first
 
 
 def _rows(trace: Trace) -> Int64:
     rows = trace.events.rows(Kind.CPU_OP)
     names = trace.events.name[rows]
-    known = [name for name in np.unique(names).tolist() if trace.strings[name] in OPS]
+    known = [name for name in distinct_in(names).tolist() if trace.strings[name] in OPS]
     return rows[np.isin(names, known)]
 
 
-def _column(trace: Trace, name: str) -> Int64:
+def _column(trace: Trace, name: str, rows: Int64) -> Int64:
     values = getattr(trace.events, name)
-    return np.full(len(trace.events), -1, np.int64) if values is None else values.astype(np.int64)
+    return np.full(len(rows), -1, np.int64) if values is None else values[rows].astype(np.int64)
 
 
 def _product(trace: Trace, key: tuple[int, int, int], outputs: Outputs) -> Product:

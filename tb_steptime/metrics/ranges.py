@@ -23,7 +23,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parents
 from tb_steptime.trace.ops import innermost, open_at, short_range
 from tb_steptime.trace.steps import find_steps, step_marks
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: Paths in the tree, those with most host time. What is launched inside the others counts for the paths around them.
 RANGE_ROWS = 100
@@ -112,7 +112,7 @@ def _around(trace: Trace, rows: Int64) -> Int64:
     so its open range is around what the engine's threads do."""
     around = np.full(len(rows), -1, np.int64)
     threads = trace.events.thread[rows]
-    for thread in np.unique(threads).tolist():
+    for thread in distinct_in(threads).tolist():
         mine = np.flatnonzero(threads == thread)
         parent = parents(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
         around[mine] = np.where(parent >= 0, mine[parent], -1)

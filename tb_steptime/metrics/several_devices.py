@@ -25,7 +25,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct_in
 
 #: Rows of holders.
 HOLDERS = 20
@@ -103,7 +103,7 @@ def group_devices(trace: Trace) -> Int64:
     linked = linked[np.argsort(launches.call[linked], kind="stable")]
     call, device = launches.call[linked], events.device[launches.activity[linked]]
     thread, found = events.thread[call], np.full(len(groups), -1, np.int64)
-    for number in np.unique(events.thread[groups.call]).tolist():
+    for number in distinct_in(events.thread[groups.call]).tolist():
         mine = events.thread[groups.call] == number
         before = np.searchsorted(call[thread == number], groups.call[mine])
         found[mine] = np.append(-1, device[thread == number])[before]

@@ -20,12 +20,13 @@ import numpy as np
 from tb_steptime.metrics.arithmetic import KernelAnswers, resolve
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu import NO_KERNELS, Figure, devices_with_activity, kernel_rows, unknown, windows
+from tb_steptime.metrics.groups import Groups
 from tb_steptime.metrics.tensor_core_rules import Answer, classify, has_tensor_cores
 from tb_steptime.phrases import Unit, phrase
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in
 
 TENSOR_CORE_SHARE = Metric(
     "tensor_core_share",
@@ -236,10 +237,10 @@ def _bin(answer: Answer) -> int:
 def kernel_answers(trace: Trace) -> KernelAnswers:
     """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
     events, event = trace.events, trace.kernels.event
-    pairs = events.device[event].astype(np.int64) * len(trace.strings) + events.name[event]
-    distinct, place = np.unique(pairs, return_inverse=True)
-    answers = [_answer(trace, *divmod(pair, len(trace.strings))) for pair in distinct.tolist()]
-    return resolve(trace, KernelAnswers(answers, place.reshape(-1)))
+    groups = Groups.of(events.device[event], events.name[event])
+    first = event[groups.first]
+    pairs = zip(events.device[first].tolist(), events.name[first].tolist(), strict=True)
+    return resolve(trace, KernelAnswers([_answer(trace, *pair) for pair in pairs], groups.place.astype(np.int32)))
 
 
 def _answer(trace: Trace, device: int, name: int) -> Answer:
@@ -264,10 +265,8 @@ def _product_op(trace: Trace) -> Int64:
     events, launches = trace.events, find_launches(trace)
     result = np.full(len(trace.kernels), -1, np.int64)
     ops = _product_rows(trace)
-    call = np.full(len(events), -1, np.int64)
-    call[launches.activity] = launches.call
-    call = call[trace.kernels.event]
-    for thread in np.unique(events.thread[ops]).tolist():
+    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
+    for thread in distinct_in(events.thread[ops]).tolist():
         mine = ops[events.thread[ops] == thread]
         outer = mine[_outermost(events.start_ns[mine], events.ends(mine))]
         here = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
@@ -280,7 +279,7 @@ def _product_op(trace: Trace) -> Int64:
 
 def _product_rows(trace: Trace) -> Int64:
     rows = trace.events.rows(Kind.CPU_OP)
-    names = np.unique(trace.events.name[rows])
+    names = distinct_in(trace.events.name[rows])
     products = [name for name in names.tolist() if PRODUCT_OP.match(trace.strings[name])]
     return rows[np.isin(trace.events.name[rows], products)]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: The engine's range around a node: torch writes them since 2022.
 NODE = "autograd::engine::evaluate_function: "
@@ -47,7 +47,7 @@ def backward_nodes(trace: Trace) -> Nodes:
     forward = np.full(len(numbered), -1, np.int32)
     told = _told(trace, table.event[numbered])
     forward[told] = _makers(trace, numbered[told])
-    events = np.union1d(_engine_rows(trace), table.event[numbered]).astype(np.int32)
+    events = distinct_in(np.concatenate((_engine_rows(trace), table.event[numbered]))).astype(np.int32)
     result = np.full(len(events), -1, np.int32)
     result[np.searchsorted(events, table.event[numbered])] = forward
     return Nodes(events, result)
@@ -63,7 +63,7 @@ def _told(trace: Trace, rows: Int32) -> Bool:
     """Not those made in C++."""
     names = trace.events.name[rows]
     told = np.ones(len(trace.strings), bool)
-    for name in np.unique(names).tolist():
+    for name in distinct_in(names).tolist():
         told[name] = not trace.strings[name].removeprefix(NODE).startswith(_MADE_IN_CPP)
     result: Bool = told[names]
     return result
@@ -73,13 +73,13 @@ def _makers(trace: Trace, nodes: Int64) -> Int32:
     """For each node, a row of the sequence table, the row of the op in the event table; -1 for none."""
     table, thread = trace.sequences, trace.events.thread
     ops = np.flatnonzero(table.forward_thread == 0)
-    threads = np.unique(thread[table.event[ops]]).tolist()
+    threads = distinct_in(thread[table.event[ops]]).tolist()
     if not 1 < len(threads) <= _MOST_THREADS:
         return _last_before(trace, ops, nodes)
     by_thread = [ops[thread[table.event[ops]] == one] for one in threads]
     found = np.full(len(nodes), -1, np.int32)
     made_on = table.forward_thread[nodes]
-    for number in np.unique(made_on).tolist():
+    for number in distinct_in(made_on).tolist():
         mine = np.flatnonzero(made_on == number)
         answers = [_last_before(trace, its_ops, nodes[mine]) for its_ops in by_thread]
         votes = [_fitting(trace, nodes[mine], answer) for answer in answers]

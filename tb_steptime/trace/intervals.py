@@ -80,7 +80,7 @@ class Intervals:
         return Intervals(start, end)
 
     def __sub__(self, other: Intervals) -> Intervals:
-        if not len(self):
+        if not len(self) or not len(other):
             return self
         low, high = int(self.start[0]), int(self.end[-1])
         return self & other.gaps(low, high)

@@ -33,7 +33,9 @@ def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
 
 
 def _depth(start_ns: Int64, end_ns: Int64) -> Int64:
-    """How many rows are open when a row starts. Times are doubled so that an empty event ends after it starts."""
-    start, end = 2 * start_ns, np.maximum(2 * end_ns, 2 * start_ns + 1)
-    closed = np.searchsorted(np.sort(end), start, side="right")
-    return np.arange(len(start)) - closed
+    """How many rows are open when a row starts; an empty one is, for those that start with it."""
+    end = np.maximum(end_ns, start_ns + 1)
+    end.sort(kind="stable")  # nearly sorted, which this sort makes use of
+    depth = np.searchsorted(end, start_ns, side="right")
+    np.subtract(np.arange(len(depth)), depth, out=depth)
+    return depth

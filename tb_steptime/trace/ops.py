@@ -25,7 +25,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.nesting import parents
 from tb_steptime.trace.steps import step_marks
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
 #: How a Python frame that calls a module is named: "nn.Module: Linear_3".
 MODULE_FRAME = "nn.Module: "
@@ -193,22 +193,29 @@ def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
 
 def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
     """The innermost of some intervals, sorted by (start, longer first), that is open at each instant; -1 for none."""
+    if len(instants) * _FEW > len(start):
+        return _open_at(start, end, instants)
     near = _near(start, end, instants)
-    if not len(near):
-        return np.full(len(instants), -1, np.int64)
-    start, end = start[near], end[near]
-    parent = parents(start, end)
+    place = _open_at(start[near], end[near], instants)
+    return np.where(place >= 0, near[place], -1) if len(near) else place
+
+
+def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
     place = np.searchsorted(start, instants, side="right") - 1
-    while len(over := np.flatnonzero((place >= 0) & (end[place] <= instants))):
+    if not len(start):
+        return place
+    over = np.flatnonzero((place >= 0) & (end[place] <= instants))
+    parent = parents(start, end) if len(over) else place
+    while len(over):
         place[over] = parent[place[over]]
-    return np.where(place >= 0, near[place], -1)
+        over = over[place[over] >= 0]
+        over = over[end[place[over]] <= instants[over]]
+    return place
 
 
 def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
     """Rows of the intervals that are open at some instant. Few calls have few of a million frames around them, and what
     nests in what is costly to find."""
-    if len(instants) * _FEW > len(start):
-        return np.arange(len(start))
     instants = np.sort(instants)
     return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
 
@@ -218,11 +225,12 @@ def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
-    for thread in np.unique(events.thread[rows[known]]).tolist():
+    for thread in distinct_in(events.thread[rows[known]]).tolist():
         mine = around[events.thread[around] == thread]
         here = known[events.thread[rows[known]] == thread]
-        near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
-        mine = np.union1d(near, rows[here])  # an empty one is never open
+        if len(here) * _FEW <= len(mine):
+            near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
+            mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open
         root = _roots(parents(events.start_ns[mine], events.ends(mine)))
         result[here] = mine[root[np.searchsorted(mine, rows[here])]]
     return result
@@ -282,7 +290,7 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
     """When each named range of the host is open, by its name; step marks and the loader's are left out."""
     events, rows = trace.events, user_ranges(trace)
     named: dict[str, Intervals] = {}
-    for name in np.unique(events.name[rows]).tolist():
+    for name in distinct_in(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]
         if not trace.strings[name].startswith(_LOADER_MARKS):
             named[trace.strings[name]] = Intervals.union(events.start_ns[mine], events.ends(mine))
@@ -339,6 +347,6 @@ def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool
 def _named(trace: Trace, rows: Int64, wanted: Callable[[str], bool]) -> Bool:
     """For each string of the table: is it the name of one of these rows, and wanted? Each is asked once."""
     result = np.zeros(len(trace.strings), bool)
-    names = np.unique(trace.events.name[rows])
+    names = distinct_in(trace.events.name[rows])
     result[names] = [wanted(trace.strings[name]) for name in names.tolist()]
     return result

@@ -23,7 +23,7 @@ from tb_steptime.trace.ops import (
     short_frame,
     source_frames,
 )
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def _of_stacks(trace: Trace, rows: Rows) -> Words:
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
     """Each distinct text is looked at once."""
-    asked = np.unique(number[number >= 0]).tolist()
+    asked = distinct_in(number[number >= 0]).tolist()
     words = {text: shown(texts[text]) for text in asked}
     distinct = list(dict.fromkeys(word for word in words.values() if word is not None))
     place = {word: index for index, word in enumerate(distinct)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -54,11 +55,11 @@ class Steps:
         """From the first step's start to the last step's end: the window of the span's GPU figures."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
 
-    @property
+    @cached_property
     def start_ns(self) -> Int64:
         return np.array([step.start_ns for step in self.steps], np.int64)
 
-    @property
+    @cached_property
     def end_ns(self) -> Int64:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
@@ -115,8 +116,9 @@ def _launched_in(trace: Trace, host_start: Int64, host_end: Int64) -> _Launched:
     limits = np.iinfo(np.int64)
     first = np.full(len(host_start), limits.max)
     last = np.full(len(host_start), limits.min)
-    np.minimum.at(first, step[inside], start[inside])
-    np.maximum.at(last, step[inside], end[inside])
+    first[step[inside][::-1]] = start[inside][::-1]  # the last write stays: that of the earliest, as they come sorted
+    by_end = np.flatnonzero(inside)[np.argsort(end[inside], kind="stable")]
+    last[step[by_end]] = end[by_end]
     number = np.bincount(step[inside], minlength=len(host_start))
     return _Launched(number.astype(np.int64), first, last, end[~inside])
 

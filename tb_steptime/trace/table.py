@@ -58,6 +58,19 @@ class StringTable:
         return len(self.strings)
 
 
+def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
+    """The different ones of numbers from 0 on, ascending, such as names, threads and rows.
+
+    As np.unique, without its copies and its sort: one byte for each number up to the greatest.
+
+    >>> distinct_in(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    there = np.zeros(int(numbers.max()) + 1 if len(numbers) else 0, bool)
+    there[numbers] = True
+    return np.flatnonzero(there)
+
+
 @dataclass(frozen=True, eq=False)
 class EventTable:
     """Complete ("X") events, one row each; all columns have the length of `start_ns`.
@@ -101,9 +114,10 @@ class EventTable:
 
     def rows(self, *kinds: Kind) -> Int64:
         """Row numbers of the events of these kinds, in time order."""
-        wanted = np.zeros(256, bool)  # a look-up by value: many times faster than np.isin
-        wanted[list(kinds)] = True
-        return np.flatnonzero(wanted[self.kind])
+        wanted = self.kind == kinds[0]  # comparing bytes is many times faster than np.isin, and than a look-up
+        for kind in kinds[1:]:
+            wanted |= self.kind == kind
+        return np.flatnonzero(wanted)
 
 
 @dataclass(frozen=True, eq=False)
