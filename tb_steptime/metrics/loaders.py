@@ -134,7 +134,7 @@ def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
     start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
     low, middle, high = np.percentile(batches.wait_ns[mine], (10, 50, 90))
     least, most = np.percentile(start[1:] - end[:-1], (10, 90))
-    return round(float(middle)) if high - low <= STEADY_FRACTION * (most - least) else None
+    return round(float(middle)) if high - low < STEADY_FRACTION * (most - least) else None
 
 
 def _row(batches: Batches, number: int) -> LoaderRow:
