@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.metrics.batch_copies import batch_copies
+from tb_steptime.metrics.bursts import find_burst
 from tb_steptime.metrics.data_loading import (
     is_multiprocess,
+    iterator_of,
     loader_activities,
     loader_iterators,
     loader_waits,
 )
+from tb_steptime.metrics.loader_overhead import find_jitter, find_overhead, slow_lines
+from tb_steptime.metrics.loaders import find_batches, loader_table
+from tb_steptime.printer import plain
+from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tests.test_bursts import steps_that_wait
 from tests.timeline import timeline
 
 
@@ -61,3 +75,181 @@ def test_inside_the_loader_ops_are_told_by_self_time_and_the_rest_is_python():
         op            | .aaaaa..zz |
         op            | ..bb...... |""")
     assert loader_activities(trace) == [(None, 3_000), ("a", 3_000), ("b", 2_000)]
+
+
+def loaders(drawing: str, **more: Any) -> list[tuple[str, str | None, int | None, int, int, int]]:
+    """(label, role, position, batches, wait of one in us, first batches) of each loader."""
+    return [
+        (plain(row.label), row.role, row.position, row.batches, row.wait_ns // 1_000, row.first_batches)
+        for row in loader_table(timeline(drawing, **more))
+    ]
+
+
+def test_a_loop_with_one_loader_has_one():
+    drawing = """
+        step   | 111122223333 |
+        loader | ll..l...lll. |
+        op     | ..a..a.....a |"""
+    assert loaders(drawing) == [("Loader", None, None, 3, 2, 0)]
+
+
+def test_loaders_that_are_zipped_are_asked_one_right_after_the_other():
+    drawing = """
+        step   | 11111122222233333 |
+        loader | ll.m..nn.o..pp.q. |
+        op     | ....aa....aa....a |"""
+    assert [row[:5] for row in loaders(drawing)] == [("Loader 1", None, 1, 3, 2), ("Loader 2", None, 2, 3, 1)]
+
+
+def test_batches_that_work_parts_are_of_one_loader():
+    """Gradients of two batches are accumulated in each step."""
+    drawing = """
+        step   | 111111222222 |
+        loader | l..m..n..o.. |
+        op     | .a..a..a..a. |"""
+    assert loaders(drawing) == [("Loader", None, None, 4, 1, 0)]
+
+
+def test_a_batch_without_a_backward_pass_is_evaluated():
+    drawing = """
+        step   | 1111222222223333 |
+        loader | l...m..n..o.p... |
+        op     | .ab..ab.a..a.ab. |"""
+    backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
+    assert [row[:4] for row in loaders(drawing, names=backward)] == [
+        ("Training loader", "training", None, 3), ("Evaluation loader", "evaluation", None, 2),
+    ]  # fmt: skip
+
+
+def test_iterators_of_different_classes_are_different_loaders():
+    drawing = """
+        step          | 11112222 |
+        loader        | l...m... |
+        loader single | ..n...o. |
+        op            | .a.b.a.b |"""
+    rows = loader_table(timeline(drawing))
+    assert [(row.iterator, row.multiprocess) for row in rows] == [
+        ("_MultiProcessingDataLoaderIter", True), ("_SingleProcessDataLoaderIter", False),
+    ]  # fmt: skip
+
+
+def test_the_first_batch_of_an_epoch_stands_apart():
+    """The loop asks once more at an epoch's end, gets nothing, and begins anew."""
+    drawing = """
+        step   | 1111222233333333334444 |
+        loader | l...l...m.nnnnnn..o... |
+        op     | .a...a..........a..a.. |"""
+    (row,) = loader_table(timeline(drawing))
+    assert (row.batches, row.wait_ns, row.first_batches, row.first_batch_ns) == (3, 1_000, 1, 6_000)
+
+
+def test_of_data_pipes_that_ask_each_other_the_outermost_waits():
+    (row,) = loader_table(timeline("""
+        step                           | 11111222 |
+        user enumerate(DataPipe)#Batcher | lll..mm. |
+        user enumerate(DataPipe)#Mapper  | .ll..m.. |
+        op                             | ....a..b |"""))  # fmt: skip
+    assert (row.iterator, row.multiprocess, row.batches, row.wait_ns) == ("Batcher", None, 2, 2_500)
+
+
+def test_each_wait_of_a_loader_is_exposed_or_hidden():
+    (row,) = loader_table(timeline("""
+        step     | 5555555566666666.. |
+        loader   | lll.....mmmm...... |
+        runtime  | ...k........q..... |
+        kernel 7 | ....kkkkkk...qqqqq |"""))  # fmt: skip
+    assert (row.exposed_ns, row.hidden_ns, row.wait_ns) == (2_500, 1_000, 3_500)
+
+
+def test_waits_that_are_alike_whatever_the_step_does_are_the_loaders_own_work():
+    trace = timeline("""
+        step   | aaaabbbbbbbbaaabbbbbbbaaaaaaaaabbbbbaaaaaaaa |
+        loader | ll..mm......n.oo.....pp.......qq...rr...... |
+        op     | ..aa..aaaaaa.a..aaaaa..aaaaaaa..aaa..aaaaaa |""")
+    overhead = find_overhead(trace, find_burst(trace))
+    assert overhead is not None
+    assert (overhead.ns, overhead.told_by) == (2_000, "steady")
+
+
+def test_in_a_burst_the_short_waits_are_the_loaders_own_work():
+    trace = steps_that_wait([9, 1, 1] * 4, work=2)
+    overhead = find_overhead(trace, find_burst(trace))
+    assert overhead is not None
+    assert (overhead.ns, overhead.exposed_ns, overhead.told_by) == (1_000, 1_000, "ready")
+
+
+def test_late_batches_hide_the_loaders_own_work():
+    trace = steps_that_wait([8] * 9, work=2)
+    overhead = find_overhead(trace, find_burst(trace))
+    assert overhead is not None
+    assert (overhead.ns, overhead.exposed_ns) == (None, None)
+    assert overhead.why is not None
+    assert find_overhead(steps_that_wait([8] * 9, loader="loader single"), None) is None
+
+
+def test_rare_long_waits_are_jitter():
+    trace = steps_that_wait([1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1], work=10)
+    jitter = find_jitter(trace, find_burst(trace))
+    assert jitter is not None
+    assert (jitter.long_count, jitter.long_ns, jitter.typical_ns, jitter.steps) == (1, 30_000, 1_000, ["4"])
+    assert jitter.exposed_ns == 29_000 // 12
+
+
+def test_waits_that_come_back_regularly_are_no_jitter():
+    trace = steps_that_wait([30, 1, 1, 1] * 4, work=2)
+    assert find_jitter(trace, find_burst(trace)) is None
+    assert find_jitter(steps_that_wait([2, 1, 2, 1, 1, 2, 1, 2, 2]), None) is None
+
+
+COPIED = """
+    step     | 1111111122222222 |
+    loader   | l.......m....... |
+    runtime  | .ck......dq..... |
+    memcpy 9 | ..cc......dd.... |
+    kernel 7 | ...kkkk.....qqqq |"""
+
+
+def test_the_copy_of_a_batch_hides_behind_kernels_or_stands_alone():
+    copy = batch_copies(timeline(COPIED, nbytes={"c": 4_000, "d": 4_000}))
+    assert copy is not None
+    assert (copy.count, copy.bytes, copy.total_ns, copy.hidden_ns, copy.alone_ns) == (1.0, 4_000, 2_000, 500, 1_500)
+    assert (copy.pageable, copy.bytes_per_second) == (False, 2e9)
+
+
+def test_the_kind_of_memory_is_told_by_the_name():
+    def pageable(name: str) -> bool | None:
+        copy = batch_copies(timeline(COPIED, names={"c": name, "d": name}))
+        return copy.pageable if copy else None
+
+    assert pageable("Memcpy HtoD (Pageable -> Device)") is True
+    assert pageable("CopyHostToDevice") is None
+    assert batch_copies(timeline(COPIED, names=dict.fromkeys("cd", "Memcpy DtoH (Device -> Pinned)"))) is None
+
+
+def test_a_number_that_is_copied_is_no_batch():
+    copy = batch_copies(timeline(COPIED, nbytes={"c": 4_000_000, "d": 4}))
+    assert copy is not None
+    assert copy.count == 0.5
+
+
+def test_without_a_loader_there_is_no_batch_to_copy():
+    assert batch_copies(timeline(COPIED.replace("loader   | l.......m.......", "op       | l.......m......."))) is None
+
+
+def test_slow_lines_are_those_of_the_users_files():
+    trace = timeline("""
+        step          | 1111111122222222 |
+        loader single | llllll..mmmmmm.. |
+        python        | gggggg..gggggg.. |
+        python        | .pppp....pp..... |""",
+        names={"g": "data/cifar.py(12): __getitem__", "p": "PIL/Image.py(9): open"},
+    )  # fmt: skip
+    lines = [(line.line, line.ns_per_batch) for line in slow_lines(trace)]
+    assert ("data/cifar.py(12): __getitem__", 3_000) in lines
+    assert sum(ns for _, ns in lines) <= 6_000
+
+
+@pytest.mark.parametrize("name", ["kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"])
+def test_stacks_of_ops_name_slow_lines_too(trace_path: Callable[[str], Path], name: str):
+    first = slow_lines(read_trace(trace_path(name)))[0]
+    assert (first.line, first.ns_per_batch // 100_000) == ("torchvision/transforms/functional.py(138): to_tensor", 117)

@@ -99,7 +99,7 @@ class _Pace:
     spread_ns: int
     consumer_ns: int
     long_ns: int
-    short_ns: int
+    short_ns: int | None
 
 
 @per_trace
@@ -262,14 +262,14 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     made = np.diff(leader) // period
     times = np.diff(waits.there_ns[leader]) / made
     within = slice(first + 1, last + 1)
-    others = np.setdiff1d(np.arange(first + 1, last + 1), leader)
-    short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else 0
+    others = np.flatnonzero(~long[within]) + first + 1
+    short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else None
     length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
     rest = (length - int(waits.exposed_ns[within].sum())) / number
     return _Pace(
         production_ns=round(length * period / number),
         spread_ns=round(MAD_SCALE * float(np.median(np.abs(times - np.median(times))))),
-        consumer_ns=round(rest) + min(short, round(rest)),
+        consumer_ns=round(rest) + min(short or 0, round(rest)),
         long_ns=round(float(waits.wait_ns[leader].mean())),
         short_ns=short,
     )
