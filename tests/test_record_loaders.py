@@ -134,6 +134,44 @@ def test_batches_that_wait_for_an_earlier_one_count_as_ready(recorder):
     assert second["arrived_ns"] < second["asked_ns"]
 
 
+@pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this torch asks for its accelerator in another way")
+def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
+    """There is no accelerator here: a thread in torch's place takes 3 ms for each batch and hands it on."""
+
+    def pin(results: Any, pinned: Any, device: int, done: Any, kind: str) -> None:
+        while not done.is_set():
+            result = results.get()
+            time.sleep(0.003)
+            pinned.put(result)
+
+    class Accelerator:
+        type = "cuda"
+
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *arguments: Accelerator())
+    monkeypatch.setattr(torch.accelerator, "current_device_index", lambda: 0)
+    monkeypatch.setattr(torch.utils.data._utils.pin_memory, "_pin_memory_loop", pin)
+    loader = recorder.watch(DataLoader(Told(40), 4, num_workers=2, pin_memory=True))
+    assert_tells_what_happened(recorder.directory, passes_over(loader))
+    taken = [row.named() for row in rows(recorder.directory, RECEIVED)]
+    followed = [row for row in taken if row["pinned_ns"]]
+    assert len(followed) >= 16, "but those that the thread took before it was followed"
+    for row in followed:
+        assert (
+            row["arrived_ns"]
+            <= row["unpickled_ns"]
+            <= row["pinned_ns"] - 3 * MS
+            < row["pinned_ns"]
+            <= row["returned_ns"]
+        )
+
+
+def test_without_workers_some_batches_are_weighed(recorder):
+    list(recorder.watch(DataLoader(Told(40, 0), 1)))
+    sizes = {row.batch: row.named()["bytes"] for row in rows(recorder.directory, PRODUCED)}
+    assert sizes == {batch: 32 if batch < 16 or batch % 16 == 0 else -1 for batch in range(40)}
+
+
 def test_loaders_in_one_process_are_told_apart(recorder):
     training, evaluation = (recorder.watch(DataLoader(Told(8), 4, num_workers=n)) for n in (2, 1))
     for _ in zip(training, evaluation, strict=True):

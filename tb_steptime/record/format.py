@@ -38,7 +38,9 @@ MAX_HEADER_BYTES = 1 << 16
 
 #: checksum of the rest, kind, flags, worker, sequence, pass, batch, pid, nine numbers.
 ROW = struct.Struct("<IBBhIIii9q")
-#: The same for `numpy.dtype(ROW_FIELDS)`.
+#: A row without its checksum, which is that of these bytes.
+CHECKED = struct.Struct("<BBhIIii9q")
+#: The same as ROW for `numpy.dtype(ROW_FIELDS)`.
 ROW_FIELDS: list[Any] = [
     ("checksum", "<u4"),
     ("kind", "u1"),
@@ -193,8 +195,8 @@ def encode_row(
     kind: int, flags: int, worker: int, sequence: int, pass_number: int, batch: int, pid: int, values: tuple[int, ...]
 ) -> bytes:
     """values: as VALUES[kind] names them, all nine."""
-    row = ROW.pack(0, kind, flags, worker, sequence, pass_number, batch, pid, *values)
-    return zlib.crc32(row[_AFTER_CHECKSUM:]).to_bytes(4, "little") + row[_AFTER_CHECKSUM:]
+    row = CHECKED.pack(kind, flags, worker, sequence, pass_number, batch, pid, *values)
+    return zlib.crc32(row).to_bytes(_AFTER_CHECKSUM, "little") + row
 
 
 def read_file(path: Path) -> RecordedFile:

@@ -27,7 +27,8 @@ class Passage:
         self.requests: dict[int, int] = {}  # batch -> requested_ns
         self.results: dict[int, tuple[int, int, int]] = {}  # batch -> arrived_ns, unpickled_ns, pinned_ns
         self.message_ns = 0
-        self.latest = NO_BATCH  # the batch that came last
+        self.latest = NO_BATCH  # the batch that the loop took last
+        self.pins = False  # a thread that pins memory stands between the queue of results and the loop
         self.lane: Lane | None = None
 
     def begin(self, pass_number: int) -> None:
@@ -86,6 +87,7 @@ def _follow_queues(iterator: Any, passage: Passage) -> None:
     results._tb_steptime = passage
     swap_methods(results, _timed_results)
     if iterator._data_queue is not results:
+        passage.pins = True
         iterator._data_queue._tb_steptime = passage
         swap_methods(iterator._data_queue, _timed_pinned)
 
@@ -97,7 +99,8 @@ def _timed_results(cls: Any) -> dict[str, Any]:
         if type(batch) is int:
             passage: Passage = self._tb_steptime
             passage.results[batch] = (passage.message_ns, now_ns(), 0)
-            passage.latest = batch
+            if not passage.pins:
+                passage.latest = batch
         return result
 
     return {"get": get}

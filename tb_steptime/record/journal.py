@@ -36,6 +36,7 @@ MAX_WAITING = 4096
 CLOCK_ROWS = 1024
 
 _ROWS_IN_FILE = FIRST_ROWS + LATEST_ROWS
+_ZEROS = (0,) * NUMBERS
 
 #: Kind, flags, pass, batch, values.
 _Row = tuple[int, int, int, int, tuple[int, ...]]
@@ -114,14 +115,15 @@ class Journal:
         self._waiting.append((CLOCK, stepped, self.pass_number, NO_BATCH, (at_ns, ahead, ahead - moved_ns)))
         self._next_clock = self._sequence + CLOCK_ROWS
 
-    def _encoded(self) -> bytearray:
-        rows = bytearray()
-        for kind, flags, pass_number, batch, values in self._waiting:
-            numbers = values if len(values) == NUMBERS else values + (0,) * (NUMBERS - len(values))
-            rows += encode_row(kind, flags, self._worker, self._sequence, pass_number, batch, self._pid, numbers)
-            self._sequence += 1
+    def _encoded(self) -> bytes:
+        worker, pid, first = self._worker, self._pid, self._sequence
+        rows = [
+            encode_row(kind, flags, worker, sequence, pass_number, batch, pid, (*values, *_ZEROS[len(values) :]))
+            for sequence, (kind, flags, pass_number, batch, values) in enumerate(self._waiting, first)
+        ]
+        self._sequence += len(rows)
         self._waiting.clear()
-        return rows
+        return b"".join(rows)
 
     def _write(self, file: int) -> None:
         """Each row to its place: in one piece but where the file starts over."""

@@ -17,6 +17,9 @@ from tb_steptime.record.weigh import UNKNOWN, weigh
 thread_cpu_ns = time.thread_time_ns
 process_cpu_ns = time.process_time_ns
 
+#: Of a loader without workers, so many batches are weighed, and every so many'th that follows.
+WEIGHED = 16
+
 
 class Lane:
     """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside.
@@ -52,12 +55,16 @@ class Lane:
         collate, collate_cpu = self._collate if self._collate[0] else (self.end_ns, cpu)
         times = (self.requested_ns, start, collate, self.end_ns, collate_cpu - start_cpu, cpu - collate_cpu, process)
         try:
-            size = UNKNOWN if flags else weigh(batch)
+            size = weigh(batch) if self._weighs(flags) else UNKNOWN
         except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is looked at
             size = UNKNOWN
         self.journal.add(self.end_ns, PRODUCED, flags, self.batch, (*times, size, self._samples))
         self.batch = NO_BATCH
         self.requested_ns = 0
+
+    def _weighs(self, flags: int) -> bool:
+        """In a worker every batch; in the main process, where it costs the loop's time and nothing is sent, some."""
+        return not flags and (self._alone or self.batch < WEIGHED or self.batch % WEIGHED == 0)
 
 
 class TimedFetcher:

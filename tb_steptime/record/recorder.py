@@ -183,7 +183,7 @@ class _RecordedLoader:
 
 
 def unsupported() -> str | None:
-    """Why this torch's loaders cannot be recorded; None: they can. Tried: torch 2.0, 2.3, 2.6 and 2.13."""
+    """Why this torch's loaders cannot be recorded; None: they can. Tried: torch 2.0, 2.13 and 2.15."""
     try:
         import torch
         from torch.utils.data import _utils, dataloader

@@ -43,4 +43,4 @@ def _tensor_bytes(tensor: Any) -> int:
     """What a sparse tensor really stores, and what a dense one would."""
     if tensor.is_sparse:
         return _tensor_bytes(tensor._values()) + _tensor_bytes(tensor._indices())
-    return int(tensor.nbytes)
+    return int(tensor.nelement() * tensor.element_size())
