@@ -78,7 +78,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     read, notes = _read_all(folder, mine)
     low, high = _window(trace)
     seen = [
-        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _tells_beyond(read, name, high))
+        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _tells_beyond(read, name, trace.origin_ns + high))
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]
@@ -183,7 +183,7 @@ def _records(trace: Trace, read: Sequence[_Read], window: tuple[int, int], notes
     if read and not len(received[0]) and not len(produced[0]):
         notes = [*notes, _NOT_THEN]
     mine = [each for each in read if int(each.header.get("loader", -1)) in used]
-    notes = [*notes, *_of_files(mine, low, high)]
+    notes = [*notes, *_of_files(mine, low, high), *_early_end(trace, mine, received)]
     if not mine and not notes:
         return None
     return LoaderRecords(
@@ -309,6 +309,17 @@ def _of_files(read: Sequence[_Read], low: int, high: int) -> list[Note]:
     return notes
 
 
+def _early_end(trace: Trace, read: Sequence[_Read], received: Sequence[Int64]) -> list[Note]:
+    """Steps after the last row of the training process, although its pass over the data has not ended: the disk was
+    full, or the recorder was closed."""
+    mains = [each.rows for each in read if each.header.get("process") == "main"]
+    if not len(received[0]) or any(len(rows) and rows["kind"][-1] == layout.ENDED for rows in mains):
+        return []
+    last = int(received[8].max()) - trace.origin_ns
+    missing = sum(step.host_start_ns > last for step in find_steps(trace).steps)
+    return [_ended_early(missing)] if missing else []
+
+
 def _forgot(read: _Read, low: int, high: int) -> bool:
     """Whether rows of the trace's time were overwritten: the gap is after the rows that stay."""
     if not read.file.forgotten_rows:
@@ -325,15 +336,18 @@ def _forgot(read: _Read, low: int, high: int) -> bool:
 def _of_others(folder: Path, names: Sequence[str], low: int) -> list[Note]:
     """Files of processes that ended before the trace began, or started later, are of another run; of other ranks
     nothing is to be said."""
-    processes: dict[str, list[str]] = defaultdict(list)
+    processes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for name in names:
-        processes[name.rsplit(".l", 1)[0]].append(name)
-    files = sum(len(mine) for process, mine in processes.items() if _is_of_another_time(folder, process, mine, low))
+        if match := _NAME.fullmatch(name):
+            processes[match["host"], match["pid"], match["start"]].append(name)
+    files = sum(
+        len(mine) for (_, _, start), mine in processes.items() if _is_of_another_time(folder, int(start), mine, low)
+    )
     return [_another_run(files)] if files else []
 
 
-def _is_of_another_time(folder: Path, process: str, names: Sequence[str], low: int) -> bool:
-    if int(process.rsplit(".", 1)[1]) > low:
+def _is_of_another_time(folder: Path, start: int, names: Sequence[str], low: int) -> bool:
+    if start > low:
         return True
     stamps = [stamp.st_mtime_ns for name in names if (stamp := _stamp(folder / name))]
     return bool(stamps) and max(stamps) < low
@@ -361,6 +375,13 @@ def _ended(killed: int) -> Note:
     return _note(
         "worker_killed", "A worker process was killed.", "Workers that ended without a word: {killed}. What they made "
         "last may be missing.", killed=count(killed),
+    )  # fmt: skip
+
+
+def _ended_early(missing: int) -> Note:
+    return _note(
+        "recorder_ended_early", "The recorder's files end before this span does.", "Steps without a record: {missing}. "
+        "Was the disk full, or the recorder closed?", missing=count(missing),
     )  # fmt: skip
 
 
