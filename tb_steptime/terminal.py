@@ -13,6 +13,7 @@ from tb_steptime.insights.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
+from tb_steptime.metrics.phases import PHASE_LABELS
 from tb_steptime.metrics.step_time import PART_MEANINGS
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.printer import GAP, UNKNOWN, counted, duration, nbytes, percent_exact, plain, printable, render
@@ -153,7 +154,7 @@ def _blocking(span: Judged) -> Iterator[str]:
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
-                (f"  {printable(_maker(row))}", row.phase, f"{row.count:.3g}",
+                (f"  {printable(_maker(row))}", PHASE_LABELS[row.phase].lower(), f"{row.count:.3g}",
                  duration(row.blocked_ns), duration(row.bubble_ns))
                 for row in rows[:_BLOCKING_ROWS]
             ),

@@ -36,6 +36,7 @@ from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRIC
 from tb_steptime.metrics.host_words import BOUND_WORDS, CAUSE_WORDS
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import COLUMNS
+from tb_steptime.metrics.phases import PHASE_LABELS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
 from tb_steptime.metrics.strips import STRIPS
 from tb_steptime.phrases import Note, Phrase
@@ -206,7 +207,8 @@ class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
     metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
-    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses.
+    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses;
+    phases: of a step, in their order.
     """
 
     version: str
@@ -216,6 +218,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     reasons: list[PartMeaning]
     bounds: dict[str, str]
     causes: dict[str, str]
+    phases: dict[str, str]
     views: list[ViewMeaning]
 
 
@@ -241,8 +244,9 @@ def catalogue() -> Catalogue:
     views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
     bounds = {bound.value: words for bound, words in BOUND_WORDS.items()}
     return Catalogue(
-        __version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, CAUSE_WORDS, views
-    )
+        __version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, CAUSE_WORDS,
+        PHASE_LABELS, views,
+    )  # fmt: skip
 
 
 def _figures() -> list[Metric]:

@@ -11,6 +11,8 @@ export interface Meanings {
   bounds: Readonly<Record<string, string>>;
   /** Why the host pauses. */
   causes: Readonly<Record<string, string>>;
+  /** The phases of a step, in their order. */
+  phases: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
   metrics: readonly Metric[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */

@@ -106,10 +106,12 @@ const SPLIT: DeviceSplit = {
   phases: [{ phase: "forward", count: 7, split: split(60, 20, 10) }, { phase: "unknown", count: 3, split: split(0, 10, 0) }],
 };
 
+const PHASES = { forward: "Forward", unknown: "Launch not recorded" };
+
 describe("kernel time by kernel, op and phase", () => {
   const named = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
   const drawn = (id: "op" | "phase", typed = "", off: string[] = []) => {
-    const [all, bins] = [splitRows(SPLIT, id), shownBins(new Set(off))];
+    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(new Set(off))];
     return words(<SplitTable grouping={groupingOf(id)} all={all} rows={matching(all, typed, bins)} bins={bins} total={SPLIT.total} tab={tab()} most={16} empty="none" />);
   };
 
@@ -129,7 +131,7 @@ describe("kernel time by kernel, op and phase", () => {
         "no launch in this trace|3|0 ms|10.0 ms|0 ms|0 ms|10.0 ms|10.0 %|" +
         "aten::add|2|0 ms|0 ms|0 ms|10.0 ms|10.0 ms|10.0 %|",
     );
-    expect(drawn("phase")).toContain("|forward|7|60.0 ms|20.0 ms|0 ms|10.0 ms|90.0 ms|90.0 %|unknown|3|");
+    expect(drawn("phase")).toContain("|Forward|7|60.0 ms|20.0 ms|0 ms|10.0 ms|90.0 ms|90.0 %|Launch not recorded|3|");
   });
 
   test("what a filter leaves out stands in the last row", () => {
@@ -137,15 +139,15 @@ describe("kernel time by kernel, op and phase", () => {
   });
 
   test("a hidden part leaves its column, its time and the rows that have nothing else", () => {
-    expect(named(matching(splitRows(SPLIT, "op"), "", shownBins(new Set(["other"]))))).toEqual(["aten::mm", "no launch in this trace"]);
+    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(new Set(["other"]))))).toEqual(["aten::mm", "no launch in this trace"]);
     expect(drawn("phase", "", ["other"])).toBe(
-      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|forward|7|60.0 ms|20.0 ms|0 ms|80.0 ms|80.0 %|unknown|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
+      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
     );
   });
 
   test("rows of either grouping sum to the device", () => {
     for (const id of ["op", "phase"] as const) {
-      const rows = splitRows(SPLIT, id);
+      const rows = splitRows(SPLIT, id, PHASES);
       for (const bin of BINS) expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
       expect(splitData(rows, groupingOf(id), SPLIT.total).rows.reduce((sum, row) => sum + Number(row[7]), 0)).toBeCloseTo(1, 9);
     }

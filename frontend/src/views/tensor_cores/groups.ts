@@ -2,6 +2,7 @@
 
 import type { DeviceSplit, Split } from "../../api.gen";
 import type { TableData } from "../../components/table_data";
+import type { Meanings } from "../../meanings";
 import { BINS, type Bin } from "./bins";
 
 export interface Grouping {
@@ -30,9 +31,9 @@ export interface SplitRow {
   split: Split;
 }
 
-export function splitRows(device: DeviceSplit, id: "op" | "phase"): readonly SplitRow[] {
+export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meanings["phases"]): readonly SplitRow[] {
   if (id === "op") return device.ops.map(({ op, no_op, count, split }) => ({ name: op ?? no_op ?? "", nameless: op === null, count, split }));
-  return device.phases.map(({ phase, count, split }) => ({ name: phase, nameless: phase === "unknown", count, split }));
+  return device.phases.map(({ phase, count, split }) => ({ name: labels[phase] ?? phase, nameless: phase === "unknown", count, split }));
 }
 
 export const shownBins = (off: ReadonlySet<string>): readonly Bin[] => BINS.filter((bin) => !off.has(bin.id));

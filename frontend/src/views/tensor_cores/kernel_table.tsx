@@ -34,7 +34,7 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
   const { id } = grouping;
   const typed = id === "phase" ? "" : (tab.state["kernel"] ?? "");
   const kernels = useMemo(() => filtered(device.kernels, typed, off), [device, typed, off]);
-  const all = id === "name" ? [] : splitRows(device, id);
+  const all = id === "name" ? [] : splitRows(device, id, tab.meanings.phases);
   const bins = shownBins(off);
   const splits = matching(all, typed, bins);
   const length = id === "name" ? kernels.length : splits.length;
