@@ -124,8 +124,7 @@ def test_every_picture_is_a_sum_of_the_same_cells(path: Path):
     if result.device is not None:
         _sums_agree(result)
     judgement = judge(results)
-    of_partition = [insight for insight in judgement.insights if insight.view in ("host", "data_loading")]
-    worth = sum(insight.gain_ns for insight in of_partition if insight.id not in ("slow_steps", "serial_devices"))
+    worth = sum(insight.gain_ns for insight in judgement.insights if insight.id in judgement.addable)
     idle_ns = sum(row.idle_ns.total_ns for row in result.phases) or result.mean_step_ns
     assert worth <= idle_ns + len(result.blocking) + len(result.sites)  # each is rounded by itself
 
@@ -136,6 +135,9 @@ def _sums_agree(result: HostResult) -> None:
     assert idle == next(each.mean for each in result.devices if each.device == result.device)
     assert sum(piece.ns for piece in result.pieces) == result.mean_step_ns
     assert sum(piece.ns for piece in result.pieces if not piece.works) == idle.total_ns
+    for piece in result.pieces:
+        alike = [each for each in result.pieces if each.reasons == piece.reasons and not each.works]
+        assert sum(each.ns for each in alike) == sum(getattr(idle, reason) for reason in piece.reasons)
     for step in result.steps:
         assert sum(step.phase_idle_ns.values()) == step.idle_ns.total_ns
     for row in result.sites:

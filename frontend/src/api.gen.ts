@@ -998,7 +998,10 @@ export interface Phrase {
   values: Record<string, Quantity>;
 }
 
-/** A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works. */
+/**
+ * A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works;
+ * reasons: for which it is idle where it does not, as in IdleNs.
+ */
 export interface Piece {
   id: string;
   label: string;
@@ -1006,6 +1009,7 @@ export interface Piece {
   colour: string;
   hatched: boolean;
   works: boolean;
+  reasons: string[];
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */

@@ -7,6 +7,7 @@ import { blockingKey, madeBy, matching } from "../src/views/host/blocking_rows";
 import { idleOf } from "../src/views/host/idle_bar";
 import { linesOf, openAtFirst } from "../src/views/host/range_tree";
 import { barsOfPhases, barsOfSteps } from "../src/views/host/reasons";
+import { hiddenReasons, withToggled } from "../src/views/host/hidden";
 import { shownStep } from "../src/views/host/shown_step";
 import { verdictsDiffer } from "../src/views/host/sites";
 import { keysOfStretch } from "../src/views/open_stretch";
@@ -24,6 +25,12 @@ describe("the Host view", () => {
   test("divides the mean step into work and waits, and names each wait", () => {
     expect(page).toContain("|GPU works |52.5 ms|, 24 %|GPU waits |169.9 ms|, 76 %|Mean step|222.4 ms|forward|backward|");
     expect(page).toContain("|Kernel|38.7 ms|17.4 %|Communication|13.8 ms|6.2 %|CPU, forward|73.9 ms|33.2 %|CPU, backward|60.5 ms|27.2 %|Nothing recorded|25.0 ms|11.2 %|Launch latency|10.5 ms|4.7 %|");
+  });
+
+  test("of several GPUs the step is that of one of them", () => {
+    const two = { ...RESULT, devices: [RESULT.devices[0]!, { ...RESULT.devices[0]!, device: 1 }] };
+    expect(draw(two)).toContain("|GPU 0 works |52.5 ms|, 24 %|GPU 0 waits |169.9 ms|, 76 %|");
+    expect(renderToString(<Host page={hostPage(two)} tab={hostTab()} compared={null} />).replaceAll("\u00a0", " ")).toContain("Mean step of 222.4 ms: GPU 0 works 52.5 ms and waits 169.9 ms");
   });
 
   test("CPU work of a phase means what CPU work does", () => {
@@ -194,5 +201,28 @@ describe("bins of a pixel", () => {
   test("begin with the window, at a whole join", () => {
     expect(binsPerPixel(levels, 35, 75, 2, mostOf)).toEqual({ start: 20, bin: 20, values: [3, 9, 4] });
     expect([meanOf([null, null]), mostOf([null])]).toEqual([null, null]);
+  });
+});
+
+describe("what is hidden in both pictures", () => {
+  const { pieces } = RESULT;
+
+  test("a reason is hidden with the last of its pieces", () => {
+    expect([...hiddenReasons(pieces, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
+    expect([...hiddenReasons(pieces, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual(["cpu_work", "launch_latency"]);
+    expect([...hiddenReasons(pieces, new Set(["data_loading"]))]).toEqual(["data_loading"]); // although it has no length
+  });
+
+  test("a press on a reason hides or shows all of its pieces, and no other", () => {
+    const hidden = withToggled(pieces, "cpu_work", new Set(["kernel", "cpu_forward"]));
+    expect([...hidden].sort()).toEqual(["cpu_backward", "cpu_forward", "kernel"]);
+    expect([...withToggled(pieces, "cpu_work", hidden)]).toEqual(["kernel"]);
+  });
+
+  test("the pictures take what is hidden from each other", () => {
+    const hollow = (off: string) => (renderToString(<Host page={hostPage()} tab={hostTab({ off })} compared={null} />).match(/class="off"/g) ?? []).length;
+    expect(hollow("")).toBe(0);
+    expect(hollow("cpu_forward")).toBe(1);
+    expect(hollow("cpu_forward,cpu_backward")).toBe(3);
   });
 });

@@ -39,6 +39,13 @@ describe("the Overview", () => {
     expect(html).toContain('role="img" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It could be about 118 ms."');
   });
 
+  test("several GPUs work when any of them does", () => {
+    const devices = [0, 1].map((device) => ({ device, name: "A100", utilization: 0.6, est_sm_efficiency: 0.5, est_achieved_occupancy: 0.4, kineto_achieved_occupancy: 0.3 }));
+    const html = renderToString(<Overview page={{ ...PAGE, result: { ...OVERVIEW, devices } }} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
+    expect(html.replace(/<[^>]+>/g, "")).toContain("A GPU works 100.0 ms, 63 %No GPU works 60.0 ms, 38 %");
+    expect(html).toContain("Mean step of 160.0 ms: a GPU works 100.0 ms and no GPU works 60.0 ms.");
+  });
+
   test("a trace without a GPU has one brace", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
     expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain("|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|");

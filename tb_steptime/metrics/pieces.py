@@ -25,7 +25,8 @@ GROWN_FRACTION = 0.05
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works."""
+    """A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works;
+    reasons: for which it is idle where it does not, as in IdleNs."""
 
     id: str
     label: str
@@ -33,6 +34,7 @@ class Piece(msgspec.Struct, frozen=True):
     colour: str
     hatched: bool
     works: bool
+    reasons: tuple[str, ...] = ()
 
 
 class GrownPart(msgspec.Struct, frozen=True):
@@ -65,8 +67,8 @@ def pieces(cells: Cells, step: int) -> list[Piece]:
         _wait("data_loading", "Data loading", idle.data_loading, "data"),
         _wait("blocking_call", "Blocking call", idle.blocking_call, "blocking"),
         _wait("allocator", "Allocator", idle.allocator, "blocking", hatched=True),
-        *(_wait(f"cpu_{phase}", f"CPU, {phase}", ns, "cpu") for phase, ns in cpu.items()),
-        _wait("cpu_other", "CPU, other", idle.cpu_work - sum(cpu.values()), "cpu"),
+        *(_cpu(phase, ns) for phase, ns in cpu.items()),
+        _cpu("other", idle.cpu_work - sum(cpu.values())),
         *_gaps(idle),
     ]
 
@@ -75,14 +77,20 @@ def _gaps(idle: IdleNs) -> list[Piece]:
     return [
         _wait("nothing_recorded", "Nothing recorded", idle.nothing_recorded, "other"),
         _wait("launch_latency", "Launch latency", idle.launch_latency, "runtime"),
-        _wait("gap", "Gap, dependency", idle.queued + idle.dependency, "comm", hatched=True),
+        _wait("gap", "Gap, dependency", idle.queued + idle.dependency, "comm", True, ("queued", "dependency")),
         _wait("unknown", "Unknown", idle.unknown, "other", hatched=True),
         _wait("tail", "Tail", idle.tail, "other", hatched=True),
     ]
 
 
-def _wait(id: str, label: str, ns: int, colour: str, hatched: bool = False) -> Piece:
-    return Piece(id, label, ns, colour, hatched, False)
+def _cpu(phase: str, ns: int) -> Piece:
+    return _wait(f"cpu_{phase}", f"CPU, {phase}", ns, "cpu", reasons=("cpu_work",))
+
+
+def _wait(
+    id: str, label: str, ns: int, colour: str, hatched: bool = False, reasons: tuple[str, ...] | None = None
+) -> Piece:
+    return Piece(id, label, ns, colour, hatched, False, reasons or (id,))
 
 
 def slow_steps(steps: tuple[Step, ...], cells: Cells) -> list[Grown]:

@@ -101,18 +101,28 @@ function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): 
   });
 }
 
-function braces({ has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole }: OverviewResult, scale: Scale): Brace[] {
+/** Who works, and who does not: of several GPUs any of them, and none. */
+const SPLIT = {
+  one: { works: "GPU works", waits: "GPU waits", spoken: ["the GPU works", "waits"] },
+  several: { works: "A GPU works", waits: "No GPU works", spoken: ["a GPU works", "no GPU works"] },
+} as const;
+
+const splitOf = ({ devices }: OverviewResult) => SPLIT[devices.length > 1 ? "several" : "one"];
+
+function braces(result: OverviewResult, scale: Scale): Brace[] {
+  const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   if (!onDevice) return [{ value: scale.of(whole), label: <>CPU only <b>{ns(whole)}</b>, no GPU activity in this trace</> }];
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
   });
-  return [brace("GPU works", works), brace("GPU waits", waits)];
+  return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
 }
 
 function spokenAnatomy(result: OverviewResult, couldBe: CouldBe | null): string {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
-  const split = onDevice ? `: the GPU works ${ns(works)} and waits ${ns(waits)}` : ": no GPU activity";
+  const [working, waiting] = splitOf(result).spoken;
+  const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : ": no GPU activity";
   return `Mean step of ${ns(whole)}${split}.${couldBe ? ` It could be about ${rough(couldBe.duration_ns)}.` : ""}`;
 }
 

@@ -13,7 +13,7 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
   return (
     <>
       <Anatomy
-        label={spokenOf(result, scale)} end={scale.of(whole)} endText={ns(whole)} braces={bracesOf(pieces, whole, scale)} off={off}
+        label={spokenOf(result, scale)} end={scale.of(whole)} endText={ns(whole)} braces={bracesOf(pieces, gpuOf(result), whole, scale)} off={off}
         bars={[{ label: <>Mean step<br /><b>{ns(whole)}</b></>, thin: false, parts: pieces.map((piece) => drawn(piece, scale)) }]}
       />
       <Legend
@@ -29,11 +29,10 @@ const drawn = (piece: Piece, scale: Scale) => ({
   text: piece.colour === "cpu" ? piece.label.split(", ")[1] : undefined,
 });
 
-/** A piece that is a reason means what the reason does; CPU work is cut by phase. */
-function meaningOf({ id, label, colour, hatched, works }: Piece, reasons: readonly PartMeaning[]): PartMeaning {
-  const of = id.startsWith("cpu_") ? "cpu_work" : id;
-  const meaning = reasons.find((reason) => reason.id === of)?.meaning ?? `${label}.`;
-  return { id, label, colour, hatched, works, meaning };
+/** A piece of idle time means what its reasons do. */
+function meaningOf({ id, label, colour, hatched, works, reasons: of }: Piece, reasons: readonly PartMeaning[]): PartMeaning {
+  const meanings = reasons.filter((reason) => of.includes(reason.id)).map((reason) => reason.meaning);
+  return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
 }
 
 export function sumsOf(pieces: readonly Piece[]): { works: number; waits: number } {
@@ -41,16 +40,20 @@ export function sumsOf(pieces: readonly Piece[]): { works: number; waits: number
   return { works: sum(true), waits: sum(false) };
 }
 
-function bracesOf(pieces: readonly Piece[], whole: number, scale: Scale): Brace[] {
+/** The GPU that the step is told of, by its number where there are others. */
+const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ? `GPU ${device}` : "GPU");
+
+function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: Scale): Brace[] {
   const { works, waits } = sumsOf(pieces);
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length), label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
   });
-  return [brace("GPU works", works), brace("GPU waits", waits)];
+  return [brace(`${gpu} works`, works), brace(`${gpu} waits`, waits)];
 }
 
-function spokenOf({ pieces, mean_step_ns: whole }: HostResult, scale: Scale): string {
+function spokenOf(result: HostResult, scale: Scale): string {
+  const { pieces, mean_step_ns: whole } = result;
   const { works, waits } = sumsOf(pieces);
   const causes = pieces.filter((piece) => !piece.works && piece.ns > 0).map((piece) => `${piece.label} ${scale.text(piece.ns)}`);
-  return `Mean step of ${ns(whole)}: the GPU works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
+  return `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
 }

@@ -2,12 +2,12 @@ import { useMemo, useState } from "preact/hooks";
 import type { HostResult, IdleNs, PartMeaning } from "../../api.gen";
 import { StackedBars } from "../../charts/stacked_bars";
 import { Chips } from "../../components/chips";
-import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../components/swatch";
 import type { TableData } from "../../components/table_data";
 import { range, scaleFor, sentence } from "../../format";
 import { keptStep, keysOfHidden } from "../choices";
+import { hiddenReasons, withToggled } from "./hidden";
 import type { HostPart } from "./part";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
@@ -20,7 +20,8 @@ const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof
 const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
-export function Reasons({ result, tab, name, off }: HostPart) {
+export function Reasons({ result, tab, name, off: hidden }: HostPart) {
+  const off = hiddenReasons(result.pieces, hidden);
   const by = tab.state["idle"] === "phase" ? "phase" : "step";
   const [lit, setLit] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
@@ -46,7 +47,7 @@ export function Reasons({ result, tab, name, off }: HostPart) {
         lit={lit} kept={by === "step" ? keptStep(tab.state, names) : null} light={setLit}
         keep={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
       />
-      <Keys reasons={present} off={off} press={(id) => tab.update(keysOfHidden(toggled(id, off)))} />
+      <Keys reasons={present} off={off} press={(id) => tab.update(keysOfHidden(withToggled(result.pieces, id, hidden)))} />
     </Picture>
   );
 }
