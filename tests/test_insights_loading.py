@@ -1,0 +1,229 @@
+"""Each rule about loaders: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Confidence, Insight, Judgement
+from tb_steptime.loader_files import with_records
+from tb_steptime.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.test_bursts import simulated, steps_that_wait
+from tests.test_recorded_loading import File, drawn, write_two_workers
+from tests.timeline import timeline
+
+LOADER_CARDS = ("no_workers", "more_workers", "input_bound", "loader_jitter", "loader_overhead")
+
+
+def judged(trace: Trace) -> Judgement:
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def card(trace: Trace, id: str) -> Insight | None:
+    return next((insight for insight in judged(trace).insights if insight.id == id), None)
+
+
+def sure(trace: Trace, id: str) -> Insight:
+    insight = card(trace, id)
+    assert insight is not None
+    return insight
+
+
+def cards(trace: Trace) -> set[str]:
+    return {insight.id for insight in judged(trace).insights} & set(LOADER_CARDS)
+
+
+def said(insight: Insight) -> str:
+    text = plain(insight.text).replace("\xa0", " ")
+    assert len(text) <= 160
+    return text
+
+
+BURSTS = [9, 1, 1] * 4
+
+
+def test_no_workers_is_worth_all_of_the_exposed_wait():
+    trace = steps_that_wait([6] * 6, work=4, loader="loader single")
+    insight = sure(trace, "no_workers")
+    assert (insight.gain_ns, insight.part, insight.view) == (6_000, "data_loader", "data_loading")
+    assert said(insight) == (
+        "The training process makes each batch itself. Of the 6 µs this takes, 6 µs leave the step standing; "
+        "2 workers hide them: `num_workers=2`."
+    )
+    assert cards(trace) == {"no_workers"}
+
+
+def test_no_workers_needs_a_hundredth_of_the_step():
+    assert card(steps_that_wait([1] * 3, work=100, loader="loader single"), "no_workers") is None
+    assert card(steps_that_wait([1] * 3, work=99, loader="loader single"), "no_workers") is not None
+
+
+def test_a_batch_that_workers_make_calls_for_others():
+    assert card(steps_that_wait([6] * 6), "no_workers") is None
+
+
+def test_more_workers_are_worth_what_late_batches_cost():
+    trace = steps_that_wait(BURSTS, work=2)
+    insight = sure(trace, "more_workers")
+    assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # of which each wait is 1 us of the loader's own
+    assert plain(insight.title) == "Use 6 workers"
+    assert said(insight) == (
+        "3 workers need 17 µs per batch, the step only 3 µs: `num_workers=6`, as far as cores and disk allow."
+    )
+    assert insight.confidence is Confidence.MEDIUM
+    assert cards(trace) == {"more_workers", "loader_overhead"}
+
+
+def test_more_workers_need_a_stall_of_a_twentieth():
+    assert card(steps_that_wait([2, 1] * 6, work=29), "more_workers") is None
+    assert card(steps_that_wait([3, 1] * 6, work=29), "more_workers") is not None
+
+
+def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path):
+    write_two_workers(tmp_path)
+    insight = sure(with_records(drawn(tmp_path))[0], "more_workers")
+    assert (plain(insight.title), insight.steps) == ("Use 3 workers", [])
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}")
+        for batch in range(worker, 5, 2):
+            file.produced(batch, 7 * batch - 3, 7 * batch - 1, 7 * batch + 1)
+        file.write()
+    assert card(with_records(drawn(tmp_path))[0], "more_workers") is None
+
+
+def test_input_bound_says_how_many_times_as_many_workers_keep_up():
+    trace = steps_that_wait([8] * 9, work=2)
+    insight = sure(trace, "input_bound")
+    assert insight.gain_ns == 8_000
+    assert (
+        said(insight) == "8 µs a step (80 %) leave the step standing: 5 times the present `num_workers` would keep up."
+    )
+    assert cards(trace) == {"input_bound"}
+
+
+def test_input_bound_needs_a_hundredth_of_the_step():
+    assert card(steps_that_wait([1] * 3, work=100), "input_bound") is None
+    assert card(steps_that_wait([1] * 3, work=99), "input_bound") is not None
+
+
+def test_waits_with_a_period_are_not_only_input_bound():
+    assert card(steps_that_wait(BURSTS, work=2), "input_bound") is None
+
+
+def test_workers_that_share_the_cores_ask_for_a_cheaper_dataset(tmp_path: Path):
+    main = File(tmp_path, "main", num_workers=8)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in range(8):
+        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14).write()
+    insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
+    assert said(insight).endswith("The workers compute and share 4 cores: make the dataset cheaper.")
+
+
+JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
+
+
+def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
+    insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
+    assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
+    assert said(insight) == "1 batch comes late and costs 30 µs, the others 1 µs: `prefetch_factor=4` bridges it."
+    assert [evidence.step for evidence in insight.evidence] == ["4"]
+
+
+def test_jitter_needs_a_hundredth_of_the_step():
+    assert card(steps_that_wait(JITTER, work=250), "loader_jitter") is None
+    assert card(steps_that_wait(JITTER, work=200), "loader_jitter") is not None
+
+
+def test_waits_that_are_long_again_and_again_are_no_jitter():
+    assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
+
+
+def test_overhead_is_worth_what_every_wait_lasts():
+    insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
+    assert insight.gain_ns == 1_000
+    assert said(insight).endswith("1 µs though it lies ready: return fewer, larger tensors from `collate_fn`.")
+
+
+def waits_of_two(copied_from: str = "Pinned", rest: int = 0) -> Trace:
+    """Each wait lasts 2 us, whatever the step does; a batch is copied, then a kernel runs."""
+    rows = {"step": "", "loader": "", "runtime": "", "memcpy 9": "", "kernel 7": ""}
+    for number, work in enumerate((5, 9, 6, 12, 7, 10, 8)):
+        length = work + rest
+        rows["step"] += "ab"[number % 2] * (length + 2)
+        rows["loader"] += "ll" + "." * length
+        rows["runtime"] += "..ck" + "." * (length - 2)
+        rows["memcpy 9"] += "...c" + "." * (length - 2)
+        rows["kernel 7"] += "...." + "k" * (length - 3) + "."
+    drawing = "\n".join(f"{label} | {cells} |" for label, cells in rows.items())
+    return timeline(drawing, names={"c": f"Memcpy HtoD ({copied_from} -> Device)"})
+
+
+def test_overhead_needs_a_hundredth_of_the_step():
+    assert card(waits_of_two(), "loader_overhead") is not None
+    assert card(waits_of_two(rest=200), "loader_overhead") is None
+
+
+def test_pinning_moves_overhead_to_a_thread_where_it_is_not_done_yet():
+    assert said(sure(waits_of_two("Pageable"), "loader_overhead")).endswith("a thread does it with `pin_memory=True`.")
+    assert "collate_fn" in said(sure(waits_of_two("Pinned"), "loader_overhead"))
+
+
+def test_late_batches_are_no_overhead():
+    assert card(steps_that_wait([8] * 9, work=2), "loader_overhead") is None
+
+
+COPIED = """
+    step     | 1111111122222222 |
+    loader   | l.......m....... |
+    runtime  | .ck......dq..... |
+    memcpy 9 | ..cc......dd.... |
+    kernel 7 | ...kkkk.....qqqq |"""
+PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
+
+
+def test_a_pageable_batch_that_no_kernel_runs_beside_is_worth_its_copy():
+    insight = sure(timeline(COPIED, names={"c": PAGEABLE, "d": PAGEABLE}), "pageable_batch_copies")
+    assert (insight.gain_ns, insight.part) == (1_500, "memcpy")
+    said(insight)
+
+
+def test_a_pinned_batch_is_left_alone():
+    assert card(timeline(COPIED), "pageable_batch_copies") is None
+
+
+def test_a_pageable_batch_beside_kernels_costs_nothing():
+    trace = timeline("""
+        step     | 1111111122222222 |
+        loader   | l.......m....... |
+        runtime  | .kc.....q.d..... |
+        memcpy 9 | ...cc......dd... |
+        kernel 7 | ..kkkkkkqqqqqqqq |""", names={"c": PAGEABLE, "d": PAGEABLE})  # fmt: skip
+    assert card(trace, "pageable_batch_copies") is None
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        steps_that_wait(BURSTS, work=2), steps_that_wait(JITTER, work=10), steps_that_wait([8] * 9, work=2),
+        steps_that_wait([6] * 6, loader="loader single"), simulated(3, 0.1)[1], simulated(1, 0.1)[1],
+    ],
+    ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1"],
+)  # fmt: skip
+def test_the_cards_share_one_exposed_wait(trace: Trace):
+    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    gains = [insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS]
+    mean = results["data_loading"].mean  # type: ignore[attr-defined]
+    assert sum(gains) <= mean.exposed_ns
+    assert sum(gains) >= 0.97 * mean.exposed_ns  # but for pieces that are worth no card
+
+
+def test_the_headline_says_what_to_type():
+    headline = judged(steps_that_wait(BURSTS, work=2)).headlines["data_loading"]
+    assert headline.code == "loader = DataLoader(dataset, num_workers=6,\n                    persistent_workers=True)"
+    assert judged(steps_that_wait([8] * 9, work=2)).headlines["data_loading"].code is None

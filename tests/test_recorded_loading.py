@@ -1,0 +1,343 @@
+"""A recorder's files beside a trace: which are read, and what they tell. Written row by row, as a recorder does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.discovery import RECORDS_PATIENCE_NS, Discovery, Place
+from tb_steptime.loader_files import SeenRecords, are_current, with_records
+from tb_steptime.metrics.batch_making import burst_of, find_making
+from tb_steptime.metrics.recorded_lanes import COLLATE, DATASET, TRANSFER, WAIT
+from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
+from tb_steptime.printer import plain
+from tb_steptime.record.format import (
+    BEGAN,
+    CLOCK,
+    ENDED,
+    FAILED,
+    NO_BATCH,
+    PRODUCED,
+    RECEIVED,
+    STEPPED,
+    encode_header,
+    encode_row,
+)
+from tb_steptime.trace.model import Trace
+from tests.timeline import timeline
+
+US = 1_000
+#: When the drawn traces begin, epoch ns, and how far the recorder's own clock is behind.
+ORIGIN = 1_700_000_000_000_000_000
+BEHIND = 1_690_000_000_000_000_000
+#: The process of drawn traces.
+PID = 1
+
+
+class File:
+    """One recorder's file; times are in us of the drawing."""
+
+    def __init__(
+        self, folder: Path, process: str, *, pid: int = PID, loader: int = 0, start: int = ORIGIN, **settings: Any
+    ):
+        self.path = folder / f"host_{pid}.{start}.l{loader}.{process}.loader"
+        worker = None if process == "main" else int(process[1:])
+        known = {"num_workers": 2, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2} | settings
+        self.header = {
+            "process": "main" if worker is None else "worker", "worker": worker, "main_pid": pid, "loader": loader,
+            "usable_cores": 4, "settings": known,
+        }  # fmt: skip
+        self.worker = -1 if worker is None else worker
+        self.pid = pid if worker is None else 100 + worker
+        self.rows: list[bytes] = []
+        self._row(CLOCK, 0, NO_BATCH, (0, BEHIND, BEHIND), times=0)
+
+    def produced(self, batch: int, start: int, collate: int, end: int, cpu: int = 0, flags: int = 0) -> File:
+        return self._row(PRODUCED, flags, batch, (start, start, collate, end, cpu * US, 0, 0, 4096, 8), times=4)
+
+    def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
+        """The thread that pins memory has it `there`."""
+        times = (asked - 5, asked, there - 1, there - 1, there, returned)
+        return self._row(RECEIVED, 0, batch, (*times, ready, 2, 0), times=6)
+
+    def began(self, at: int) -> File:
+        return self._row(BEGAN, 0, NO_BATCH, (at, at), times=2)
+
+    def ended(self, at: int, flags: int = 0) -> File:
+        return self._row(ENDED, flags, NO_BATCH, (at,), times=1)
+
+    def clock_was_set(self) -> File:
+        return self._row(CLOCK, STEPPED, NO_BATCH, (0, BEHIND, BEHIND), times=0)
+
+    def write(self, cut: int = 0) -> File:
+        content = encode_header(self.header) + b"".join(self.rows)
+        self.path.write_bytes(content[: len(content) - cut])
+        return self
+
+    def _row(self, kind: int, flags: int, batch: int, values: tuple[int, ...], times: int) -> File:
+        own = tuple(ORIGIN - BEHIND + value * US for value in values[:times]) + values[times:]
+        filled = own + (0,) * (9 - len(own))
+        self.rows.append(encode_row(kind, flags, self.worker, len(self.rows), 0, batch, self.pid, filled))
+        return self
+
+
+#: Two workers that need 14 us per batch, of which 2 collate, and a loop that takes 4 us after each wait.
+DRAWN = """
+    step   | 1111111222222233333334444444 |
+    loader | lll....mmm....nnn....ooo.... |
+    op     | ...aaaa...aaaa...aaaa...aaaa |"""
+
+
+def drawn(folder: Path) -> Trace:
+    return replace(timeline(DRAWN), path=str(folder / "host_1.5.pt.trace.json"), origin_ns=ORIGIN)
+
+
+def write_two_workers(folder: Path, **settings: Any) -> None:
+    main = File(folder, "main", **settings).began(-40)
+    for batch in range(5):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in (0, 1):
+        file = File(folder, f"w{worker}", **settings).began(-40)
+        for batch in range(worker, 5, 2):
+            end = 7 * batch + 1
+            file.produced(batch, end - 14, end - 2, end, cpu=3)
+        file.write()
+
+
+def recorded(trace: Trace) -> Recorded:
+    result = recorded_loading(with_records(trace)[0])
+    assert result is not None
+    return result
+
+
+def notes(trace: Trace) -> list[str]:
+    records = with_records(trace)[0].loader_records
+    return [note.id for note in records.notes] if records else []
+
+
+def test_the_way_of_a_batch_is_split(tmp_path):
+    write_two_workers(tmp_path)
+    result = recorded(drawn(tmp_path))
+    assert (result.files, result.batches) == (3, 4)
+    assert (result.dataset_ns, result.collate_ns, result.production_ns) == (12_000, 2_000, 14_000)
+    assert (result.transfer_ns, result.ready_ns, result.wait_ns) == (1_000, 0, 3_000)
+    assert (result.cpu_share, result.kind) == (pytest.approx(3 / 14), "io")
+    assert (result.bytes, result.samples, result.cores) == (4096, 8, 4)
+
+
+def test_the_number_of_workers_and_of_those_needed_is_exact(tmp_path):
+    write_two_workers(tmp_path)
+    trace, _ = with_records(drawn(tmp_path))
+    burst, making = burst_of(trace), find_making(trace)
+    assert burst is not None
+    assert making is not None
+    assert (burst.workers, burst.workers_from, burst.production_ns, burst.gates) == (2, "recorder", 14_000, [])
+    assert burst.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
+    assert making.needed == burst.needed_workers == 3
+    assert burst.sentence is not None
+    assert plain(burst.sentence).startswith("2 workers need")
+
+
+def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
+    write_two_workers(tmp_path)
+    lane = recorded(drawn(tmp_path)).lanes[1]
+    pieces = list(zip(lane.part, lane.batch, lane.start_ns, lane.end_ns, strict=True))
+    assert lane.worker == 1
+    assert pieces[:4] == [
+        (DATASET, 1, 0, 6_000), (COLLATE, 1, 6_000, 8_000), (DATASET, 3, 8_000, 20_000), (COLLATE, 3, 20_000, 22_000),
+    ]  # fmt: skip
+    assert {TRANSFER, WAIT} >= {part for part, *_ in pieces[4:]}
+    assert all(end <= start for (_, _, _, end), (_, _, start, _) in itertools.pairwise(pieces))
+
+
+def test_the_queue_counts_batches_that_lie_ready(tmp_path):
+    write_two_workers(tmp_path)
+    (queue,) = recorded(drawn(tmp_path)).queues
+    assert (queue.at_ns[:4], queue.depth[:4]) == ([0, 2_000, 3_000, 9_000], [0, 1, 0, 1])
+    assert queue.empty_share == 1.0
+
+
+def test_each_worker_has_its_row(tmp_path):
+    write_two_workers(tmp_path)
+    rows = [(row.worker, row.pid, row.batches, row.ended) for row in recorded(drawn(tmp_path)).workers]
+    assert rows == [(0, 100, 3, None), (1, 101, 2, None)]
+
+
+def test_the_slowest_batches_come_first(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(3, -3, 20, 22, cpu=25).write()
+    slowest = recorded(drawn(tmp_path)).slowest[0]
+    assert (slowest.batch, slowest.worker, slowest.step, slowest.total_ns) == (3, 1, "4", 25_000)
+
+
+def test_without_files_nothing_is_recorded(tmp_path):
+    trace, seen = with_records(drawn(tmp_path))
+    assert trace.loader_records is None
+    assert recorded_loading(trace) is None
+    assert seen == SeenRecords([PID], [])
+
+
+def test_files_of_another_run_are_left_out_with_a_note(tmp_path):
+    write_two_workers(tmp_path, pid=77, start=ORIGIN + 10**9)
+    trace, _ = with_records(drawn(tmp_path))
+    assert recorded_loading(trace) is None
+    assert notes(drawn(tmp_path)) == ["recorder_of_another_run"]
+
+
+def test_files_of_another_rank_are_left_out_without_a_word(tmp_path):
+    write_two_workers(tmp_path)
+    write_two_workers(tmp_path, pid=77)
+    assert notes(drawn(tmp_path)) == []
+    assert recorded(drawn(tmp_path)).files == 3
+
+
+def test_files_of_another_time_are_left_out_with_a_note(tmp_path):
+    File(tmp_path, "main").received(0, asked=900, there=901, returned=902).write()
+    assert notes(drawn(tmp_path)) == ["recorder_not_then"]
+    assert recorded_loading(with_records(drawn(tmp_path))[0]) is None
+
+
+def test_a_file_that_ends_inside_a_row_is_read_up_to_there(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(1, -6, 6, 8).produced(3, 8, 20, 22).write(cut=40)
+    assert notes(drawn(tmp_path)) == ["recorder_file_damaged"]
+    assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
+
+
+def test_a_file_without_a_header_is_left_out_with_a_note(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").path.write_bytes(b"no recording")
+    assert notes(drawn(tmp_path)) == ["recorder_file_unreadable"]
+    assert recorded(drawn(tmp_path)).files == 2
+
+
+def test_a_clock_that_was_set_is_told(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(1, -6, 6, 8).clock_was_set().write()
+    assert notes(drawn(tmp_path)) == ["clock_step"]
+
+
+def test_a_worker_without_an_end_was_killed_if_its_pass_has_one(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").began(-40).produced(1, -6, 6, 8).ended(27).write()
+    assert notes(drawn(tmp_path)) == []
+    File(tmp_path, "main").received(0, 0, 2, 3).ended(27, FAILED).write()
+    assert notes(drawn(tmp_path)) == ["worker_killed"]
+    assert [row.ended for row in recorded(drawn(tmp_path)).workers] == [False, None]
+
+
+def test_workers_that_persist_outlive_a_pass(tmp_path):
+    write_two_workers(tmp_path, persistent_workers=True)
+    File(tmp_path, "main", persistent_workers=True).received(0, 0, 2, 3).ended(27).write()
+    assert notes(drawn(tmp_path)) == []
+
+
+def test_batches_that_failed_are_no_batches(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(1, -6, 6, 8, flags=FAILED).produced(3, 8, 20, 22).write()
+    assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
+
+
+def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path):
+    main = File(tmp_path, "main", num_workers=8)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in range(8):
+        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14).write()
+    trace, _ = with_records(drawn(tmp_path))
+    result, making = recorded(drawn(tmp_path)), find_making(trace)
+    assert {row.kind for row in result.workers} == {"cores"}
+    assert making is not None
+    assert (making.production_ns, making.busy_cores, making.cores) == (14_000, True, 4)
+    assert making.step_ns(8) == making.step_ns(4)
+
+
+def test_a_loader_without_workers_is_the_training_process(tmp_path):
+    main = File(tmp_path, "main", num_workers=0)
+    for batch in range(4):
+        main.produced(batch, 7 * batch, 7 * batch + 2, 7 * batch + 3)
+        main.received(batch, asked=7 * batch, there=7 * batch + 3, returned=7 * batch + 3)
+    main.write()
+    result = recorded(drawn(tmp_path))
+    assert [(row.worker, row.batches) for row in result.workers] == [(-1, 4)]
+    assert (result.production_ns, result.queues) == (3_000, [])
+
+
+def test_two_loaders_are_told_apart(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "main", loader=1, num_workers=0).received(0, 24, 25, 25).write()
+    result = recorded(drawn(tmp_path))
+    assert [(each.loader, each.workers, each.batches, each.main) for each in result.loaders] == [
+        (0, 2, 4, True), (1, 0, 1, False),
+    ]  # fmt: skip
+
+
+# A summary is of the files that were there.
+
+
+def test_a_summary_is_of_the_files_that_it_was_made_with(tmp_path):
+    write_two_workers(tmp_path)
+    _, seen = with_records(drawn(tmp_path))
+    assert [file.file.split(".")[-2] for file in seen.files] == ["main", "w0", "w1"]
+    assert are_current(seen, tmp_path)
+
+
+def test_a_file_that_appears_later_is_missing_in_the_summary(tmp_path):
+    _, seen = with_records(drawn(tmp_path))
+    assert are_current(seen, tmp_path)
+    write_two_workers(tmp_path)
+    os.utime(tmp_path, ns=(0, 1))  # folders of tests change faster than their times
+    assert not are_current(seen, tmp_path)
+
+
+def test_what_is_added_after_the_traces_end_is_of_no_concern(tmp_path):
+    write_two_workers(tmp_path)
+    main = File(tmp_path, "main").received(0, 0, 2, 3).received(1, asked=90, there=91, returned=92).write()
+    _, seen = with_records(drawn(tmp_path))
+    main.received(2, asked=95, there=96, returned=97).write()
+    assert are_current(seen, tmp_path)
+
+
+def test_what_is_added_within_the_traces_time_is_missing_in_the_summary(tmp_path):
+    main = File(tmp_path, "main").received(0, 0, 2, 3).write()
+    _, seen = with_records(drawn(tmp_path))
+    assert are_current(seen, tmp_path)
+    main.received(1, asked=7, there=9, returned=10).write()
+    assert not are_current(seen, tmp_path)
+
+
+def test_files_of_others_do_not_make_a_summary_old(tmp_path):
+    write_two_workers(tmp_path)
+    _, seen = with_records(drawn(tmp_path))
+    write_two_workers(tmp_path, pid=77)
+    os.utime(tmp_path, ns=(0, 2))
+    assert are_current(seen, tmp_path)
+
+
+def stamp(folder: Path) -> tuple[bool, int, int, int]:
+    (span,) = Discovery([Place("", folder, str(folder))]).look().spans
+    return span.stamp
+
+
+def test_a_span_is_looked_at_again_when_files_appear_or_grow_into_its_time(tmp_path):
+    trace = tmp_path / "host_1.5.pt.trace.json"
+    trace.write_text("{}")
+    now = trace.stat().st_mtime_ns
+    before = stamp(tmp_path)
+    file = File(tmp_path, "main").received(0, 0, 2, 3).write()
+    os.utime(file.path, ns=(now, now - 1))
+    appeared = stamp(tmp_path)
+    os.utime(file.path, ns=(now, now + 1))
+    grown = stamp(tmp_path)
+    os.utime(file.path, ns=(now, now + RECORDS_PATIENCE_NS))
+    passed = stamp(tmp_path)
+    os.utime(file.path, ns=(now, now + 2 * RECORDS_PATIENCE_NS))
+    assert len({before, appeared, grown, passed}) == 4
+    assert stamp(tmp_path) == passed
