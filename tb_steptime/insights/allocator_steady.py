@@ -7,11 +7,10 @@ cudaMalloc  mmmmm    m  m     m m       steady: a card
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.blocking_rows import allocations, bubble_ns
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import MEASURED, HostCard, evidence_of_calls, host_card
-from tb_steptime.insights.sync_bubble import BUBBLES
+from tb_steptime.insights.idle_cards import calls_card
 from tb_steptime.phrases import code, ns, phrase, text
 
 #: Waits for the allocator in half of the steps are no warm-up.
@@ -24,24 +23,11 @@ def allocator_steady(facts: Facts) -> Insight | None:
     waiting = sum(step.idle_ns.allocator > 0 for step in steps)
     if not rows or waiting <= 1 or waiting < STEADY_FRACTION * len(steps):
         return None
-    return host_card(
-        facts,
-        HostCard(
-            id="allocator_steady",
-            title=phrase("Keep GPU memory from step to step"),
-            text=phrase(
-                "{call} leaves the GPU idle for {idle} a step. Keep shapes fixed, drop {empty}, or set {setting}.",
-                call=text(rows[0].call),
-                idle=ns(bubble_ns(rows)),
-                empty=code("empty_cache()"),
-                setting=code("expandable_segments:True"),
-            ),
-            gain_ns=bubble_ns(rows),
-            formula=BUBBLES,
-            best=Confidence.HIGH,
-            why=MEASURED,
-            colour="blocking",
-            part="runtime",
-            evidence=evidence_of_calls(rows),
-        ),
+    said = phrase(
+        "{call} leaves the GPU idle for {idle} a step. Keep shapes fixed, drop {empty}, or set {setting}.",
+        call=text(rows[0].call),
+        idle=ns(bubble_ns(rows)),
+        empty=code("empty_cache()"),
+        setting=code("expandable_segments:True"),
     )
+    return calls_card(facts, "allocator_steady", phrase("Keep GPU memory from step to step"), said, rows)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.blocking_rows import bubble_ns, hidden, name_of, place_of
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import MEASURED, HostCard, evidence_of_calls, host_card
-from tb_steptime.insights.sync_bubble import BUBBLES
+from tb_steptime.insights.idle_cards import calls_card
 from tb_steptime.insights.sync_makers import maker_of
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.phrases import Phrase, ns, phrase, text
@@ -27,25 +26,12 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     return _hidden_sync(facts, "optimizer")
 
 
-def _hidden_sync(facts: Facts, phase: str) -> Insight | None:
-    rows = hidden(facts.host, phase)
+def _hidden_sync(facts: Facts, where: str) -> Insight | None:
+    rows = hidden(facts.host, where)
     if not rows:
         return None
-    return host_card(
-        facts,
-        HostCard(
-            id=f"hidden_sync_{phase}",
-            title=phrase(_TITLES[phase]),
-            text=_words(rows[0], bubble_ns(rows)),
-            gain_ns=bubble_ns(rows),
-            formula=BUBBLES,
-            best=Confidence.HIGH,
-            why=MEASURED,
-            colour="blocking",
-            part="runtime",
-            evidence=evidence_of_calls(rows),
-        ),
-    )
+    text = _words(rows[0], bubble_ns(rows))
+    return calls_card(facts, f"hidden_sync_{where}", phrase(_TITLES[where]), text, rows)
 
 
 def _words(row: BlockingRow, total_ns: int) -> Phrase:

@@ -6,20 +6,13 @@ set to None   no broadcast               graphs, or a few long waits   gradients
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import (
-    EVIDENCE,
-    MEASURED,
-    PROFILING_SLOWS,
-    HostCard,
-    evidence_of_sites,
-    host_card,
-    late_by_site,
-    late_ns,
-    sites_of,
-)
+from tb_steptime.insights.host_gains import EVIDENCE, evidence_of_sites, late_by_site, late_ns, sites_of
+from tb_steptime.insights.idle_cards import late_card
 from tb_steptime.metrics.launch_sites import SiteRow
 from tb_steptime.phrases import Phrase, Quantity, agreeing, code, count, ns, phrase
 
@@ -36,29 +29,12 @@ FEW_FRACTION = 0.5
 #: Only of a site with this many waits for each that is kept is it news that few hold so much.
 MANY_LAUNCHES = 10
 
-LATE = phrase(
-    "Mean over the steps of the GPU's idle time until work from here is launched and reaches it; waits for the loader, "
-    "blocking calls and pauses left out."
-)
-
 
 def launch_graphs(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the many launches of the model itself."""
     late = {site: ns for site, ns in _model_late(facts.host).items() if not _stalled(facts.host, site)}
-    rows = sites_of(facts.host, late)
-    return host_card(
-        facts,
-        HostCard(
-            id="launch_graphs",
-            title=phrase(_graph_title(facts.host, late)),
-            text=_graph_words(facts.host, rows),
-            gain_ns=sum(late.values()),
-            formula=LATE,
-            best=Confidence.MEDIUM,
-            why=PROFILING_SLOWS,
-            evidence=evidence_of_sites(rows),
-        ),
-    )
+    text = _graph_words(facts.host, sites_of(facts.host, late))
+    return late_card(facts, "launch_graphs", _graph_title(facts.host, late), text, late, sum(late.values()))
 
 
 def long_stretches(facts: Facts) -> Insight | None:
@@ -73,19 +49,8 @@ def long_stretches(facts: Facts) -> Insight | None:
         few=count(len(evidence)),
         longest=ns(evidence[0].end_ns - evidence[0].start_ns),
     )
-    return host_card(
-        facts,
-        HostCard(
-            id="long_stretches",
-            title=phrase("Shorten what the host does between launches"),
-            text=text,
-            gain_ns=sum(late.values()),
-            formula=LATE,
-            best=Confidence.MEDIUM,
-            why=PROFILING_SLOWS,
-            evidence=evidence,
-        ),
-    )
+    title = "Shorten what the host does between launches"
+    return late_card(facts, "long_stretches", title, text, late, sum(late.values()), evidence=evidence)
 
 
 def _model_late(host: HostResult) -> dict[str, int]:
@@ -137,79 +102,41 @@ def _graph_words(host: HostResult, rows: list[SiteRow]) -> Phrase:
     return Phrase(agreeing(words, round(launches)), values)
 
 
-def _of_launches(rows: list[SiteRow], words: str, **values: Quantity) -> Phrase:
-    """A sentence about {launches}, with which it agrees: those of the sites in a step."""
-    launches = round(sum(row.launches for row in rows))
-    return phrase(agreeing(words, launches), launches=count(launches), **values)
-
-
 def zero_gradients(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor."""
-    rows = sites_of(facts.host, ZERO_GRAD)
-    return host_card(
-        facts,
-        HostCard(
-            id="zero_gradients",
-            title=phrase("Set gradients to None instead of zero"),
-            text=_of_launches(
-                rows,
-                "{launches} (launch a step fills|launches a step fill) them with zeros one by one: {setting}.",
-                setting=code("zero_grad(set_to_none=True)"),
-            ),
-            gain_ns=late_ns(facts.host, ZERO_GRAD),
-            formula=LATE,
-            best=Confidence.MEDIUM,
-            why=PROFILING_SLOWS,
-            evidence=evidence_of_sites(rows),
-        ),
+    text = _of_launches(
+        facts.host,
+        ZERO_GRAD,
+        "{launches} (launch a step fills|launches a step fill) them with zeros one by one: {setting}.",
+        setting=code("zero_grad(set_to_none=True)"),
     )
+    title, gain_ns = "Set gradients to None instead of zero", late_ns(facts.host, ZERO_GRAD)
+    return late_card(facts, "zero_gradients", title, text, ZERO_GRAD, gain_ns)
 
 
 def buffer_broadcast(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while DistributedDataParallel copies the model's buffers before each forward pass."""
-    rows = sites_of(facts.host, BROADCAST)
-    return host_card(
-        facts,
-        HostCard(
-            id="buffer_broadcast",
-            title=phrase("Stop the buffer broadcast"),
-            text=_of_launches(
-                rows,
-                "DDP copies the model's buffers one by one before each forward, {launches} (launch|launches) a step: "
-                "{setting}.",
-                setting=code("broadcast_buffers=False"),
-            ),
-            gain_ns=late_ns(facts.host, BROADCAST),
-            formula=LATE,
-            best=Confidence.HIGH,
-            why=MEASURED,
-            evidence=evidence_of_sites(rows),
-        ),
+    text = _of_launches(
+        facts.host,
+        BROADCAST,
+        "DDP copies the model's buffers one by one before each forward, {launches} (launch|launches) a step: "
+        "{setting}.",
+        setting=code("broadcast_buffers=False"),
     )
+    gain_ns = late_ns(facts.host, BROADCAST)
+    return late_card(facts, "buffer_broadcast", "Stop the buffer broadcast", text, BROADCAST, gain_ns, certain=True)
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel."""
-    host = facts.host
-    rows, copies = sites_of(host, HOOKS), round(host.bucket_copies)
-    return host_card(
-        facts,
-        HostCard(
-            id="gradient_buckets",
-            title=phrase("Let gradients live in DDP's buckets"),
-            text=phrase(
-                agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one: ", copies)
-                + "{setting}.",
-                copies=count(copies),
-                setting=code("gradient_as_bucket_view=True"),
-            ),
-            gain_ns=_bucket_late_ns(host),
-            formula=LATE,
-            best=Confidence.HIGH,
-            why=MEASURED,
-            evidence=evidence_of_sites(rows),
-        ),
+    copies = round(facts.host.bucket_copies)
+    text = phrase(
+        agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one: {setting}.", copies),
+        copies=count(copies),
+        setting=code("gradient_as_bucket_view=True"),
     )
+    title, gain_ns = "Let gradients live in DDP's buckets", _bucket_late_ns(facts.host)
+    return late_card(facts, "gradient_buckets", title, text, HOOKS, gain_ns, certain=True)
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -217,21 +144,17 @@ def between_passes(facts: Facts) -> Insight | None:
     is launched meanwhile, and that has a card of its own."""
     if facts.host.several_devices is not None:
         return None
-    rows = sites_of(facts.host, BETWEEN)
-    return host_card(
-        facts,
-        HostCard(
-            id="between_passes",
-            title=phrase("Do less between the passes"),
-            text=_of_launches(
-                rows,
-                "After the backward pass and outside the optimizer {launches} (launch a step keeps|launches a step "
-                "keep) the GPU waiting: metrics and logs can wait for a later step.",
-            ),
-            gain_ns=late_ns(facts.host, BETWEEN),
-            formula=LATE,
-            best=Confidence.MEDIUM,
-            why=PROFILING_SLOWS,
-            evidence=evidence_of_sites(rows),
-        ),
+    text = _of_launches(
+        facts.host,
+        BETWEEN,
+        "After the backward pass and outside the optimizer {launches} (launch a step keeps|launches a step keep) the "
+        "GPU waiting: metrics and logs can wait for a later step.",
     )
+    gain_ns = late_ns(facts.host, BETWEEN)
+    return late_card(facts, "between_passes", "Do less between the passes", text, BETWEEN, gain_ns)
+
+
+def _of_launches(host: HostResult, sites: Collection[str], words: str, **values: Quantity) -> Phrase:
+    """A sentence about {launches}, with which it agrees: those of the sites in a step."""
+    launches = round(sum(row.launches for row in sites_of(host, sites)))
+    return phrase(agreeing(words, launches), launches=count(launches), **values)

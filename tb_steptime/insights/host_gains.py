@@ -28,7 +28,6 @@ EVIDENCE = 5
 UNLINKED_FRACTION = 0.05
 
 PROFILING_SLOWS = phrase("Profiling itself slows the host by 1.5 to 2 times, so the unprofiled wait is shorter.")
-MEASURED = phrase("The GPU's idle time behind these very calls is recorded, step by step.")
 
 
 class HostCard(NamedTuple):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_bound import LATE, OPTIMIZER
-from tb_steptime.insights.host_gains import (
-    PROFILING_SLOWS,
-    HostCard,
-    evidence_of_sites,
-    host_card,
-    late_ns,
-    sites_of,
-)
+from tb_steptime.insights.host_bound import OPTIMIZER
+from tb_steptime.insights.host_gains import late_ns, sites_of
+from tb_steptime.insights.idle_cards import late_card
 from tb_steptime.insights.kernel_gains import device_split
-from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
+from tb_steptime.phrases import agreeing, code, count, ns, phrase
 
 #: An optimizer that takes all tensors at once launches a few dozen kernels at most.
 MANY_KERNELS = 100
@@ -32,7 +26,8 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
         foreach=code("foreach=True"),
         fused=code("fused=True"),
     )
-    return _card(facts, "tiny_optimizer_kernels", "Let the optimizer take all tensors at once", text)
+    title = "Let the optimizer take all tensors at once"
+    return late_card(facts, "tiny_optimizer_kernels", title, text, OPTIMIZER, late_ns(facts.host, OPTIMIZER))
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
@@ -48,25 +43,9 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         each=ns(late / launches if launches else None),
         fused=code("fused=True"),
     )
-    return _card(facts, "fused_optimizer", "Fuse the optimizer", text)
+    return late_card(facts, "fused_optimizer", "Fuse the optimizer", text, OPTIMIZER, late)
 
 
 def _short_kernels(facts: Facts) -> float:
     device = device_split(facts)
     return device.waste.optimizer.count if device else 0.0
-
-
-def _card(facts: Facts, id: str, title: str, text: Phrase) -> Insight | None:
-    return host_card(
-        facts,
-        HostCard(
-            id=id,
-            title=phrase(title),
-            text=text,
-            gain_ns=late_ns(facts.host, OPTIMIZER),
-            formula=LATE,
-            best=Confidence.MEDIUM,
-            why=PROFILING_SLOWS,
-            evidence=evidence_of_sites(sites_of(facts.host, OPTIMIZER)),
-        ),
-    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.blocking_rows import bubble_ns, name_of, pageable
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.blocking_rows import name_of, pageable
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import MEASURED, HostCard, evidence_of_calls, host_card
-from tb_steptime.insights.sync_bubble import BUBBLES
+from tb_steptime.insights.idle_cards import calls_card
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.phrases import Phrase, code, nbytes, ns, phrase, text
 
@@ -16,21 +15,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
     rows = pageable(facts.host)
     if not rows:
         return None
-    return host_card(
-        facts,
-        HostCard(
-            id="pageable_copies",
-            title=phrase("Pin the memory of the batch"),
-            text=_words(rows),
-            gain_ns=bubble_ns(rows),
-            formula=BUBBLES,
-            best=Confidence.HIGH,
-            why=MEASURED,
-            colour="blocking",
-            part="runtime",
-            evidence=evidence_of_calls(rows),
-        ),
-    )
+    return calls_card(facts, "pageable_copies", phrase("Pin the memory of the batch"), _words(rows), rows)
 
 
 def _words(rows: list[BlockingRow]) -> Phrase:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Insight
 from tb_steptime.insights.blocking_rows import bubble_ns, name_of, place_of, plain
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import MEASURED, HostCard, evidence_of_calls, host_card
+from tb_steptime.insights.idle_cards import calls_card
 from tb_steptime.insights.sync_makers import maker_of
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.phrases import Phrase, ns, phrase, text
-
-BUBBLES = phrase(
-    "Mean over the steps of the GPU's idle time from its drain, or the call's start, to the next work that is launched "
-    "after the call."
-)
 
 
 def sync_bubble(facts: Facts) -> Insight | None:
@@ -21,21 +16,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     rows = plain(facts.host)
     if not rows:
         return None
-    return host_card(
-        facts,
-        HostCard(
-            id="sync_bubble",
-            title=maker_of(rows[0]).deed,
-            text=_words(rows[0], bubble_ns(rows)),
-            gain_ns=bubble_ns(rows),
-            formula=BUBBLES,
-            best=Confidence.HIGH,
-            why=MEASURED,
-            colour="blocking",
-            part="runtime",
-            evidence=evidence_of_calls(rows),
-        ),
-    )
+    return calls_card(facts, "sync_bubble", maker_of(rows[0]).deed, _words(rows[0], bubble_ns(rows)), rows)
 
 
 def _words(row: BlockingRow, total_ns: int) -> Phrase:
