@@ -34,8 +34,11 @@ def self_time_ns(start_ns: Int64, end_ns: Int64) -> Int64:
 
 def _depth(start_ns: Int64, end_ns: Int64) -> Int64:
     """How many rows are open when a row starts; an empty one is, for those that start with it."""
-    end = np.maximum(end_ns, start_ns + 1)
-    end.sort(kind="stable")  # nearly sorted, which this sort makes use of
-    depth = np.searchsorted(end, start_ns, side="right")
-    np.subtract(np.arange(len(depth)), depth, out=depth)
-    return depth
+    closed = np.searchsorted(_sorted_ends(start_ns, end_ns), start_ns, side="right")
+    return np.subtract(np.arange(len(closed)), closed, out=closed)
+
+
+def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
+    ends = np.maximum(end_ns, start_ns + 1)
+    ends.sort(kind="stable")  # nearly sorted, which this sort makes use of
+    return ends
