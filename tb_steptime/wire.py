@@ -33,12 +33,13 @@ from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.change_points import Change
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
-from tb_steptime.metrics.host_words import BOUND_WORDS, CAUSE_WORDS
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import COLUMNS
+from tb_steptime.metrics.pauses import CAUSE_WORDS
 from tb_steptime.metrics.phases import PHASE_LABELS
 from tb_steptime.metrics.step_time import PART_MEANINGS, PartMeaning
 from tb_steptime.metrics.strips import STRIPS
+from tb_steptime.metrics.verdict import BOUND_WORDS
 from tb_steptime.phrases import Note, Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
 from tb_steptime.typescript import doc_comment, interfaces, string_union

@@ -5,14 +5,15 @@ import dataclasses
 import msgspec
 import pytest
 
-from tb_steptime.metrics.host_words import BOUND_WORDS, HostFigures, answer, titles
+from tb_steptime.metrics.host_answer import HostFigures, answer
+from tb_steptime.metrics.host_titles import titles
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.idle_meanings import IDLE_MEANINGS
 from tb_steptime.metrics.launch_queue import BackPressure
 from tb_steptime.metrics.launch_sites import PhaseRow
 from tb_steptime.metrics.launching import LaunchFigures
 from tb_steptime.metrics.several_devices import SeveralDevices
-from tb_steptime.metrics.verdict import Bound
+from tb_steptime.metrics.verdict import BOUND_WORDS, Bound
 from tb_steptime.printer import plain
 from tests.host_result import blocking, copy, host_result
 

@@ -11,7 +11,8 @@ from tb_steptime.metrics.bucket_copies import bucket_copies
 from tb_steptime.metrics.catalogue import HOST_TILES, main_device, measure
 from tb_steptime.metrics.copies import CopyRow, copy_rows
 from tb_steptime.metrics.device_levels import DeviceLevel, device_levels
-from tb_steptime.metrics.host_words import Answer, HostFigures, answer, titles
+from tb_steptime.metrics.host_answer import Answer, HostFigures, answer
+from tb_steptime.metrics.host_titles import titles
 from tb_steptime.metrics.idle import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle_sums import idle_of_activity
 from tb_steptime.metrics.launch_metrics import launches_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import Facts, confidence
-from tb_steptime.metrics.host_words import HELD_UP
+from tb_steptime.metrics.host_answer import HELD_UP
 from tb_steptime.metrics.verdict import Bound
 from tb_steptime.phrases import fraction, ns, phrase
 

@@ -11,7 +11,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Rail, Verdict
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
-from tb_steptime.metrics.host_words import HELD_UP
+from tb_steptime.metrics.host_answer import HELD_UP
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.pauses import Pause
 from tb_steptime.metrics.verdict import LEADING_FRACTION, Bound, Pace, causes, judge

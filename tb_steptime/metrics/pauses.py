@@ -30,6 +30,13 @@ from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_overheads
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
+#: What makes the host pause, as it is called.
+CAUSE_WORDS = {
+    "garbage_collection": "Garbage collection",
+    "lazy_loading": "Lazy loading of kernels",
+    "unexplained": "Nothing recorded",
+}
+
 #: A first launch that takes so many usual ones has loaded its kernel: 100 us and more, where 5 us are usual.
 LOADING_TIMES = 20
 

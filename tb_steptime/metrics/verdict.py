@@ -26,6 +26,18 @@ class Bound(enum.Enum):
     UNKNOWN = "unknown"
 
 
+#: A verdict as an adjective.
+BOUND_WORDS = {
+    Bound.HOST: "host-bound",
+    Bound.GPU: "GPU-bound",
+    Bound.INPUT: "input-bound",
+    Bound.SYNC: "sync-bound",
+    Bound.DEPENDENCY: "dependency-bound",
+    Bound.COMMUNICATION: "communication-bound",
+    Bound.MIXED: "mixed",
+    Bound.UNKNOWN: "unknown",
+}
+
 #: Under this idle share the work, and not the wait, decides: launch gaps alone leave a few percent in any job.
 IDLE_FRACTION = 0.10
 
