@@ -40,7 +40,7 @@ _MAX_HEAD_BYTES = 64 * 1024
 #: A directory may come from anywhere: what unpacks to more than any trace's results is not unpacked.
 _MAX_MEMBER_BYTES = 256 * 1024 * 1024
 #: The parts of the package whose code decides what a result says.
-_MEASURING = ("trace", "metrics", "analyses", "span.py", "phrases.py", "loader_files.py", "record/format.py")
+_MEASURING = ("trace", "metrics", "analyses", "span.py", "phrases.py", "loader_files", "record/format.py")
 
 
 class TraceStamp(msgspec.Struct, frozen=True):

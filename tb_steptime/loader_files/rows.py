@@ -1,0 +1,103 @@
+"""A recorder's rows -> columns of the batches that were made, and taken, in a trace's time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.record import format as layout
+from tb_steptime.trace.loader_records import UNKNOWN_TIME
+from tb_steptime.trace.table import Int64
+
+_ROW = np.dtype(layout.ROW_FIELDS)
+
+
+Rows = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that could be read. rows: with times in epoch ns."""
+
+    name: str
+    header: dict[str, Any]
+    rows: Rows
+    file: layout.RecordedFile
+
+
+def read_all(folder: Path, names: Sequence[str]) -> tuple[list[ReadFile], list[str]]:
+    """The files that can be read, and the names of those that cannot."""
+    read: list[ReadFile] = []
+    broken: list[str] = []
+    for name in names:
+        try:
+            file = layout.read_file(folder / name)
+        except (OSError, layout.FormatError):
+            broken.append(name)
+        else:
+            read.append(ReadFile(name, file.header, _epoch_rows(file), file))
+    return read, broken
+
+
+def _epoch_rows(file: layout.RecordedFile) -> Rows:
+    """Rows with their times in epoch ns; unknown times are UNKNOWN_TIME."""
+    rows: Rows = np.frombuffer(file.records, _ROW).copy()
+    begin = np.array([position for position, _ in file.ahead] + [len(rows)], np.int64)
+    ahead = np.repeat(np.array([ns for _, ns in file.ahead], np.int64), np.diff(begin))
+    ahead = np.concatenate((np.zeros(len(rows) - len(ahead), np.int64), ahead))
+    for kind, times in layout.TIMES.items():
+        mine = np.flatnonzero(rows["kind"] == kind)
+        values = rows["values"][mine, :times]
+        rows["values"][mine, :times] = np.where(values == 0, UNKNOWN_TIME, values + ahead[mine, None])
+    return rows
+
+
+def received_rows(read: Sequence[ReadFile], low: int, high: int) -> list[Int64]:
+    """Batches that the loop asked for in the trace's time, or that were under way at its end."""
+    columns = _columns(read, layout.RECEIVED, ("pass_number", "batch"), range(8))
+    requested, asked, returned = columns[3], columns[4], columns[8]
+    requested = np.where(requested == UNKNOWN_TIME, asked, requested)
+    inside = np.flatnonzero((returned > low) & (np.minimum(requested, asked) < high))
+    return _sorted([column[inside] for column in columns], by=8)
+
+
+def produced_rows(read: Sequence[ReadFile], received: Sequence[Int64], low: int, high: int) -> list[Int64]:
+    """Batches that were made in the trace's time, or were handed over in it."""
+    columns = _columns(
+        read, layout.PRODUCED, ("worker", "pid", "pass_number", "batch", "flags"), (0, 1, 2, 3, 4, 5, 7, 8)
+    )
+    flags = columns.pop(5)
+    loader, passage, batch = columns[0], columns[3], columns[4]
+    wanted = (columns[8] > low) & (columns[6] < high)
+    wanted |= np.isin(_batch_key(loader, passage, batch), _batch_key(*received[:3]))
+    return _sorted([column[wanted & (flags == 0)] for column in columns], by=6)
+
+
+def _columns(read: Sequence[ReadFile], kind: int, fields: Sequence[str], values: Sequence[int]) -> list[Int64]:
+    """int64 columns of all files: the loader's number, fields of a row, numbers of a row."""
+    parts = [(int(each.header.get("loader", -1)), each.rows[each.rows["kind"] == kind]) for each in read]
+    loader = np.concatenate([np.full(len(rows), number, np.int64) for number, rows in parts] or [np.empty(0, np.int64)])
+    rows = np.concatenate([rows for _, rows in parts] or [np.empty(0, _ROW)])
+    return [loader, *(rows[name].astype(np.int64) for name in fields), *(rows["values"][:, at] for at in values)]
+
+
+def _batch_key(loader: Int64, passage: Int64, batch: Int64) -> Int64:
+    key: Int64 = (loader << 56) + (passage << 32) + batch
+    return key
+
+
+def _sorted(columns: list[Int64], by: int) -> list[Int64]:
+    order = np.argsort(columns[by], kind="stable")
+    return [column[order] for column in columns]
+
+
+def shifted(columns: Sequence[Int64], times: range, origin_ns: int) -> list[Int64]:
+    return [
+        np.where(column == UNKNOWN_TIME, UNKNOWN_TIME, column - origin_ns) if place in times else column
+        for place, column in enumerate(columns)
+    ]
