@@ -18,7 +18,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.card_text import fitted
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.metrics.blocking import BlockingRow
-from tb_steptime.metrics.launch_sites import SiteRow, Stretch
+from tb_steptime.metrics.launch_sites import SiteRow
 from tb_steptime.phrases import Phrase, phrase
 
 #: Stretches that a card leads to: the longest one is looked at, the others confirm it.
@@ -116,18 +116,12 @@ def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
 
 
 def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
-    return _longest(stretch for row in rows for stretch in row.examples)
+    """The longest gaps of all the sites."""
+    stretches = [stretch for row in rows for stretch in row.examples]
+    stretches.sort(key=lambda each: each.start_ns - each.end_ns)
+    return [Evidence(each.step, each.start_ns, each.end_ns) for each in stretches[:EVIDENCE]]
 
 
 def evidence_of_calls(rows: Iterable[BlockingRow]) -> list[Evidence]:
     """The costliest of each kind of call, in the order given: most idle time first."""
     return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]
-
-
-def evidence_of(stretches: Iterable[Stretch]) -> list[Evidence]:
-    return _longest(stretches)
-
-
-def _longest(stretches: Iterable[Stretch]) -> list[Evidence]:
-    by_length = sorted(stretches, key=lambda each: each.start_ns - each.end_ns)
-    return [Evidence(each.step, each.start_ns, each.end_ns) for each in by_length[:EVIDENCE]]

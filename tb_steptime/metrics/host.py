@@ -21,7 +21,6 @@ SYNC_CALL = re.compile(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
 COPY_CALL = re.compile(
     r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
-BLOCKING_CALL = re.compile(f"{SYNC_CALL.pattern}|{COPY_CALL.pattern}")
 #: Launches that wait for a copy of pageable memory: the name says only that they are asynchronous.
 ASYNC_COPY_CALL = re.compile(r"(cuda|hip)Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = re.compile(r"Pageable")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tb_steptime.metrics.idle import REASONS, IdleNs
+from tb_steptime.metrics.idle import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle_sums import Longest, longest_gaps
 from tb_steptime.metrics.launching import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.mean_step import Cells
@@ -134,12 +134,9 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
     return found
 
 
-#: Where a launch comes late, its longest gaps are what to look at.
-_LATE = REASONS[1:6]
-
-
 def _examples(gaps: Mapping[tuple[str, str], list[Longest]], site: str) -> list[Stretch]:
-    late = [gap for reason in _LATE for gap in gaps.get((site, reason), [])]
+    """Where a launch comes late, its longest gaps are what to look at."""
+    late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
     found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
     return [Stretch(gap.step, gap.start_ns, gap.end_ns) for gap in found[:EXAMPLES]]
