@@ -289,7 +289,10 @@ def span_report(span: Judged) -> SpanReport:
         queue_depth=_queue_depth(span.host),
         data_loading=_data_loading(span.data_loading),
         insights=[_insight(insight) for insight in span.judgement.insights],
-        notes=[NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}") for note in facts.notes],
+        notes=[
+            NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")
+            for note in (*facts.notes, *span.data_loading.recorder_notes)
+        ],
     )
 
 

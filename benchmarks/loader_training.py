@@ -1,0 +1,233 @@
+"""A small training on the CPU whose loader and whose rest are as slow as asked, and that logs what they really took.
+
+    python -m benchmarks.loader_training FOLDER '{"workers": 3, "batch_ms": 100, "step_ms": 20}'    # needs torch
+
+FOLDER gets the trace and, where asked, the recorder's files. FOLDER/truth gets two logs of the script's own, in ns of
+the monotonic clock, that nothing of this package writes:
+
+    made.log    batch pid start end cpu     one line for each batch, from its first sample to the end of collate_fn
+    taken.log   step asked got done         one line for each step of the training loop
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.profiler import profile, record_function, schedule, tensorboard_trace_handler
+from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
+
+from tb_steptime.record import LoaderRecorder, clock
+
+SAMPLES = 4  # of a batch
+FEATURES = 64
+#: What the logs are called, in the folder TRUTH beside the trace.
+TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
+CLOCK_STEP_NS = 3_600_000_000_000
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is asked of the training.
+
+    batch_ms, step_ms: of making a batch and of the rest of the step. burn: workers compute for that long instead of
+    sleeping. jitter: a batch takes up to so much more or less, as a share. steps: that are recorded, after skip others.
+    stacks: of Python, in the trace. cores: that the training may use; None: all. recorder: the folder of its files;
+    None: FOLDER itself, "": not recorded.
+
+    What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
+    CLOCK_STEP_NS, as far as the recorder sees; until the trace is written, no file may grow beyond full_bytes.
+    """
+
+    workers: int
+    batch_ms: float
+    step_ms: float
+    burn: bool = False
+    jitter: float = 0.0
+    steps: int = 24
+    skip: int = 4
+    stacks: bool = False
+    recorder: str | None = None
+    kill_at: int | None = None
+    clock_at: int | None = None
+    full_bytes: int | None = None
+    cores: int | None = None
+
+
+class Samples(Dataset[Any]):
+    """Each sample takes its share of the batch's time. The first one of a batch notes when it began."""
+
+    def __init__(self, asked: Training, batches: int) -> None:
+        self.asked = asked
+        self.batches = batches
+        self.began = (0, 0)
+
+    def __len__(self) -> int:
+        return SAMPLES * self.batches
+
+    def __getitem__(self, index: int) -> Any:
+        if index % SAMPLES == 0:
+            self.began = time.perf_counter_ns(), time.thread_time_ns()
+        self._work(round(1e6 * self.batch_ms(index // SAMPLES) / SAMPLES))
+        return torch.full((FEATURES,), 1e-3 * index), index
+
+    def batch_ms(self, batch: int) -> float:
+        """The same in every training."""
+        return self.asked.batch_ms * (1 + self.asked.jitter * random.Random(batch).uniform(-1, 1))
+
+    def _work(self, duration_ns: int) -> None:
+        if not self.asked.burn:
+            time.sleep(duration_ns / 1e9)
+            return
+        end = time.thread_time_ns() + duration_ns
+        while time.thread_time_ns() < end:
+            pass
+
+
+class LoggedCollate:
+    """torch's own for the samples without their numbers, and a line in the log when the batch is whole."""
+
+    def __init__(self, log: Path, dataset: Samples) -> None:
+        self.log = log
+        self.dataset = dataset
+
+    def __call__(self, samples: Sequence[Any]) -> Any:
+        batch = default_collate([sample for sample, _ in samples])
+        end, cpu = time.perf_counter_ns(), time.thread_time_ns()
+        own = get_worker_info()
+        start, start_cpu = (own.dataset if own else self.dataset).began
+        line = f"{samples[0][1] // SAMPLES} {os.getpid()} {start} {end} {cpu - start_cpu}\n"
+        with self.log.open("ab", buffering=0) as file:
+            file.write(line.encode())
+        return batch
+
+
+class Network:
+    """A step of it takes as long as asked: a little arithmetic, then sleep."""
+
+    def __init__(self, step_ms: float) -> None:
+        self.step_ns = round(1e6 * step_ms)
+        self.layer = nn.Linear(FEATURES, 8)
+        self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=1e-6)
+
+    def learn(self, batch: Any) -> None:
+        end = time.perf_counter_ns() + self.step_ns
+        self.optimizer.zero_grad()
+        self.layer(batch).square().mean().backward()
+        self.optimizer.step()
+        with record_function("the rest of the step"):
+            time.sleep(max(0, end - time.perf_counter_ns()) / 1e9)
+
+
+def train(folder: Path, asked: Training) -> None:
+    """Loop, profile and log. A loader that fails, as its worker was killed, is asked once more for all batches."""
+    truth = folder / TRUTH
+    truth.mkdir(parents=True)
+    network = Network(asked.step_ms)
+    with profile():
+        network.learn(torch.zeros(SAMPLES, FEATURES))  # what the first recording alone takes is behind us
+    last = asked.skip + 1 + asked.steps
+    events = _Events(asked)
+    if asked.full_bytes is not None:
+        _limit_files(asked.full_bytes)
+    loop = _Loop(_loader(folder, asked, last + 2 * max(1, asked.workers)), network, events)
+    with profile(
+        schedule=schedule(skip_first=asked.skip, wait=0, warmup=1, active=asked.steps, repeat=1),
+        on_trace_ready=_write_trace(folder),
+        with_stack=asked.stacks,
+    ) as profiler:
+        for step in range(last):
+            loop.step(step)
+            profiler.step()
+    (truth / TAKEN).write_text("".join(loop.taken))
+
+
+def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
+    dataset = Samples(asked, batches)
+    collate = LoggedCollate(folder.absolute() / TRUTH / MADE, dataset)
+    loader = DataLoader(dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate)
+    if asked.recorder == "":
+        return loader
+    return LoaderRecorder(asked.recorder or folder).watch(loader)
+
+
+class _Events:
+    """What happens to the training, once. The clock that the workers see is made before they are."""
+
+    def __init__(self, asked: Training) -> None:
+        self.ahead = multiprocessing.get_context("fork").RawValue("q", 0)
+        self.at = {asked.clock_at: self._set_clock, asked.kill_at: self._kill_worker}
+        if asked.clock_at is not None:
+            clock.wall_ns = lambda: time.time_ns() + int(self.ahead.value)
+
+    def happen(self, step: int) -> None:
+        self.at.pop(step, lambda: None)()
+
+    def _set_clock(self) -> None:
+        self.ahead.value = CLOCK_STEP_NS
+
+    def _kill_worker(self) -> None:
+        os.kill(min(child.pid or 0 for child in multiprocessing.active_children()), signal.SIGKILL)
+
+
+class _Loop:
+    """The training loop. torch lets a worker's death be known by an error wherever the loop is; then the step is made
+    once more, with all batches from the first one on."""
+
+    def __init__(self, loader: DataLoader[Any], network: Network, events: _Events) -> None:
+        self.loader = loader
+        self.network = network
+        self.events = events
+        self.batches: Iterator[Any] | None = None
+        self.taken: list[str] = []
+
+    def step(self, step: int) -> None:
+        while True:
+            try:
+                self.taken.append(self._step(step))
+                return
+            except RuntimeError as error:
+                print(f"The loader failed: {error}", file=sys.stderr)
+                self.batches = None
+
+    def _step(self, step: int) -> str:
+        self.events.happen(step)
+        asked_ns = time.perf_counter_ns()
+        self.batches = self.batches or iter(self.loader)
+        batch = next(self.batches)
+        got_ns = time.perf_counter_ns()
+        self.network.learn(batch)
+        return f"{step} {asked_ns} {got_ns} {time.perf_counter_ns()}\n"
+
+
+def _limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+def _write_trace(folder: Path) -> Callable[[Any], None]:
+    write = tensorboard_trace_handler(str(folder), "cpu")
+
+    def write_with_room(profiler: Any) -> None:
+        _limit_files(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+        write(profiler)
+
+    return write_with_room
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    training = Training(**json.loads(sys.argv[2]))
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: training.cores])
+    train(Path(sys.argv[1]), training)

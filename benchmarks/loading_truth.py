@@ -1,0 +1,339 @@
+"""Holds what is said of data loading against what really happens: real loaders, known costs, and the advice tried out.
+
+    python -m benchmarks.loading_truth                 # needs torch; prints the README's table; about ten minutes
+    python -m benchmarks.loading_truth --cases sleep --keep FOLDER
+
+Each case is one dataset and one training loop, run with several numbers of workers. Every run writes a trace, the
+recorder's files and a log of its own (`benchmarks.loader_training`), so each of them is a question and an answer:
+
+    run, W workers   -->  estimated: production time P, workers needed N, the step with 1, 2, 3 ... workers
+    its own log      -->  P as it was
+    all runs' logs   -->  the fewest workers that end the stall; the step as it really was with 1, 2, 3 ... workers
+
+A run that the machine disturbed is told by its log, not by its result, and is made once more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchmarks.loader_training import MADE, TAKEN, TRUTH, Training
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.printer import plain
+from tb_steptime.span import measure_file
+
+PROJECT = Path(__file__).resolve().parents[1]
+#: What the estimates promise.
+PRODUCTION_WITHIN = 0.05
+WORKERS_WITHIN = 1
+STEP_WITHIN = 0.10
+#: A stall has ended where more workers shorten the step by less than this.
+ENDED_WITHIN = 0.05
+#: A machine that keeps to itself sleeps so exactly, and gives a computing worker so much of a core.
+SLEEPS_WITHIN = 1.05
+CORE_SHARE = 0.93
+#: Standard errors of a mean: more than these are no chance.
+CHANCE = 2
+#: Sources of an estimate.
+TRACE, RECORDER = "trace alone", "recorder"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training, with which numbers of workers it is judged, and with which more it is tried out.
+
+    rounds: recorded batches of each worker. limited: the workers compute and are more than the cores may feed, so that
+    what to say is just that; a trace alone knows nothing of cores.
+    """
+
+    name: str
+    training: Training
+    workers: tuple[int, ...]
+    tried: tuple[int, ...] = ()
+    rounds: int = 8
+    limited: bool = False
+
+
+CASES = [
+    Case("sleep", Training(0, 190, 40), (0, 1, 2, 3, 5, 8), (4, 6)),
+    Case("deep", Training(0, 380, 40), (5, 8), (9, 10, 11, 12)),
+    Case("jitter", Training(0, 190, 40, jitter=0.4), (0, 1, 2, 3, 5, 8), (4, 6), rounds=20),
+    Case("burn", Training(0, 90, 40, burn=True), (0, 1, 2, 3)),
+    Case("too many", Training(0, 80, 15, burn=True, cores=2), (8,), (2, 3, 4), limited=True),
+]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Of one run, by its own log, in ns: means over the recorded steps. spread_ns: standard deviation of batches.
+    step_ns: from the first late batch on, before which the loop takes what was made while the recording began.
+    rest_ns: of the step, when the batch is there. cpu_share: of a core, that a worker has."""
+
+    batch_ns: float
+    spread_ns: float
+    step_ns: float
+    rest_ns: float
+    cpu_share: float
+    batches: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is said of a run. None: not told, then why says why. step_ns: by number of workers."""
+
+    source: str
+    batch_ns: int | None
+    workers: int | None
+    step_ns: Mapping[int, int]
+    why: str | None
+    limit: str | None
+
+
+@dataclass(frozen=True)
+class Run:
+    asked: Training
+    truth: Truth
+    estimates: tuple[Estimate, ...]
+    disturbed: str | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An estimate against the truth. Errors are shares of the truth, None where nothing was told; fewest: workers that
+    really end the stall. step_error: with as many workers as recommended, worst_step_error: with any number tried.
+    disturbed: what the machine did to this run or to one that it is held against, both times."""
+
+    case: Case
+    workers: int
+    estimate: Estimate
+    truth: Truth
+    fewest: int
+    batch_error: float | None
+    workers_error: int | None
+    step_error: float | None
+    worst_step_error: float | None
+    disturbed: str | None
+
+    @property
+    def told(self) -> bool:
+        return self.estimate.workers is not None
+
+    @property
+    def batch_within(self) -> float:
+        """Waits tell the time of one worker's batches: of so few as it made, their mean differs from that of all."""
+        if self.estimate.source != TRACE:
+            return PRODUCTION_WITHIN
+        of_one = self.truth.batches / max(1, self.workers)
+        return PRODUCTION_WITHIN + CHANCE * self.truth.spread_ns / self.truth.batch_ns / math.sqrt(of_one)
+
+    def failures(self) -> list[str]:
+        """Promises that it does not keep."""
+        if self.disturbed:
+            return []
+        if self.case.limited:
+            return self._failures_on_few_cores()
+        limits = [
+            ("batch", self.batch_error, self.batch_within),
+            ("workers", self.workers_error, WORKERS_WITHIN),
+            ("step", self.worst_step_error, STEP_WITHIN),
+        ]
+        return [f"{name} off by {error:.3g}" for name, error, most in limits if error is not None and abs(error) > most]
+
+    def _failures_on_few_cores(self) -> list[str]:
+        cores = self.case.training.cores
+        if self.estimate.source == TRACE or (self.estimate.workers == cores and "cores" in (self.estimate.limit or "")):
+            return []
+        return [f"the {cores} cores are not seen to be the limit"]
+
+
+def run_case(case: Case, folder: Path) -> list[Verdict]:
+    """Train with each number of workers, and judge those that are to be judged."""
+    runs = {workers: run_again(case, workers, folder) for workers in sorted({*case.workers, *case.tried})}
+    return [judge(case, workers, told, runs) for workers in case.workers for told in runs[workers].estimates]
+
+
+def run_again(case: Case, workers: int, folder: Path) -> Run:
+    """Once more, where the first run was disturbed."""
+    for turn in range(2):
+        run = run_once(
+            replace(case.training, workers=workers, steps=max(24, case.rounds * workers)),
+            folder / f"{case.name}{workers}.{turn}",
+        )
+        if run.disturbed is None:
+            break
+        print(f"{case.name}, {workers} workers: {run.disturbed}", file=sys.stderr)
+    return run
+
+
+def run_once(asked: Training, folder: Path) -> Run:
+    """A folder that is there already is judged as it is."""
+    if not folder.exists():
+        train(asked, folder)
+    (trace,) = folder.glob("*.pt.trace.json")
+    alone = folder / "alone"
+    alone.mkdir(exist_ok=True)
+    shutil.copy(trace, alone)
+    truth = read_truth(asked, folder / TRUTH)
+    estimates = [estimate(TRACE, alone / trace.name)]
+    if asked.recorder != "":
+        estimates.append(estimate(RECORDER, trace))
+    return Run(asked, truth, tuple(estimates), _disturbance(asked, truth))
+
+
+def train(asked: Training, folder: Path) -> str:
+    """In a process of its own. What it says on the way that is not torch's."""
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "benchmarks.loader_training",
+        str(folder),
+        json.dumps(asdict(asked)),
+    ]
+    done = subprocess.run(command, cwd=PROJECT, check=True, capture_output=True, text=True)
+    return "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("USDT:"))
+
+
+def read_truth(asked: Training, folder: Path) -> Truth:
+    made = {row[0]: row[2:] for row in _rows(folder / MADE)}
+    taken = {row[0]: row[1:] for row in _rows(folder / TAKEN) if row[0] > asked.skip}
+    within = [made[step] for step in taken]
+    lengths = [end - start for start, end, _ in within]
+    late = [made[step][1] > asked_ns for step, (asked_ns, _, _) in taken.items()]
+    return Truth(
+        batch_ns=statistics.mean(lengths),
+        spread_ns=statistics.stdev(lengths),
+        step_ns=_steady_ns([done for _, _, done in taken.values()], late, max(1, asked.workers)),
+        rest_ns=statistics.median(done - got for _, got, done in taken.values()),
+        cpu_share=sum(cpu for _, _, cpu in within) / sum(lengths),
+        batches=len(within),
+    )
+
+
+def _steady_ns(done: Sequence[int], late: Sequence[bool], workers: int) -> float:
+    """The mean step of a round of the workers, the median one, so that no pause of the machine counts; from the first
+    late batch on, if that is in the first half. Later it is an exception, and what follows no better than the whole."""
+    first = late.index(True) if any(late) else 0
+    ends = done[first if 2 * first <= len(done) else 0 :]
+    return statistics.median(b - a for a, b in zip(ends, ends[workers:], strict=False)) / workers
+
+
+def _rows(path: Path) -> Iterator[list[int]]:
+    for line in path.read_text().splitlines():
+        yield [int(field) for field in line.split()]
+
+
+def _disturbance(asked: Training, truth: Truth) -> str | None:
+    """What the log says that the machine did otherwise than asked; None: nothing much."""
+    share = min(1.0, (asked.cores or asked.workers) / max(1, asked.workers))
+    if asked.burn and truth.cpu_share < CORE_SHARE * share:
+        return f"a worker had {truth.cpu_share:.0%} of a core instead of {share:.0%}"
+    if truth.rest_ns > SLEEPS_WITHIN * 1e6 * asked.step_ms and share == 1:
+        return f"the rest of the step took {truth.rest_ns / 1e6:.1f} ms instead of {asked.step_ms:g}"
+    if not asked.burn and not asked.jitter and truth.batch_ns > SLEEPS_WITHIN * 1e6 * asked.batch_ms:
+        return f"a batch took {truth.batch_ns / 1e6:.1f} ms instead of {asked.batch_ms:g}"
+    return None
+
+
+def estimate(source: str, trace: Path) -> Estimate:
+    result = measure_file(trace).results["data_loading"]
+    assert isinstance(result, DataLoadingResult)
+    curve = result.curve
+    return Estimate(
+        source,
+        _batch_ns(result),
+        curve.recommended if curve else None,
+        {point.workers: point.step_ns for point in curve.points} if curve else {},
+        next((plain(gate) for gate in result.burst.gates), None) if result.burst else None,
+        plain(curve.limit) if curve and curve.limit else None,
+    )
+
+
+def _batch_ns(result: DataLoadingResult) -> int | None:
+    if result.recorded and result.recorded.production_ns is not None:
+        return result.recorded.production_ns
+    return result.burst.production_ns if result.burst else result.batch_ns
+
+
+def judge(case: Case, workers: int, told: Estimate, runs: Mapping[int, Run]) -> Verdict:
+    """runs: of the case, by number of workers."""
+    truth = runs[workers].truth
+    steps = {number: run.truth.step_ns for number, run in runs.items() if number}
+    fewest = min(number for number, step in steps.items() if step <= (1 + ENDED_WITHIN) * min(steps.values()))
+    errors = {number: told.step_ns[number] / step - 1 for number, step in steps.items() if number in told.step_ns}
+    return Verdict(
+        case,
+        workers,
+        told,
+        truth,
+        fewest,
+        batch_error=told.batch_ns / truth.batch_ns - 1 if told.batch_ns is not None else None,
+        workers_error=told.workers - fewest if told.workers is not None else None,
+        step_error=errors.get(told.workers or 0),
+        worst_step_error=max(errors.values(), key=abs, default=None),
+        disturbed=runs[workers].disturbed or next((run.disturbed for run in runs.values() if run.disturbed), None),
+    )
+
+
+def row_of(verdict: Verdict) -> str:
+    told, truth, training = verdict.estimate, verdict.truth, verdict.case.training
+    cells = [
+        f"{verdict.case.name}: {training.batch_ms:g}, {training.step_ms:g}",
+        str(verdict.workers),
+        told.source,
+        f"{_ms(told.batch_ns)} ({_ms(truth.batch_ns)})",
+        f"{told.workers if told.workers is not None else '-'} ({verdict.fewest})",
+        _percent(verdict.batch_error),
+        _percent(verdict.step_error),
+        _percent(verdict.worst_step_error),
+        _remark(verdict),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _remark(verdict: Verdict) -> str:
+    if verdict.disturbed:
+        return f"disturbed: {verdict.disturbed}"
+    if not verdict.told:
+        return f"not told: {verdict.estimate.why}"
+    if verdict.case.limited:
+        return "; ".join(verdict.failures()) or verdict.estimate.limit or ""
+    return "; ".join(verdict.failures())
+
+
+def _ms(value: float | None) -> str:
+    return f"{value / 1e6:.1f}" if value is not None else "-"
+
+
+def _percent(share: float | None) -> str:
+    return f"{share:+.1%}" if share is not None else "-"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="What is said of data loading against what really happens.")
+    parser.add_argument("--cases", nargs="+", choices=[case.name for case in CASES], help="only these")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep traces and logs; judge those that are there")
+    options = parser.parse_args(arguments)
+    cases = [case for case in CASES if not options.cases or case.name in options.cases]
+    print("Estimated (true). Errors: of the batch's time; of the step with the workers advised; the worst with any.\n")
+    print("| case: batch, rest of the step, ms | W | by | batch, ms | workers needed | batch | step | worst | |")
+    print("|---|---:|---|---:|---:|---:|---:|---:|---|")
+    with tempfile.TemporaryDirectory(prefix="loading_truth_") as temporary:
+        for case in cases:
+            for verdict in run_case(case, options.keep or Path(temporary)):
+                print(row_of(verdict), flush=True)
+
+
+if __name__ == "__main__":
+    main()

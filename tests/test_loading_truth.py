@@ -1,0 +1,112 @@
+"""What is said of data loading against real loaders: estimates, and what is missing when something went wrong.
+
+The short version of `benchmarks/loading_truth.py`. A run that the machine disturbed, as its own log tells and never its
+result, is made once more; if that is disturbed, too, the test is skipped.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+from benchmarks.loader_training import TAKEN, TRUTH, Training
+from benchmarks.loading_truth import RECORDER, TRACE, Case, Verdict, run_case, train
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.span import measure_file
+
+#: Three workers would do without the loader's own work, four do with it.
+SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), (4,), rounds=6)
+FEW_CORES = Case("few cores", Training(0, 60, 15, burn=True, cores=1), (4,), (1,), limited=True)
+#: Two workers that do not keep up.
+TWO = Training(2, 30, 12, steps=20)
+
+
+def undisturbed(verdicts: list[Verdict]) -> dict[tuple[int, str], Verdict]:
+    disturbed = next((each.disturbed for each in verdicts if each.disturbed), None)
+    if disturbed:
+        pytest.skip(f"The machine had other work: {disturbed}")
+    return {(each.workers, each.estimate.source): each for each in verdicts}
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory) -> dict[tuple[int, str], Verdict]:
+    return undisturbed(run_case(SHORT, tmp_path_factory.mktemp("loading")))
+
+
+def test_what_is_told_is_true(verdicts):
+    """Batch within 5 %, workers within 1 of those that end the stall, every predicted step within 10 %."""
+    assert {key: each.failures() for key, each in verdicts.items() if each.failures()} == {}
+
+
+def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):
+    untold = {key for key, each in verdicts.items() if not each.told}
+    assert untold <= {(workers, TRACE) for workers in SHORT.workers if workers}
+    assert {(1, TRACE), (8, TRACE)} <= untold  # one worker shows no pattern, eight keep up
+    for key in untold:
+        assert "cannot be told from this trace, because" in (verdicts[key].estimate.why or "")
+
+
+def test_workers_that_compute_are_not_advised_beyond_the_cores(tmp_path):
+    told = undisturbed(run_case(FEW_CORES, tmp_path))[4, RECORDER]
+    assert told.failures() == []
+
+
+def test_a_killed_worker_is_told(tmp_path):
+    said = trained(tmp_path, kill_at=14)
+    assert said.startswith("The loader failed: DataLoader worker")  # torch's own error, as without a recorder
+    assert said.count("\n") == 1
+    assert notes(tmp_path) == ["worker_killed"]
+
+
+def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(tmp_path):
+    said = trained(tmp_path, full_bytes=2500)
+    assert said.startswith("Loaders are not recorded in")
+    assert said.count("\n") == 1
+    assert notes(tmp_path)[-1] == "recorder_ended_early"
+    assert result(tmp_path).recorded.batches < TWO.steps
+
+
+def test_a_folder_that_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path):
+    occupied = tmp_path / "file"
+    occupied.touch()
+    said = trained(tmp_path, recorder=str(occupied / "folder"))
+    assert said.startswith("Loaders are not recorded in")
+    assert said.count("\n") == 1
+    assert result(tmp_path).recorded is None
+
+
+def test_a_clock_that_is_set_is_told(tmp_path):
+    assert trained(tmp_path, clock_at=14) == ""
+    assert notes(tmp_path) == ["clock_step"]
+
+
+def test_recordings_of_another_run_are_told_and_left_out(tmp_path):
+    assert trained(tmp_path / "one") == trained(tmp_path / "two") == ""
+    alone = result(tmp_path / "two")
+    for file in (tmp_path / "one").glob("*.loader"):
+        shutil.copy2(file, tmp_path / "two")
+    beside = result(tmp_path / "two")
+    assert [note.id for note in alone.recorder_notes] == []
+    assert [note.id for note in beside.recorder_notes] == ["recorder_of_another_run"]
+    assert beside.recorded == alone.recorded
+
+
+def trained(folder: Path, **what_happens) -> str:
+    """Every step is made, whatever happens. What the training said."""
+    asked = Training(**{**TWO.__dict__, **what_happens})
+    said = train(asked, folder)
+    assert len((folder / TRUTH / TAKEN).read_text().splitlines()) == asked.skip + 1 + asked.steps
+    return said
+
+
+def result(folder: Path) -> DataLoadingResult:
+    (trace,) = folder.glob("*.pt.trace.json")
+    return measure_file(trace).results["data_loading"]
+
+
+def notes(folder: Path) -> list[str]:
+    return [note.id for note in result(folder).recorder_notes]
