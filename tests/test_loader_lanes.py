@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.data_loading import ANALYSIS, LaneWindow
+from tb_steptime.analyses.data_loading import ANALYSIS
+from tb_steptime.metrics.loader_lanes import LaneWindow
 from tests.timeline import timeline
 
 

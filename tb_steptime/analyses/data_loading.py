@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.batch_copies import BatchCopy, batch_copies
@@ -14,14 +13,12 @@ from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
     LoaderWaits,
-    device_busy,
-    exposed_waits,
     is_multiprocess,
     loader_activities,
-    loader_intervals,
     loader_iterators,
     loader_waits,
 )
+from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
 from tb_steptime.metrics.loader_overhead import (
     Jitter,
     Overhead,
@@ -33,17 +30,12 @@ from tb_steptime.metrics.loader_overhead import (
 )
 from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
 from tb_steptime.metrics.recorded_loading import Recorded
-from tb_steptime.metrics.step_time import has_device_activity, host_ranges
+from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.worker_curve import WorkerCurve, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
-from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: The picture of lanes shows two steps: the pattern, and that it repeats.
-LANE_STEPS = 2
-#: More pieces than pixels help nobody: gaps under this share of the window are closed in the picture.
-LANE_GAP_FRACTION = 0.001
 #: Rows of the table of what the loader does; the rest is folded into the last.
 ACTIVITY_ROWS = 6
 #: Waits under this share of the step are not worth a sentence of their own.
@@ -65,27 +57,6 @@ class Activity(msgspec.Struct, frozen=True):
 
     name: str | None
     ns_per_batch: int
-
-
-class Lane(msgspec.Struct, frozen=True):
-    """One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
-    for each whether it is the second sense of the lane's colour (a wait that is hidden)."""
-
-    id: str
-    label: str
-    start_ns: list[int]
-    end_ns: list[int]
-    hatched: list[bool]
-
-
-class LaneWindow(msgspec.Struct, frozen=True):
-    """A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin."""
-
-    start_ns: int
-    end_ns: int
-    steps: list[str]
-    marks_ns: list[int]
-    lanes: list[Lane]
 
 
 class DataLoadingResult(msgspec.Struct, frozen=True):
@@ -154,7 +125,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         more_activities=len(activities[ACTIVITY_ROWS:]),
         more_activities_ns=sum(row.ns_per_batch for row in activities[ACTIVITY_ROWS:]),
         activities_title=_activities_title(activities) if activities else None,
-        lanes=_lanes(trace, rows),
+        lanes=lane_window(trace, waits.wait_ns),
         lanes_title=_lanes_title(mean, on_device),
         loaders=loader_table(trace),
         copy=(copy := batch_copies(trace)),
@@ -299,62 +270,6 @@ def _activities_title(activities: list[Activity]) -> Phrase:
     if first.name is None:
         return phrase("{share} of making a batch is Python without an op", share=share)
     return phrase("What takes the time of a batch?")
-
-
-def _lanes(trace: Trace, rows: list[LoaderStep]) -> LaneWindow | None:
-    """The loader, the host and, where one is recorded, the device through two typical steps."""
-    if len(rows) < LANE_STEPS:
-        return None
-    first = _typical_pair(rows)
-    steps = find_steps(trace).steps[first : first + LANE_STEPS]
-    low, high = steps[0].start_ns, steps[-1].end_ns
-    loader = loader_intervals(trace)
-    exposed = exposed_waits(trace)
-    return LaneWindow(
-        start_ns=low,
-        end_ns=high,
-        steps=[step.name for step in steps],
-        marks_ns=[step.start_ns for step in steps],
-        lanes=[
-            _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
-            _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
-            *_device_lane(trace, low, high),
-        ],
-    )
-
-
-def _device_lane(trace: Trace, low: int, high: int) -> list[Lane]:
-    """An empty lane would say that the device is idle, where in truth none was recorded."""
-    if not has_device_activity(trace):
-        return []
-    return [_lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low)]
-
-
-def _typical_pair(rows: list[LoaderStep]) -> int:
-    """Two steps whose waits are nearest to the mean: not the first batch, not an outlier. Where long waits come back
-    (bursts), not two steps between them."""
-    waits = np.array([row.wait_ns for row in rows], np.float64)
-    distance = np.abs(waits - waits.mean())
-    both = distance[:-1] + distance[1:]
-    if (waits[1:] >= waits.mean()).any():
-        both[np.maximum(waits[:-1], waits[1:]) < waits.mean()] = np.inf
-    return int(both.argmin())
-
-
-def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
-    start = np.concatenate((exposed.start, hidden.start))
-    end = np.concatenate((exposed.end, hidden.end))
-    hatched = np.repeat([False, True], [len(exposed), len(hidden)])
-    order = np.argsort(start, kind="stable")
-    return Lane("loader", "Loader", start[order].tolist(), end[order].tolist(), hatched[order].tolist())
-
-
-def _lane(lane: str, label: str, busy: Intervals, window_ns: int) -> Lane:
-    """A lane with the gaps closed that no pixel could show."""
-    gap = round(LANE_GAP_FRACTION * window_ns)
-    closed = Intervals.union(busy.start, busy.end + gap)
-    end = closed.end - gap
-    return Lane(lane, label, closed.start.tolist(), end.tolist(), [False] * len(closed))
 
 
 def _lanes_title(mean: LoaderStep, on_device: bool) -> Phrase:
