@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.metrics.batch_copies import batch_copies
 from tb_steptime.metrics.bursts import find_burst
 from tb_steptime.metrics.data_loading import (
     is_multiprocess,
-    iterator_of,
     loader_activities,
     loader_iterators,
     loader_waits,
@@ -253,3 +253,39 @@ def test_slow_lines_are_those_of_the_users_files():
 def test_stacks_of_ops_name_slow_lines_too(trace_path: Callable[[str], Path], name: str):
     first = slow_lines(read_trace(trace_path(name)))[0]
     assert (first.line, first.ns_per_batch // 100_000) == ("torchvision/transforms/functional.py(138): to_tensor", 117)
+
+
+REAL = (
+    "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
+    "kineto_v100_resnet50/workers4/worker0.1623212756351.pt.trace.json.gz",
+    "hta_a100_ddp_control",
+    "hta_no_gpu_in_trace",
+    "tracelens_h100_timesformer",
+)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: Callable[[str], Path], name: str):
+    trace = read_trace(trace_path(name))
+    batches, rows = find_batches(trace), loader_table(trace)
+    assert int((batches.wait_ns - batches.exposed_ns).min(initial=0)) >= 0
+    assert all(row.wait_ns == row.exposed_ns + row.hidden_ns for row in rows)
+    assert sum(row.batches + row.first_batches for row in rows) == len(batches.row)
+    copy = batch_copies(trace)
+    assert copy is None or copy.total_ns == copy.hidden_ns + copy.alone_ns
+    result = analyse(trace)
+    assert result.curve is None or result.curve.gain_ns <= result.mean.exposed_ns
+
+
+def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[str], Path]):
+    trace = read_trace(trace_path(REAL[1]))
+    overhead, burst = find_overhead(trace, find_burst(trace)), find_burst(trace)
+    assert overhead is not None
+    assert burst is not None
+    assert (overhead.ns, overhead.told_by, burst.at_most_ns) == (1_310_500, "steady", burst.consumer_ns)
+
+
+def test_the_recorded_pageable_batch_is_copied_alone(trace_path: Callable[[str], Path]):
+    copy = batch_copies(read_trace(trace_path(REAL[0])))
+    assert copy is not None
+    assert (copy.count, copy.bytes, copy.pageable, copy.hidden_ns) == (1.0, 32 * 3 * 224 * 224 * 4, True, 0)
