@@ -1,11 +1,12 @@
 """What recording costs a training: passes over a real DataLoader with and without the recorder, in turns.
 
-    python -m benchmarks.recorder                  # needs torch; prints one row for each kind of loader
+    python -m benchmarks.recorder              # needs torch; prints one row for each kind of loader
+    python -m benchmarks.recorder --control    # the same without recording anything: what it says then is noise
 
 The loop takes 1 ms a batch, as a training at 1000 batches a second would, and busily, so that nothing of the recorder's
 work hides in a wait. Each round makes one pass with and one without the recorder. "change" is the median over the rounds
-of the quotient of their durations, with the quartiles; on a machine that others use too it says little, and the CPU time
-of the loop's thread within next(iterator) says more.
+of the quotient of their durations, with the quartiles. On a machine that others use too it says little, and the CPU
+time of the loop's thread within next(iterator) says more.
 """
 
 from __future__ import annotations
@@ -81,11 +82,16 @@ def one_pass(loader: DataLoader[Any], batches: int) -> Cost:
     return Cost(wall / (batches - 1), cpu / 1e9 / (batches - 1))
 
 
-def compare(cost_ns: int, settings: dict[str, Any], batches: int, rounds: int) -> tuple[list[Cost], list[Cost]]:
+def compare(
+    cost_ns: int, settings: dict[str, Any], batches: int, rounds: int, control: bool
+) -> tuple[list[Cost], list[Cost]]:
     """Costs without and with the recorder, round by round, after one round that warms up."""
     plain, recorded = (DataLoader(Samples(4 * batches, cost_ns), 4, **settings) for _ in range(2))
     costs: tuple[list[Cost], list[Cost]] = ([], [])
-    with tempfile.TemporaryDirectory(prefix="recorder_") as folder, LoaderRecorder(folder) as recorder:
+    with (
+        tempfile.TemporaryDirectory(prefix="recorder_") as folder,
+        LoaderRecorder(folder, enabled=not control) as recorder,
+    ):
         recorder.watch(recorded)
         for turn in range(rounds + 1):
             for loader in (plain, recorded) if turn % 2 else (recorded, plain):
@@ -110,12 +116,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What recording costs a training.")
     parser.add_argument("--batches", type=int, default=500, help="of a pass (default: 500)")
     parser.add_argument("--rounds", type=int, default=20, help="passes with and without (default: 20)")
+    parser.add_argument(
+        "--control", action="store_true", help="record nothing: shows how far the machine can be trusted"
+    )
     options = parser.parse_args(arguments)
     print(f"torch {torch.__version__}, {options.batches} batches a pass, {options.rounds} rounds in turns\n")
     print("| loader | a batch, not recorded | change, median (quartiles) | CPU in next() | recorded | of 1 ms |")
     print("|---|---:|---:|---:|---:|---:|")
     for label, cost_ns, settings in CASES:
-        print(row(label, *compare(cost_ns, settings, options.batches, options.rounds)), flush=True)
+        print(row(label, *compare(cost_ns, settings, options.batches, options.rounds, options.control)), flush=True)
 
 
 if __name__ == "__main__":
