@@ -4,8 +4,8 @@
     python -m benchmarks.recorder --control    # the same without recording anything: what it says then is noise
 
 The loop takes 1 ms a batch, as a training at 1000 batches a second would, and busily, so that nothing of the recorder's
-work hides in a wait. Each round makes one pass with and one without the recorder. "change" is the median over the rounds
-of the quotient of their durations, with the quartiles. On a machine that others use too it says little, and the CPU
+work hides in a wait. Each round makes one pass with the recorder and one without. "change" is the median over the
+rounds of the quotient of their durations, with the quartiles. On a machine that others use too it says little, and the CPU
 time of the loop's thread within next(iterator) says more.
 """
 
