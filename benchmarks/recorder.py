@@ -5,8 +5,8 @@
 
 The loop takes 1 ms a batch, as a training at 1000 batches a second would, and busily, so that nothing of the recorder's
 work hides in a wait. Each round makes one pass with the recorder and one without. "change" is the median over the
-rounds of the quotient of their durations, with the quartiles. On a machine that others use too it says little, and the CPU
-time of the loop's thread within next(iterator) says more.
+rounds of the quotient of their durations, with the quartiles. On a machine that others use too it says little, and the
+CPU time of the loop's thread within next(iterator) says more.
 """
 
 from __future__ import annotations
