@@ -13,10 +13,12 @@ import pytest
 
 from tb_steptime.metrics.batch_making import find_making
 from tb_steptime.metrics.bursts import Burst, find_burst, workers_for
-from tb_steptime.metrics.worker_curve import Making, worker_curve
+from tb_steptime.metrics.worker_curve import Making, store_note, worker_curve
+from tb_steptime.phrases import Note
 from tb_steptime.printer import plain
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tests.simulate.causes import Loader
 from tests.simulate.chrome import write
 from tests.simulate.demo import simulate
@@ -75,6 +77,20 @@ def test_batches_in_store_at_the_beginning_are_no_part_of_the_pattern():
     """While a profiler starts, the workers fill their queues: the first batches wait for nobody."""
     burst = burst_of(steps_that_wait([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4, work=2))
     assert (burst.period, burst.production_ns) == (3, 17_000)
+
+
+def test_steps_that_live_on_batches_in_store_are_told():
+    def note(waits: Sequence[int]) -> Note | None:
+        trace = steps_that_wait(waits, work=2)
+        making = find_making(trace)
+        assert making is not None
+        steps = find_steps(trace).steps
+        return store_note(making, sum(step.duration_ns for step in steps) // len(steps))
+
+    in_store = note([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4)
+    assert in_store is not None
+    assert {key: value.value for key, value in in_store.effect.values.items()} == {"then": 5_667, "now": 4_777}
+    assert note([9, 1, 1] * 4) is None
 
 
 def test_a_multiple_of_the_period_is_not_the_number_of_workers():

@@ -229,7 +229,8 @@ export interface CurvePoint {
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
  * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
  * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
- * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too.
+ * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
+ * batches that were made before the first step.
  */
 export interface DataLoadingResult {
   unknown: Phrase | null;
@@ -517,7 +518,8 @@ export interface HostStep {
  * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
  * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
  * thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
- * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer; unknown: no launch record;
+ * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
+ * of the process more than 50 us after its call returned; unknown: no launch record;
  * tail: nothing follows in this recording.
  */
 export interface IdleNs {

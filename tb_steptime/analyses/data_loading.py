@@ -31,7 +31,7 @@ from tb_steptime.metrics.loader_overhead import (
 from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
-from tb_steptime.metrics.worker_curve import WorkerCurve, worker_curve
+from tb_steptime.metrics.worker_curve import Making, WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -67,7 +67,8 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
     burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
     slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
-    without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too.
+    without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
+    batches that were made before the first step.
     """
 
     unknown: Phrase | None
@@ -144,8 +145,14 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
         "jitter": find_jitter(trace, burst),
         "overhead": _overhead(trace, burst),
         "recorded": what_is_recorded(trace),
-        "recorder_notes": list(trace.loader_records.notes) if trace.loader_records else [],
+        "recorder_notes": _notes(trace, making, mean.duration_ns),
     }
+
+
+def _notes(trace: Trace, making: Making | None, step_ns: int) -> list[Note]:
+    notes = list(trace.loader_records.notes) if trace.loader_records else []
+    in_store = store_note(making, step_ns) if making else None
+    return [*notes, in_store] if in_store else notes
 
 
 def _overhead(trace: Trace, burst: Burst | None) -> Overhead | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.bursts import MOST_WORKERS, Burst
-from tb_steptime.phrases import Phrase, agreeing, count, ns, phrase
+from tb_steptime.phrases import Note, Phrase, agreeing, count, ns, phrase
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
@@ -96,6 +96,24 @@ def worker_curve(making: Making, measured_step_ns: int, exposed_ns: int) -> Work
     )
 
 
+def store_note(making: Making, measured_step_ns: int) -> Note | None:
+    """Where the steps are faster than their workers: the first batches were made before the first step."""
+    if not making.workers or making.step_ns(making.workers) <= IN_STORE * measured_step_ns:
+        return None
+    return Note(
+        "batches_in_store",
+        phrase("Workers made batches in advance while the profiler started."),
+        phrase(
+            "Once these are used up, a step takes about {then} instead of {now}, and gains grow with it.",
+            then=ns(making.step_ns(making.workers)),
+            now=ns(measured_step_ns),
+        ),
+        ("data_loading",),
+    )
+
+
+#: A step that is so much shorter than its workers' pace lives on what they had in store.
+IN_STORE = 1.05
 #: Workers on the axis, if no more are needed.
 _WIDTH = 8
 
