@@ -118,6 +118,27 @@ def test_a_launching_call_that_blocks_is_no_latency():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("............jjjjjj.....", {"launch_latency": [70], "dependency": [50]}),  # from 50 us after the call's end on
+        (".............jjj.......", {"launch_latency": [90], "dependency": [30]}),  # as long as it works
+        (".....jjjjjjjj..........", {"launch_latency": [120]}),
+        (".......................", {"launch_latency": [120]}),
+    ],
+)
+def test_a_launch_that_returned_long_ago_waits_for_another_device(other: str, expected: dict[str, list[int]]):
+    trace = timeline(
+        f"""
+        step          | 00000000000000000000000 |
+        runtime       | k...j.aa............... |
+        kernel 7 gpu0 | kkkkkk............aaaaa |
+        kernel 7 gpu1 | {other} |""",
+        cell_ns=10_000,
+    )
+    assert reasons_us(trace) == expected
+
+
 def test_work_that_was_launched_before_the_gap_is_queued():
     trace = timeline("""
         step     | 0000000000 |

@@ -52,7 +52,8 @@ REASON_METRICS = {
         "Python between ops.", colour="other"),
     "launch_latency": Metric(
         "launch_latency_time", "Launch latency", Unit.NS, Better.LOWER,
-        "Time in which the GPU is idle after the launching call began and before its work starts.", colour="runtime"),
+        "Time in which the GPU is idle after the launching call began and before its work starts, waits for the other "
+        "GPUs of the process left out.", colour="runtime"),
     "queued": Metric(
         "queued_time", "Gaps between queued work", Unit.NS, Better.LOWER,
         "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware.",
@@ -60,7 +61,8 @@ REASON_METRICS = {
     "dependency": Metric(
         "idle_dependency_time", "Idle behind other work", Unit.NS, Better.LOWER,
         "Time in which the GPU is idle although its next work was launched before, for more than 10 us: it waits for "
-        "an event, another stream or another rank.", colour="comm"),
+        "an event, another stream or another rank. Or another GPU of the process works more than 50 us after the "
+        "launch returned.", colour="comm"),
     "unknown": Metric(
         "idle_unknown_time", "Idle, cause unknown", Unit.NS, Better.LOWER,
         "Time in which the GPU is idle before work whose launch the trace does not hold.", colour="other"),
@@ -79,7 +81,8 @@ class IdleNs(msgspec.Struct, frozen=True):
 
     blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
     thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
-    before the gap began, and the gap is at most 10 us; dependency: likewise, and longer; unknown: no launch record;
+    before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
+    of the process more than 50 us after its call returned; unknown: no launch record;
     tail: nothing follows in this recording.
     """
 

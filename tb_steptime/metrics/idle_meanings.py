@@ -21,7 +21,8 @@ IDLE_MEANINGS = (
     _reason("launch_latency", "Launch latency", "The launch call began, its work has not.", "runtime"),
     _reason("queued", "Gap", "The next work was launched before: a gap of the hardware, 10 us at most.", "other", True),
     _reason("dependency", "Dependency",
-            "The next work was launched before and waits for another stream, an event or another rank.", "comm", True),
+            "The next work is launched and waits for another stream, another GPU, an event or another rank.", "comm",
+            True),
     _reason("unknown", "Unknown", "The trace does not hold the launch of the next work.", "other", True),
     _reason("tail", "Tail", "Nothing follows on the GPU in this recording.", "other", True),
 )  # fmt: skip

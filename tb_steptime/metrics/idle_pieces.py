@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading import loader_intervals
 from tb_steptime.metrics.gaps import Gaps, find_gaps
+from tb_steptime.metrics.gpu import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host import Blocks, blocking_calls
 from tb_steptime.metrics.idle import REASONS
 from tb_steptime.metrics.phase_marks import autograd_threads, training_threads
@@ -32,6 +33,9 @@ from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 #: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
 HARDWARE_GAP_NS = 10_000
+#: A launch reaches an idle device within 4 to 10 us of its call, rarely in more than 20. So long after the call
+#: returned it waits for the other devices of the process, as long as one of them works.
+REACHED_NS = 50_000
 
 _LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _DEPENDENCY, _UNKNOWN, _TAIL = range(len(REASONS))
 _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
@@ -66,13 +70,13 @@ def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None
         return
     gaps = find_gaps(trace, device)
     first = int(np.searchsorted(gaps.end, window[0], side="right"))
-    yield from _cut(trace, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
+    yield from _cut(trace, device, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
 
 
 def _all_pieces(trace: Trace, device: int) -> Iterator[Pieces]:
     gaps, kept, made = find_gaps(trace, device), _kept(trace), list[Pieces]()
     room = _KEPT_PIECES - sum(len(each.start) for pieces in kept.values() for each in pieces)
-    for some in _cut(trace, gaps, 0, len(gaps.start)):
+    for some in _cut(trace, device, gaps, 0, len(gaps.start)):
         room -= len(some.start)
         made = [*made, some] if room >= 0 else []
         yield some
@@ -85,11 +89,17 @@ def _kept(trace: Trace) -> dict[int, list[Pieces]]:
     return {}
 
 
-def _cut(trace: Trace, gaps: Gaps, first: int, past: int) -> Iterator[Pieces]:
-    threads = _Threads(trace)
+def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[Pieces]:
+    threads, elsewhere = _Threads(trace), _busy_elsewhere(trace, device)
     for begin in range(first, past, _GAPS_AT_ONCE):
         some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
-        yield _pieces(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads)
+        yield _pieces(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads, elsewhere)
+
+
+def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
+    """When any other device of the process works."""
+    others = [each for each in devices_with_activity(trace) if each != device]
+    return reduce(or_, (busy_intervals(trace, each) for each in others), Intervals.empty())
 
 
 class _Parts(NamedTuple):
@@ -101,9 +111,9 @@ class _Parts(NamedTuple):
     reason: Int32
 
 
-def _pieces(trace: Trace, gaps: Gaps, threads: _Threads) -> Pieces:
+def _pieces(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals) -> Pieces:
     late, reason = _late_and_reason(trace, gaps)
-    parts = [_after_the_call(trace, gaps, late, reason), *_before_the_call(trace, gaps, late, threads)]
+    parts = [*_after_the_call(trace, gaps, late, reason, elsewhere), *_before_the_call(trace, gaps, late, threads)]
     gap, start, end, why = (np.concatenate(column) for column in zip(*parts, strict=True))
     steps = find_steps(trace)
     cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(start, end)
@@ -134,10 +144,27 @@ def _late_and_reason(trace: Trace, gaps: Gaps) -> tuple[Int64, UInt8]:
     return late, reason.astype(np.uint8)
 
 
-def _after_the_call(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8) -> _Parts:
+def _after_the_call(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8, elsewhere: Intervals) -> Iterator[_Parts]:
+    """Until the launch must have reached the device, then as long as it waits.
+
+    call     [launch]
+    gap       |latency      |dependency      |latency|      begins where the device has nothing, ends with the work
+    gpu1                kkkkkkkkkkkkkkkkkkkkkk
+    """
     low, high = int(gaps.start[0]), int(gaps.end[-1])
-    cut = Segments.first_of([loader_intervals(trace)], low, high).cut(late, gaps.end)
-    return _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, reason[cut.source]))
+    reached = _reached(trace, gaps, late, reason) if len(elsewhere) else gaps.end
+    cut = Segments.first_of([loader_intervals(trace)], low, high).cut(late, reached)
+    yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, reason[cut.source]))
+    if len(elsewhere):
+        cut = Segments.first_of([loader_intervals(trace), elsewhere], low, high).cut(reached, gaps.end)
+        why = np.where(cut.label == 1, _DEPENDENCY, reason[cut.source])
+        yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why))
+
+
+def _reached(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8) -> Int64:
+    """When each launch that had to reach an idle device must have done so; of other gaps the end."""
+    returned = trace.events.ends(find_launches(trace).call[gaps.launch])
+    return np.where(reason == _LATENCY, np.clip(returned + REACHED_NS, late, gaps.end), gaps.end)
 
 
 def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:

@@ -23,6 +23,9 @@ REASONS = (
 #: A gap between two activities that were both launched before: up to here the hardware's, beyond it a wait.
 HARDWARE_GAP_NS = 10_000
 
+#: A launch that has returned and does not start for so long waits while another device of the process works.
+REACHED_NS = 50_000
+
 ALLOCATOR = ("cudaMalloc", "cudaFree")
 
 
@@ -111,7 +114,18 @@ class Reasons:
             return
         late = min(call.start_ns, end)
         yield from self._host_did(call, (start, late))
-        yield Idle(late, end, "blocking_call" if self._blocks(call) else "launch_latency")
+        if self._blocks(call):
+            yield Idle(late, end, "blocking_call")
+            return
+        elsewhere = [(row.start_ns, row.end_ns) for row in self.span.rows if self._is_elsewhere(row, following)]
+        waits = both([(max(late, call.end_ns + REACHED_NS), end)], union(elsewhere))
+        yield from (Idle(*piece, "dependency") for piece in waits)
+        yield from (Idle(*piece, "launch_latency") for piece in without([(late, end)], waits))
+
+    def _is_elsewhere(self, row: Row, following: Row) -> bool:
+        """Work of another device that ends after the call of the work that follows."""
+        late = self.calls[following.correlation_id].start_ns
+        return row.category in DEVICE and row.device != following.device and row.end_ns > late
 
     def _host_did(self, call: Row, pair: Pair) -> Iterator[Idle]:
         """What the launching thread did meanwhile, then what the others did that it waited for.
