@@ -68,6 +68,7 @@ CASES = [
     Case("sleep", Training(0, 190, 40), (0, 1, 2, 3, 5, 8), (4, 6)),
     Case("deep", Training(0, 380, 40), (5, 8), (9, 10, 11, 12)),
     Case("jitter", Training(0, 190, 40, jitter=0.4), (0, 1, 2, 3, 5, 8), (4, 6), rounds=20),
+    Case("with stacks", Training(0, 190, 40, stacks=True), (1, 2, 3), (4, 5, 6)),
     Case("burn", Training(0, 90, 40, burn=True), (0, 1, 2, 3)),
     Case("too many", Training(0, 80, 15, burn=True, cores=2), (8,), (2, 3, 4), limited=True),
 ]
