@@ -1105,7 +1105,7 @@ export interface ReadyQueue {
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
  * consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
  * all its pieces; steps that begin in it, and when each of them does.
- * overhead_ns: what the loop does with a batch that is there, the median; unpickle_ns, pin_ns: until a message is an
+ * overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
  * object, until it is pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the
  * slowest batches is of the loader that is waited for most.
  */
