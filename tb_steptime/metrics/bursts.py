@@ -33,7 +33,7 @@ ALIKE = 0.7
 #: Waits below this share of the long ones are all the same: short.
 SHORT_FRACTION = 0.05
 #: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
-AS_GOOD = 0.1
+AS_GOOD = 0.15
 #: More workers than one machine feeds.
 MOST_WORKERS = 64
 #: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
