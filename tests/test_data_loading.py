@@ -121,6 +121,30 @@ def test_a_batch_without_a_backward_pass_is_evaluated():
     ]  # fmt: skip
 
 
+def test_zipped_loaders_stay_apart_from_an_evaluation_that_asks_more_often():
+    """An epoch of two zipped loaders ends with a mark without a batch, which the evaluation's first follows."""
+    drawing = """
+        step          | 11111122222233333333333333333333 |
+        loader        | l.m...n.o...p.............q.r... |
+        loader single | ..............s..t..u..v........ |
+        op            | ...ab....ab..e.a..a..a...e...ab. |"""
+    backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
+    rows = loader_table(timeline(drawing, names=backward | {"e": "aten::random_"}))  # a seed for new workers
+    assert [(row.role, row.position, row.multiprocess, row.batches + row.first_batches) for row in rows] == [
+        ("training", 1, True, 3), ("training", 2, True, 3), ("evaluation", None, False, 3),
+    ]  # fmt: skip
+
+
+def test_a_single_mark_between_batches_that_train_ends_an_epoch():
+    drawing = """
+        step   | 111122222222233333 |
+        loader | l...m...n.o..p.... |
+        op     | .ab..ab..a.ab.ab.. |"""
+    backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
+    (row,) = loader_table(timeline(drawing, names=backward))
+    assert (row.role, row.batches) == (None, 4)
+
+
 def test_iterators_of_different_classes_are_different_loaders():
     drawing = """
         step          | 11112222 |

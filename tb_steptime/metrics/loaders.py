@@ -4,6 +4,7 @@ thread     [train][work.....][train][work.....]      one loader; backward passes
            [a][b][work......][a][b][work......]      two, zipped: the second is asked with nothing between
            [train][work..][eval][f][eval][f][train]  no backward pass follows the batches of an evaluation
            [work][end][first]                        a mark without a batch ends an epoch; the next batch is its first
+           [train][work][end][eval][f][eval][f]...   so does one before an evaluation, whose loaders are told by itself
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 ENOUGH_WAITS = 6
 #: Waits that differ by less than a quarter of what the times between them differ by do not depend on these.
 STEADY_FRACTION = 0.25
+#: A new iterator draws a seed for its workers: no work on a batch.
+_SEEDING = ("aten::empty", "aten::random_", "aten::item", "aten::_local_scalar_dense")
 #: Events that are looked at together; the first op after a wait is mostly among the first few.
 _LOOK = 4096
 
@@ -94,12 +97,13 @@ def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
     rows, step = _in_steps(trace, _outermost(trace))
     chain, place, length = _chains(trace, rows, step)
-    together = _zipped(length)
+    trains = _trains(trace, rows, chain)
+    together = np.where(trains, _zipped(length[trains]), _zipped(length[~trains]))
     kept = place >= length - together  # what stands before in a chain found its epoch at the end
     first = kept & (length > together)
-    role = _roles(trace, rows, chain)
-    position = place - (length - np.minimum(length, together))
-    keys = _keys(trace, rows, role, position if together > 1 else None)
+    kept &= ~_lone(chain, trains)
+    position = np.where(together > 1, place - (length - np.minimum(length, together)) + 1, 0)
+    keys = _keys(trace, rows, trains, kept, position)
     rows, step, first = rows[kept], step[kept], first[kept]
     loaders = tuple(dict.fromkeys(key for key, keep in zip(keys, kept.tolist(), strict=True) if keep))
     number = np.array([loaders.index(key) for key, keep in zip(keys, kept.tolist(), strict=True) if keep], np.int64)
@@ -199,17 +203,24 @@ def _chains(trace: Trace, rows: Int64, step: Int64) -> tuple[Int64, Int64, Int64
 
 
 def _works_between(trace: Trace, low: int, high: int, wait: int) -> bool:
-    """Whether the waiting thread begins an op, a range or a call between two instants."""
+    """Whether the waiting thread begins an op, a range or a call between two instants, but for a new iterator's own."""
     events = trace.events
     first, past = np.searchsorted(events.start_ns, (low, high)).tolist()
     for at in range(first, past, _LOOK):
         part = slice(at, min(past, at + _LOOK))
         kind = events.kind[part]
         works = (kind == Kind.CPU_OP) | (kind == Kind.USER) | (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
-        works &= (events.thread[part] == events.thread[wait]) & ~loader_names(trace)[events.name[part]]
+        works &= (events.thread[part] == events.thread[wait]) & ~_own_names(trace)[events.name[part]]
         if works.any():
             return True
     return False
+
+
+@per_trace
+def _own_names(trace: Trace) -> Bool:
+    """For each row of the string table: is it a loader's mark, or an op that a new iterator runs?"""
+    own: Bool = loader_names(trace) | np.array([name in _SEEDING for name in trace.strings.strings], bool)
+    return own
 
 
 def _zipped(length: Int64) -> int:
@@ -224,22 +235,32 @@ def _zipped(length: Int64) -> int:
     return most if 2 * chains[most] >= chains.sum() else 1
 
 
-def _roles(trace: Trace, rows: Int64, chain: Int64) -> list[str | None]:
-    """Whether a backward pass follows, by chain; None throughout where all are alike. What the last chain leads to may
-    be cut off by the recording's end, so it alone makes no evaluation."""
+def _trains(trace: Trace, rows: Int64, chain: Int64) -> Bool:
+    """Whether a backward pass follows a wait's chain, or no chain of the span has one. What the last chain leads to may
+    be cut off by the recording's end, so it is as the one before."""
     if not len(rows):
-        return []
+        return np.empty(0, bool)
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[rows[begin]], np.iinfo(np.int64).max)
     nodes = np.sort(trace.events.start_ns[backward_nodes(trace).event])
-    trains = np.diff(np.searchsorted(nodes, opens)) > 0
-    if trains[:-1].all() or not trains.any():
-        return [None] * len(rows)
-    trains[-1] |= bool(trains[-2])
-    return ["training" if trains[i] else "evaluation" for i in chain.tolist()]
+    trains: Bool = np.diff(np.searchsorted(nodes, opens)) > 0
+    if not trains.any():
+        return np.ones(len(rows), bool)
+    trains[-1] |= bool(trains[-2:].any())
+    return trains[chain]
 
 
-def _keys(trace: Trace, rows: Int64, role: list[str | None], position: Int64 | None) -> list[Loader]:
+def _lone(chain: Int64, trains: Bool) -> Bool:
+    """Single waits without a backward pass between two batches that train: no evaluation, but an epoch's end."""
+    before, after = np.append(False, trains[:-1]), np.append(trains[1:], False)
+    alone = np.bincount(chain, minlength=int(chain.max(initial=0)) + 1)[chain] == 1
+    lone: Bool = ~trains & before & after & alone
+    return lone
+
+
+def _keys(trace: Trace, rows: Int64, trains: Bool, kept: Bool, position: Int64) -> list[Loader]:
     names = [iterator_of(trace.strings[int(name)]) for name in trace.events.name[rows]]
-    places = [None] * len(rows) if position is None else [place + 1 for place in position.tolist()]
-    return [Loader(*key) for key in zip(names, role, places, strict=True)]
+    roles = ["training" if train else "evaluation" for train in trains.tolist()]
+    told = len(set(trains[kept].tolist())) > 1
+    places = [place or None for place in position.tolist()]
+    return [Loader(name, role if told else None, place) for name, role, place in zip(names, roles, places, strict=True)]
