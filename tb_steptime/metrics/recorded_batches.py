@@ -71,7 +71,7 @@ def makers(records: LoaderRecords) -> Int64:
         return np.full(len(wanted), -1, np.int64)
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     row = order[place]
-    found: Int64 = np.where(keys[row] == wanted, row, -1)
+    found: Int64 = np.where((keys[row] == wanted) & (taken.batch >= 0), row, -1)
     return found
 
 
