@@ -18,6 +18,9 @@ from tb_steptime.phrases import Phrase, phrase
 #: "Leaves the GPU idle" cannot be said of a trace without a GPU.
 IDLE, STANDS = "leave the GPU idle", "leave the step standing"
 
+#: How the gain of most of the cards is computed.
+EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
+
 
 @dataclass(frozen=True)
 class WaitShares:
@@ -43,10 +46,9 @@ def shares(facts: Facts) -> WaitShares:
 
 def loader_card(
     facts: Facts, id: str, title: Phrase, text: Phrase, gain_ns: int, why: Phrase, best: Confidence = Confidence.HIGH,
-    steps: list[str] | None = None,
+    steps: list[str] | None = None, formula: Phrase = EXPOSED,
 ) -> Insight | None:  # fmt: skip
     """The card, if its gain is worth one."""
-    formula = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
     return host_card(
         facts,
         HostCard(

@@ -9,19 +9,26 @@ from tb_steptime.metrics.bursts import Burst
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 
+_FORMULA = phrase(
+    "The mean step less the longer of what it needs without late batches and a batch's time over the number of workers; "
+    "at most the exposed wait."
+)
+
+
 def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough."""
-    burst, number = facts.data_loading.burst, recommended(facts)
-    if burst is None or number is None:
+    burst, curve, number = facts.data_loading.burst, facts.data_loading.curve, recommended(facts)
+    if burst is None or curve is None or number is None:
         return None
     return loader_card(
         facts,
         "more_workers",
         phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
         _words(burst, number),
-        shares(facts).late_ns,
+        min(shares(facts).late_ns, curve.gain_ns),  # the picture of the curve says the same
         _why(burst),
         Confidence.HIGH if burst.workers_from == "recorder" else Confidence.MEDIUM,
+        formula=_FORMULA,
     )
 
 
