@@ -6,6 +6,7 @@ a decode and a handful of small array operations in Python.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,14 @@ class SingleFiles(Dataset[tuple[torch.Tensor, int]]):
             deviation = torch.tensor(DEVIATION).reshape(3, 1, 1)
             image = (image.float() / 255 - mean) / deviation
         return image, int(path.stem.rpartition("_")[2])
+
+
+class FarFiles(SingleFiles):
+    """The same from a store that takes a millisecond to answer, as one over a network does. The wait is a sleep."""
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        time.sleep(0.001)
+        return super().__getitem__(index)
 
 
 def _augmented(image: torch.Tensor) -> torch.Tensor:

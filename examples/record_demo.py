@@ -1,4 +1,4 @@
-"""Record the demo logs: five trainings, each slow for another reason, as torch.profiler sees them.
+"""Record the demo logs: trainings that are each slow for another reason, as torch.profiler sees them.
 
     python examples/record_demo.py --out demo_logs            # on the GPU if there is one
     python examples/record_demo.py --out demo_logs --device cpu --experiments baseline autocast
@@ -8,9 +8,10 @@
   transforms         the same, and normalization moved from the loader's workers into the network
   resnet50_baseline  ResNet-50 in 32-bit floats: now the arithmetic takes the time
   autocast           ResNet-50 in mixed precision: the same arithmetic on tensor cores
+  recorded_workers   three workers whose images come from afar, with tb_steptime's recorder: what each of them does
 
 Each experiment writes two spans (two windows of a few steps each) to <out>/<experiment>/; on a CPU to
-<out>/cpu_<experiment>/. Needs torch and numpy, and no other file than those beside it.
+<out>/cpu_<experiment>/. Needs torch and numpy, and no other file than those beside it; the last one needs tb_steptime.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from demo_images import SingleFiles, write_images
+from demo_images import FarFiles, SingleFiles, write_images
 from demo_models import Normalize, resnet50, small_cnn
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
@@ -50,6 +51,8 @@ class Experiment:
     mixed_precision: bool = False
     batch_size: int = 128
     steps: int = 15
+    far: bool = False
+    recorder: bool = False
 
 
 EXPERIMENTS = [
@@ -58,6 +61,7 @@ EXPERIMENTS = [
     Experiment("transforms", workers=3, normalize_in_loader=False),
     Experiment("resnet50_baseline", "resnet50", 3, normalize_in_loader=False, steps=3),
     Experiment("autocast", "resnet50", 3, normalize_in_loader=False, mixed_precision=True, steps=3),
+    Experiment("recorded_workers", workers=3, far=True, recorder=True),
 ]
 
 
@@ -67,21 +71,33 @@ def record(experiment: Experiment, device: torch.device, images: Path, folder: P
     training = Training(experiment, device)
     batches = SPANS * (WAIT + WARMUP + steps)
     loader = make_loader(experiment, device, images, batches)
-    with profile(
-        activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])],
-        schedule=schedule(wait=WAIT, warmup=WARMUP, active=steps, repeat=SPANS),
-        on_trace_ready=tensorboard_trace_handler(str(folder), worker_name=device.type, use_gzip=True),
-        record_shapes=True,
-    ) as profiler:
+    with (
+        recorder_of(loader, folder) if experiment.recorder else contextlib.nullcontext(),
+        profile(
+            activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])],
+            schedule=schedule(wait=WAIT, warmup=WARMUP, active=steps, repeat=SPANS),
+            on_trace_ready=tensorboard_trace_handler(str(folder), worker_name=device.type, use_gzip=True),
+            record_shapes=True,
+        ) as profiler,
+    ):
         for batch, labels in itertools.islice(loader, batches):
             training.step(batch, labels)
             profiler.step()
 
 
+def recorder_of(loader: DataLoader[Any], folder: Path) -> contextlib.AbstractContextManager[object]:
+    from tb_steptime.record import LoaderRecorder
+
+    recorder = LoaderRecorder(folder)
+    recorder.watch(loader)
+    return recorder
+
+
 def make_loader(experiment: Experiment, device: torch.device, images: Path, batches: int) -> DataLoader[Any]:
     """More batches than are used: without work left to do, the workers would make the last steps look better."""
     size = experiment.batch_size if device.type == "cuda" or experiment.network == "small" else 8
-    samples = SingleFiles(images, 2 * batches * size, experiment.normalize_in_loader)
+    files = FarFiles if experiment.far else SingleFiles
+    samples = files(images, 2 * batches * size, experiment.normalize_in_loader)
     return DataLoader(samples, size, num_workers=experiment.workers, pin_memory=device.type == "cuda")
 
 
@@ -126,6 +142,16 @@ def forget_machine(path: Path) -> None:
     path.write_bytes(gzip.compress(MACHINE.sub(rb'"\1": ""', text), mtime=0))
 
 
+def forget_recorder_machine(path: Path) -> None:
+    """The same for a recorder's file, whose own name begins with the machine's."""
+    from tb_steptime.record.format import encode_header, read_header, rows_begin
+
+    header, content = read_header(path), path.read_bytes()
+    name = path.name.replace(header["host"], "demo", 1)
+    path.with_name(name).write_bytes(encode_header({**header, "host": ""}) + content[rows_begin(content) :])
+    path.unlink()
+
+
 @contextlib.contextmanager
 def demo_images() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="demo_images_") as folder:
@@ -155,10 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if experiment.name in options.experiments:
                 folder = options.out / (experiment.name if device.type == "cuda" else f"cpu_{experiment.name}")
                 print(f"{experiment.name} on {device.type} -> {folder}")
-                before = set(folder.glob("*.pt.trace.json.gz"))
+                before = set(folder.glob("*"))
                 record(experiment, device, images, folder, options.steps or experiment.steps)
-                for path in set(folder.glob("*.pt.trace.json.gz")) - before:
-                    forget_machine(path)
+                for path in set(folder.glob("*")) - before:
+                    (forget_recorder_machine if path.suffix == ".loader" else forget_machine)(path)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import pytest
 
 from tb_steptime.analyses import data_loading, host, overview, tensor_cores
 from tb_steptime.analyses.host import HostResult
+from tb_steptime.record.format import read_header
+from tb_steptime.span import measure_file
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
@@ -24,6 +26,7 @@ from tests.simulate.demo import recordings, simulate
 
 DEMO = Path(__file__).parents[1] / "demo_logs"
 EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
+WITH_RECORDER = "recorded_workers"
 FORUM = (
     *(f"forum_{data}{item}" for data in ("preloaded", "workers2", "workers8") for item in ("", "_item")),
     "forum_sparse_one_gpu", "forum_sparse_multi_gpu", "forum_dense_multi_gpu",
@@ -54,7 +57,7 @@ def text_of(name: str) -> str:
 
 
 def test_every_experiment_has_two_spans_of_each_kind_and_every_question_one():
-    two = [*(f"cpu_{name}" for name in EXPERIMENTS), *(f"{name}_simulated" for name in EXPERIMENTS)]
+    two = [*(f"cpu_{name}" for name in (*EXPERIMENTS, WITH_RECORDER)), *(f"{name}_simulated" for name in EXPERIMENTS)]
     one = [f"{name}_simulated" for name in FORUM]
     folders = sorted(path.name for path in DEMO.iterdir() if path.is_dir())
     counts = {folder: len(logs(f"{folder}/*.pt.trace.json.gz")) for folder in folders}
@@ -96,6 +99,19 @@ def test_a_recording_shows_a_cpu_at_work_in_every_step(name: str):
     waits = data_loading.analyse(trace)
     assert waits.multiprocess is True
     assert all(0 < row.wait_ns == row.exposed_ns for row in waits.steps)
+
+
+def test_a_recorder_names_no_machine_and_tells_of_every_batch():
+    files = sorted(DEMO.glob(f"cpu_{WITH_RECORDER}/*.loader"))
+    assert [read_header(path)["worker"] for path in files] == [None, 0, 1, 2]
+    assert {(read_header(path)["host"], path.name.partition("_")[0]) for path in files} == {("", "demo")}
+    for trace in sorted(DEMO.glob(f"cpu_{WITH_RECORDER}/*.pt.trace.json.gz")):
+        told = measure_file(trace).results["data_loading"]
+        assert isinstance(told, data_loading.DataLoadingResult)
+        assert told.recorded is not None
+        assert (told.recorded.batches, len(told.recorded.workers), told.recorded.kind) == (15, 3, "io")
+        assert told.curve is not None
+        assert told.curve.recommended > 2 * told.curve.measured_workers
 
 
 def test_the_committed_simulations_are_what_the_simulator_makes():
