@@ -8,10 +8,9 @@ from tb_steptime.insights.loader_waits import loader_card, shares
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
-
 _FORMULA = phrase(
-    "The mean step less the longer of what it needs without late batches and a batch's time over the number of workers; "
-    "at most the exposed wait."
+    "The mean step less what it would take: its own work, or a batch's time over the number of workers, whichever is "
+    "longer. At most the exposed wait."
 )
 
 
