@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.loader_waits import idles, loader_card, shares
 from tb_steptime.insights.more_workers import recommended
-from tb_steptime.phrases import Phrase, Quantity, Unit, code, count, fraction, ns, phrase
+from tb_steptime.phrases import Phrase, code, count, fraction, ns, phrase
+
+#: Of a factor that is told to the nearest percent or so, this much above a whole number is no reason for one more.
+ROUNDS_DOWN = 0.25
 
 
 def input_bound(facts: Facts) -> Insight | None:
@@ -43,8 +48,8 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
     factor = facts.data_loading.burst.needed_factor if facts.data_loading.burst else None
     if factor is not None and factor > 1:
         return phrase(
-            opens + ": {times} times the present {workers} would keep up.",
-            times=Quantity(factor, Unit.NUMBER),
+            opens + ": about {times} times the present {workers} would keep up.",
+            times=count(math.ceil(factor - ROUNDS_DOWN)),
             workers=code("num_workers"),
             **values,
         )
