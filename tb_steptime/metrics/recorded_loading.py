@@ -15,13 +15,22 @@ from tb_steptime.metrics.bursts import Burst, workers_for
 from tb_steptime.metrics.loaders import find_batches, most_waited
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
-from tb_steptime.metrics.recorded_workers import RecordedWorker, SlowBatch, recorded_workers, slowest_batches
+from tb_steptime.metrics.recorded_workers import (
+    COMPUTES_FRACTION,
+    RecordedWorker,
+    SlowBatch,
+    recorded_workers,
+    slowest_batches,
+)
 from tb_steptime.metrics.worker_curve import Making
 from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
+
+#: Batches that lie ready in a quarter of the cases tell what taking them over costs; a few are chance.
+READY_FRACTION = 0.25
 
 
 class RecordedLoader(msgspec.Struct, frozen=True):
@@ -204,7 +213,7 @@ class _Figures:
         self.cpu_share = float(cpu.sum() / lengths.sum()) if lengths.sum() else None
         rows = ways.received[mine]
         has_workers = any(each.workers for each in records.loaders if each.number == main)
-        self.overhead_ns = _overhead(taken, rows) if has_workers else None
+        self.overhead_ns = _overhead(taken, rows, ways.there_ns[mine], self.cpu_share) if has_workers else None
         self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
         self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
         self.consumer_ns = _consumer(trace, len(mine), self.overhead_ns or 0)
@@ -215,19 +224,23 @@ class _Figures:
         )
 
 
-def _overhead(taken: Received, rows: Int64) -> int | None:
+def _overhead(taken: Received, rows: Int64, made_ns: Int64, cpu_share: float | None) -> int | None:
     """What the loop does with a batch that is there: the tenth percentile. With a thread that pins, that one unpickles.
 
-    The wait for batches that lay ready does not tell: messages of other workers lie in the queue, too, while the loop
-    stands for the batch whose turn it is. And a worker that computes its next batch gives the memory of this one away
-    late: Python runs one of its threads at a time. With enough workers they stand still for a while.
+    made_ns: when each batch was made. Of those that lay ready, if they are many: a worker that computes its next batch
+    gives the memory of this one away late, as Python runs one of its threads at a time, and workers that keep up stand
+    still for a while. None where workers compute and batches come late.
     """
     asked, arrived, returned = taken.asked_ns[rows], taken.arrived_ns[rows], taken.returned_ns[rows]
     unpickled, pinned = taken.unpickled_ns[rows], taken.pinned_ns[rows]
     known = (arrived != UNKNOWN_TIME) & (unpickled != UNKNOWN_TIME)
+    lay = known & (made_ns != UNKNOWN_TIME) & (made_ns <= asked)
+    many = lay.sum() >= READY_FRACTION * max(1, len(rows))
+    if not many and cpu_share is not None and cpu_share >= COMPUTES_FRACTION:
+        return None
     by_loop = np.where(pinned == UNKNOWN_TIME, unpickled - arrived, 0)
     there = np.where(pinned == UNKNOWN_TIME, unpickled, pinned)
-    each = (by_loop + returned - np.maximum(asked, there))[known]
+    each = (by_loop + returned - np.maximum(asked, there))[lay if many else known]
     return round(float(np.percentile(each, 10))) if len(each) else None
 
 
