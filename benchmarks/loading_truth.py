@@ -1,6 +1,6 @@
 """Holds what is said of data loading against what really happens: real loaders, known costs, and the advice tried out.
 
-    python -m benchmarks.loading_truth                 # needs torch; prints the README's table; about ten minutes
+    python -m benchmarks.loading_truth                 # needs torch; prints the README's table last; five minutes
     python -m benchmarks.loading_truth --cases sleep --keep FOLDER
 
 Each case is one dataset and one training loop, run with several numbers of workers. Every run writes a trace, the
@@ -284,8 +284,8 @@ def judge(case: Case, workers: int, told: Estimate, runs: Mapping[int, Run]) -> 
         fewest,
         batch_error=told.batch_ns / truth.batch_ns - 1 if told.batch_ns is not None else None,
         workers_error=told.workers - fewest if told.workers is not None else None,
-        step_error=errors.get(told.workers or 0),
-        worst_step_error=max(errors.values(), key=abs, default=None),
+        step_error=None if case.limited else errors.get(told.workers or 0),
+        worst_step_error=None if case.limited else max(errors.values(), key=abs, default=None),
         disturbed=runs[workers].disturbed or next((run.disturbed for run in runs.values() if run.disturbed), None),
     )
 
@@ -297,13 +297,40 @@ def row_of(verdict: Verdict) -> str:
         str(verdict.workers),
         told.source,
         f"{_ms(told.batch_ns)} ({_ms(truth.batch_ns)})",
-        f"{told.workers if told.workers is not None else '-'} ({verdict.fewest})",
+        _needed(verdict),
         _percent(verdict.batch_error),
         _percent(verdict.step_error),
         _percent(verdict.worst_step_error),
         _remark(verdict),
     ]
     return "| " + " | ".join(cells) + " |"
+
+
+def _needed(verdict: Verdict) -> str:
+    told, cores = verdict.estimate.workers, verdict.case.training.cores
+    return f"{'-' if told is None else told} ({f'{cores} cores' if verdict.case.limited else verdict.fewest})"
+
+
+def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The worst of each case and source, in the README's table."""
+    yield "| case | by | told with W = | not told with W = | batch | workers | step |"
+    yield "|---|---|---|---|---:|---:|---:|"
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        if not verdict.case.limited and not verdict.disturbed:
+            groups.setdefault((verdict.case.name, verdict.estimate.source), []).append(verdict)
+    for (name, source), group in groups.items():
+        told = [each for each in group if each.told]
+        cells = [
+            name,
+            source,
+            ", ".join(str(each.workers) for each in told),
+            ", ".join(str(each.workers) for each in group if not each.told) or "-",
+            _percent(max((each.batch_error or 0 for each in told), key=abs, default=None)),
+            f"{max((each.workers_error or 0 for each in told), key=abs, default=0):+d}",
+            _percent(max((each.worst_step_error or 0 for each in told), key=abs, default=None)),
+        ]
+        yield "| " + " | ".join(cells) + " |"
 
 
 def _remark(verdict: Verdict) -> str:
@@ -333,10 +360,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("Estimated (true). Errors: of the batch's time; of the step with the workers advised; the worst with any.\n")
     print("| case: batch, rest of the step, ms | W | by | batch, ms | workers needed | batch | step | worst | |")
     print("|---|---:|---|---:|---:|---:|---:|---:|---|")
+    verdicts = []
     with tempfile.TemporaryDirectory(prefix="loading_truth_") as temporary:
         for case in cases:
             for verdict in run_case(case, options.keep or Path(temporary)):
                 print(row_of(verdict), flush=True)
+                verdicts.append(verdict)
+    print("\nThe worst of each:\n")
+    print(*summary(verdicts), sep="\n")
 
 
 if __name__ == "__main__":

@@ -217,7 +217,7 @@ def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
         label = ink.bold(insight.severity.value.capitalize())
         title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
         yield from _wrap(title, width, "  ")
-    for note in span.measured.facts.notes:  # a simulation says so first
+    for note in (*span.measured.facts.notes, *span.data_loading.recorder_notes):  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
 
 
