@@ -217,6 +217,33 @@ def test_a_file_without_a_header_is_left_out_with_a_note(tmp_path):
     assert recorded(drawn(tmp_path)).files == 2
 
 
+def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(tmp_path):
+    write_two_workers(tmp_path)
+    main = File(tmp_path, "main")
+    for batch in range(2):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    records = with_records(drawn(tmp_path))[0].loader_records
+    assert records is not None
+    (note,) = records.notes
+    assert note.id == "recorder_ended_early"
+    assert plain(note.effect).startswith("Steps without a record: 2.")
+
+
+def test_workers_that_compute_are_not_the_loops_own_work(tmp_path):
+    """A worker that computes hands a batch's memory over late; the step with enough workers has none of that in it."""
+    write_two_workers(tmp_path)
+    late = recorded(drawn(tmp_path))
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}")
+        for batch in range(worker, 5, 2):
+            file.produced(batch, 7 * batch - 13, 7 * batch - 1, 7 * batch + 1, cpu=14)
+        file.write()
+    computing = recorded(drawn(tmp_path))
+    assert (late.overhead_ns, late.consumer_ns) == (1_000, 5_000)
+    assert (computing.overhead_ns, computing.consumer_ns) == (None, 4_000)
+
+
 def test_a_clock_that_was_set_is_told(tmp_path):
     write_two_workers(tmp_path)
     File(tmp_path, "w1").produced(1, -6, 6, 8).clock_was_set().write()
