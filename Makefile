@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+TORCH ?= torch
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
@@ -73,5 +74,5 @@ chromium:
 # Apart from the rest, because looking at recordings needs none of it.
 .venv/.torch: $(PACKAGE_FILES) | .venv/.dev
 	@echo "Installing torch, Lightning and Transformers into .venv ..."
-	@$(PIP) install --editable '.[profiler,dev,lightning,transformers]'
+	@$(PIP) install --editable '.[profiler,dev,lightning,transformers]' '$(TORCH)'
 	@touch .venv/.dev .venv/.demo $@

@@ -6,6 +6,7 @@ result, is made once more; if that is disturbed, too, the test is skipped.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -99,12 +100,16 @@ def test_recordings_of_another_run_are_told_and_left_out(tmp_path, killed):
     assert result(tmp_path).recorded == alone.recorded
 
 
+#: A line of torch's own log, such as that no GPU was found.
+TORCH_LOG = re.compile(r"^[A-Z]+:\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
+
+
 def trained(folder: Path, **what_happens) -> str:
-    """Every step is made, whatever happens. What the training said."""
+    """Every step is made, whatever happens. What the training said, without torch's log."""
     asked = Training(**{**TWO.__dict__, **what_happens})
     said = train(asked, folder)
     assert len((folder / TRUTH / TAKEN).read_text().splitlines()) == asked.skip + 1 + asked.steps
-    return said
+    return TORCH_LOG.sub("", said)
 
 
 def result(folder: Path) -> DataLoadingResult:

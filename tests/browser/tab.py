@@ -68,7 +68,10 @@ class Tab:
         return urlsplit(self.page.url).fragment.removeprefix("tb_steptime")
 
     def hear_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        of_host = "/font-roboto/" in message.location.get(
+            "url", ""
+        )  # TensorBoard asks for them without its path prefix
+        if message.type == "error" and not of_host:
             self.faults.append(f"console: {message.text} ({message.location.get('url', '')})")
 
     def hear_error(self, error: Error) -> None:
