@@ -92,7 +92,9 @@ def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path)
         for batch in range(worker, 5, 2):
             file.produced(batch, 7 * batch - 3, 7 * batch - 1, 7 * batch + 1)
         file.write()
-    assert card(with_records(drawn(tmp_path))[0], "more_workers") is None
+    trace = with_records(drawn(tmp_path))[0]
+    assert card(trace, "more_workers") is None
+    assert "though the present `num_workers` keeps up on average" in said(sure(trace, "input_bound"))
 
 
 def test_input_bound_says_how_many_times_as_many_workers_keep_up():

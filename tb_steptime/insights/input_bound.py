@@ -35,6 +35,12 @@ def _every_step_waits(steps: list[LoaderStep]) -> bool:
     return all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps)
 
 
+def _enough_workers(facts: Facts) -> bool:
+    """By the time that a worker takes for a batch, where that is known."""
+    curve = facts.data_loading.curve
+    return curve is not None and curve.measured_workers > 0 and curve.recommended <= curve.measured_workers
+
+
 def _words(facts: Facts, late_ns: int) -> Phrase:
     recorded = facts.data_loading.recorded
     values = {"exposed": ns(late_ns), "share": fraction(facts.share(late_ns))}
@@ -43,6 +49,14 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
         return phrase(
             opens + ". The workers compute and share {cores} cores: make the dataset cheaper.",
             cores=count(recorded.cores),
+            **values,
+        )
+    if _enough_workers(facts):
+        return phrase(
+            opens
+            + ", though the present {workers} keeps up on average: look at the slowest batches, or raise {ahead}.",
+            workers=code("num_workers"),
+            ahead=code("prefetch_factor"),
             **values,
         )
     factor = facts.data_loading.burst.needed_factor if facts.data_loading.burst else None
