@@ -351,7 +351,7 @@ def _sentence(workers: int | None, pace: _Pace | None, consumer: int, keeps_up: 
 def _explained(workers: int, pace: _Pace) -> Phrase:
     needed = workers_for(pace.production_ns, pace.spread_ns, pace.consumer_ns)
     who = agreeing("{workers} (worker needs|workers need) {batch} per batch", workers)
-    when = {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")
+    when = one_in(workers)
     ends = "; {needed} workers would end it." if needed else "."
     return phrase(
         who + ", the rest of the step {rest}: " + when + " waits {wait}" + ends,
@@ -361,3 +361,8 @@ def _explained(workers: int, pace: _Pace) -> Phrase:
         wait=ns(pace.long_ns),
         needed=count(needed),
     )
+
+
+def one_in(workers: int) -> str:
+    """Which steps wait, as words of a phrase that has {workers} among its values."""
+    return {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")

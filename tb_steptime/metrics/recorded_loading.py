@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.bursts import Burst, workers_for
+from tb_steptime.metrics.bursts import Burst, one_in, workers_for
 from tb_steptime.metrics.loaders import find_batches, most_waited
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
@@ -193,7 +193,11 @@ def _recorded_sentence(burst: Burst, recorded: Recorded, workers: int) -> Phrase
     ) + " {batch} per batch, the rest of the step"
     if needed <= workers:
         return Phrase(pace + " {rest}: {needed} would keep up.", values)
-    return Phrase(pace + " {rest}: a step waits {wait}; {needed} workers would end it.", values)
+    if burst.period == workers and burst.long_wait_ns is not None:  # the waits show it, too
+        values["wait"], who = ns(burst.long_wait_ns), one_in(workers)
+    else:
+        who = "a step"
+    return Phrase(pace + " {rest}: " + who + " waits {wait}; {needed} workers would end it.", values)
 
 
 class _Figures:
