@@ -37,7 +37,6 @@ class WorkerRecorder:
         self._pass_number = pass_number
 
     def __call__(self, worker_id: int) -> None:
-        # Whatever torch does otherwise than we know: the worker must work.
         # Whatever torch does otherwise than we know, the worker has to work.
         with contextlib.suppress(Exception):
             self._begin(worker_id)
