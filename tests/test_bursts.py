@@ -168,7 +168,7 @@ def test_as_many_workers_as_keep_up_and_more_for_jitter():
 
 
 def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
-    curve = worker_curve(Making(3, 18_000, 4_000, needed=5), measured_step_ns=6_000, exposed_ns=2_000)
+    curve = worker_curve(Making(3, 18_000, 4_000, needed=5), measured_step_ns=6_000, late_ns=2_000)
     assert [point.step_ns for point in curve.points] == [18_000, 9_000, 6_000, 4_500, 4_000, 4_000, 4_000, 4_000]
     assert [point.loader_ns for point in curve.points][:3] == [18_000, 9_000, 6_000]
     assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (5, 4_000, 2_000)
@@ -178,7 +178,7 @@ def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
 
 def test_workers_that_compute_are_limited_by_cores():
     making = Making(8, 40_000, 4_000, needed=10, cores=4, busy_cores=True)
-    curve = worker_curve(making, measured_step_ns=10_000, exposed_ns=6_000)
+    curve = worker_curve(making, measured_step_ns=10_000, late_ns=6_000)
     assert [point.step_ns for point in curve.points][2:6] == [13_333, 10_000, 10_000, 10_000]
     assert (curve.recommended, curve.gain_ns) == (4, 0)
     assert "stays the limit" in curve.title.template

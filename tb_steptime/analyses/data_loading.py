@@ -31,6 +31,7 @@ from tb_steptime.metrics.loader_overhead import (
 from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
+from tb_steptime.metrics.wait_shares import shared_out
 from tb_steptime.metrics.worker_curve import Making, WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
@@ -139,11 +140,13 @@ def analyse(trace: Trace) -> DataLoadingResult:
 def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
     """Of worker processes, and of what is recorded of them."""
     burst, making = burst_of(trace), find_making(trace)
+    jitter, overhead = find_jitter(trace, burst), _overhead(trace, burst)
+    late_ns = shared_out(mean.exposed_ns, is_multiprocess(loader_iterators(trace)) is False, jitter, overhead).late_ns
     return {
         "burst": burst,
-        "curve": worker_curve(making, mean.duration_ns, mean.exposed_ns) if making else None,
-        "jitter": find_jitter(trace, burst),
-        "overhead": _overhead(trace, burst),
+        "curve": worker_curve(making, mean.duration_ns, late_ns) if making else None,
+        "jitter": jitter,
+        "overhead": overhead,
         "recorded": what_is_recorded(trace),
         "recorder_notes": _notes(trace, making, mean.duration_ns),
     }

@@ -1,18 +1,11 @@
-"""One exposed wait, shared out to the cards that can end it, so that their gains may be added.
-
-exposed wait   |oo|JJJJ|llllllllllllllllllll|
-                 |   |            late batches: no workers, more of them, or a cheaper dataset
-                 |   rare long waits, beyond the usual one: jitter
-                 each batch, though it lies ready: the loader's own work
-"""
+"""What the cards about loaders share: their gains are disjoint pieces of the one exposed wait."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.metrics.wait_shares import WaitShares, shared_out
 from tb_steptime.phrases import Phrase, phrase
 
 #: "Leaves the GPU idle" cannot be said of a trace without a GPU.
@@ -22,26 +15,12 @@ IDLE, STANDS = "leave the GPU idle", "leave the step standing"
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
 
 
-@dataclass(frozen=True)
-class WaitShares:
-    """ns of the mean step; they sum to its exposed wait."""
-
-    late_ns: int
-    jitter_ns: int
-    overhead_ns: int
-
-
 def shares(facts: Facts) -> WaitShares:
-    """All zero without loader events. In one process there is nothing to tell apart: workers end all of it."""
+    """All zero without loader events."""
     result = facts.data_loading
     if result.mean is None:
         return WaitShares(0, 0, 0)
-    exposed = result.mean.exposed_ns
-    if result.multiprocess is False:
-        return WaitShares(exposed, 0, 0)
-    overhead = min(exposed, result.overhead.exposed_ns or 0) if result.overhead else 0
-    jitter = min(exposed - overhead, result.jitter.exposed_ns) if result.jitter else 0
-    return WaitShares(exposed - overhead - jitter, jitter, overhead)
+    return shared_out(result.mean.exposed_ns, result.multiprocess is False, result.jitter, result.overhead)
 
 
 def loader_card(

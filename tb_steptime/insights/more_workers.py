@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.loader_waits import loader_card, shares
+from tb_steptime.insights.loader_waits import loader_card
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 _FORMULA = phrase(
-    "The mean step less what it would take: its own work, or a batch's time over the number of workers, whichever is "
-    "longer. At most the exposed wait."
+    "Mean over the steps of the exposed wait for batches that come late; where even so many workers do not keep up, "
+    "the mean step less a batch's time over their number."
 )
 
 
@@ -24,7 +24,7 @@ def more_workers(facts: Facts) -> Insight | None:
         "more_workers",
         phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
         _words(burst, number),
-        min(shares(facts).late_ns, curve.gain_ns),  # the picture of the curve says the same
+        curve.gain_ns,
         _why(burst),
         Confidence.HIGH if burst.workers_from == "recorder" else Confidence.MEDIUM,
         formula=_FORMULA,

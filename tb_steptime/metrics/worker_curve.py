@@ -65,8 +65,14 @@ class Making(msgspec.Struct, frozen=True):
     def loader_ns(self, workers: int) -> int:
         return round(self.batches * self.production_ns / self.useful(workers))
 
+    def rest_ns(self) -> int:
+        return round(self.batches * self.consumer_ns)
+
+    def keeps_up(self, workers: int) -> bool:
+        return self.loader_ns(workers) <= self.rest_ns()
+
     def step_ns(self, workers: int) -> int:
-        return max(round(self.batches * self.consumer_ns), self.loader_ns(workers))
+        return max(self.rest_ns(), self.loader_ns(workers))
 
 
 def of_burst(burst: Burst, batches: float) -> Making | None:
@@ -76,11 +82,17 @@ def of_burst(burst: Burst, batches: float) -> Making | None:
     return Making(burst.workers, burst.production_ns, burst.consumer_ns, burst.needed_workers, batches)
 
 
-def worker_curve(making: Making, measured_step_ns: int, exposed_ns: int) -> WorkerCurve:
-    """exposed_ns: of the mean step; no more than that can be gained."""
+def worker_curve(making: Making, measured_step_ns: int, late_ns: int) -> WorkerCurve:
+    """late_ns: of the mean step, exposed waits for batches that come late; no more than that can be gained.
+
+    Where no batch would come late, that is the gain, whatever the predicted step: the same figure as the card's.
+    """
     recommended = making.useful(min(making.needed, MOST_WORKERS))
     most = min(max(recommended + 2, making.workers + 2, _WIDTH), MOST_WORKERS + 2)
-    left = making.step_ns(recommended)
+    keeps_up = making.keeps_up(recommended) and making.workers < recommended
+    late = max(0, min(late_ns, measured_step_ns))
+    gain = late if keeps_up else max(0, min(measured_step_ns - making.step_ns(recommended), late))
+    left = measured_step_ns - gain if gain else making.step_ns(recommended)
     return WorkerCurve(
         points=[
             CurvePoint(workers, making.step_ns(workers), making.loader_ns(workers)) for workers in range(1, most + 1)
@@ -89,7 +101,7 @@ def worker_curve(making: Making, measured_step_ns: int, exposed_ns: int) -> Work
         measured_step_ns=measured_step_ns,
         recommended=recommended,
         floor_ns=left,
-        gain_ns=max(0, min(measured_step_ns - left, exposed_ns)),
+        gain_ns=gain,
         cores=making.cores,
         limit=_limit(making, recommended),
         title=_title(making, recommended, left),
