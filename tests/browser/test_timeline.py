@@ -1,0 +1,51 @@
+"""The timeline in a real browser, fed by the real routes: events are drawn, chosen, zoomed to, and kept in the link."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.test_tab import state
+
+
+def drawn(timeline: Locator) -> Locator:
+    """The picture, once events have come."""
+    stage = timeline.locator(".stage")
+    expect(stage).to_have_attribute("data-boxes", re.compile(r"^[1-9]\d*$"), timeout=20_000)
+    return stage
+
+
+def test_an_event_is_told_about_and_stays_in_the_link(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(recording), state(view="timeline"))
+    timeline = one.view("timeline")
+    stage = drawn(timeline)
+    stage.focus()
+    stage.press("ArrowRight")
+    stage.press("Enter")
+    one.page.wait_for_url("**p.tb_steptime.event=*")
+    chosen = timeline.get_by_role("region", name="The chosen event")
+    name = chosen.locator("h2").inner_text()
+    assert name
+    expect(chosen.get_by_text("Duration")).to_be_visible()
+    one.page.reload()
+    expect(one.view("timeline").get_by_role("region", name="The chosen event").locator("h2")).to_have_text(name)
+
+
+def test_keys_zoom_and_change_the_step(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
+    one = tab(tensorboard(recording), state(view="timeline"))
+    stage = drawn(one.view("timeline"))
+    stage.focus()
+    stage.press("w")
+    one.page.wait_for_url("**p.tb_steptime.zoom=*")
+    before = re.findall(r"zoom=(\d+)-(\d+)", one.page.url)
+    stage.press("w")
+    one.page.wait_for_function(f"!location.hash.includes('{'-'.join(before[0])}')")
+    ((start, end),) = re.findall(r"zoom=(\d+)-(\d+)", one.page.url)
+    assert int(end) - int(start) < int(before[0][1]) - int(before[0][0])
+    one.view("timeline").get_by_role("button", name="Next step").click()
+    one.page.wait_for_url("**p.tb_steptime.step=*")
