@@ -24,6 +24,7 @@ VIEWS = {
     "Tensor cores": "tensor_cores",
     "GPU": "gpu",
     "Host": "host",
+    "Timeline": "timeline",
 }
 
 
