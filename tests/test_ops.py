@@ -8,14 +8,23 @@ import numpy as np
 import pytest
 
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import NoOp, find_origins, is_source, kernel_origins, named_ranges, short_range
+from tb_steptime.trace.ops import NoOp, Places, is_source, kernel_origins, named_ranges, places, short_range
 from tb_steptime.trace.table import Int64, Kind
 from tests.timeline import timeline
 
 
 def named(trace: Trace, rows: Int64) -> list[str | None]:
     return [trace.strings[int(trace.events.name[row])] if row >= 0 else None for row in rows]
+
+
+def around(trace: Trace) -> Places:
+    """What stands around each kernel's launch, or around its op where the launch is not recorded."""
+    origins = kernel_origins(trace)
+    found = places(trace, np.where(origins.call >= 0, origins.call, origins.op))
+    assert found.op.tolist() == origins.op.tolist()
+    return found
 
 
 def with_ids(trace: Trace, ids: Int64, **columns: Int64) -> Trace:
@@ -47,21 +56,22 @@ def linear() -> Trace:
 
 def test_a_kernel_comes_from_the_innermost_op_and_all_that_is_around_it():
     trace = linear()
-    found = find_origins(trace)
-    assert named(trace, found.activity) == ["k", "j", "e"]
+    found = around(trace)
+    assert named(trace, trace.kernels.event) == ["k", "j", "e"]
     assert named(trace, found.op) == ["aten::addmm", "aten::linear", "aten::add"]
     assert named(trace, found.outer_op) == ["aten::linear", "aten::linear", "aten::add"]
     assert named(trace, found.user_range) == ["forward", "forward", None]
     assert named(trace, found.module) == ["nn.Module: Linear_0", "nn.Module: Linear_0", None]
     assert named(trace, found.source) == ["train.py(7): forward", "train.py(7): forward", None]
-    assert found.reason.tolist() == [NoOp.LINKED] * 3
+    assert kernel_origins(trace).reason.tolist() == [NoOp.LINKED] * 3
 
 
 def test_without_external_ids_the_answer_is_the_same():
     trace = linear()
     silent = with_ids(trace, np.full(len(trace.events), -1, np.int64))
-    for column in ("op", "outer_op", "user_range", "module", "source", "reason"):
-        assert getattr(find_origins(silent), column).tolist() == getattr(find_origins(trace), column).tolist()
+    for column in ("op", "outer_op", "user_range", "module", "source"):
+        assert getattr(around(silent), column).tolist() == getattr(around(trace), column).tolist()
+    assert kernel_origins(silent).reason.tolist() == kernel_origins(trace).reason.tolist()
 
 
 def test_another_threads_ops_are_not_around_the_launch():
@@ -73,8 +83,8 @@ def test_another_threads_ops_are_not_around_the_launch():
         runtime backward | ...k.... |
         kernel 7       | .....kkk |"""
     )
-    assert named(trace, find_origins(trace).op) == ["b"]
-    assert named(trace, find_origins(trace).outer_op) == ["b"]
+    assert named(trace, around(trace).op) == ["b"]
+    assert named(trace, around(trace).outer_op) == ["b"]
 
 
 def test_correlation_ids_written_as_external_ids_are_not_believed():
@@ -89,7 +99,7 @@ def test_correlation_ids_written_as_external_ids_are_not_believed():
     device = np.isin(trace.events.kind, (Kind.RUNTIME, Kind.KERNEL))
     wrong = with_ids(trace, np.where(device, trace.events.correlation_id, trace.events.external_id))
     assert wrong.events.external_id[device].tolist() == [1, 1]
-    assert named(wrong, find_origins(wrong).op) == ["b"]
+    assert named(wrong, around(wrong).op) == ["b"]
 
 
 def test_where_clocks_of_microseconds_end_an_op_before_its_call_the_id_tells():
@@ -105,8 +115,8 @@ def test_where_clocks_of_microseconds_end_an_op_before_its_call_the_id_tells():
     of_b = np.where(
         np.isin(trace.events.kind, (Kind.RUNTIME, Kind.KERNEL)), trace.events.external_id[b], trace.events.external_id
     )
-    assert named(trace, find_origins(trace).op) == ["d"]
-    assert named(trace, find_origins(with_ids(trace, of_b)).op) == ["b"]
+    assert named(trace, around(trace).op) == ["d"]
+    assert named(trace, around(with_ids(trace, of_b)).op) == ["b"]
 
 
 def unlaunched() -> Trace:
@@ -121,8 +131,8 @@ def unlaunched() -> Trace:
 
 def test_activities_without_an_op_are_kept_with_their_reason():
     trace = unlaunched()
-    found = find_origins(trace)
-    assert named(trace, found.activity) == ["z", "k", "j"]
+    found = kernel_origins(trace)
+    assert named(trace, trace.kernels.event) == ["z", "k", "j"]
     assert found.reason.tolist() == [NoOp.NO_LAUNCH, NoOp.LINKED, NoOp.OUTSIDE]
     assert named(trace, found.op) == [None, "a", None]
     assert found.call[0] == -1
@@ -140,7 +150,7 @@ def test_without_a_launch_an_id_names_the_op_unless_it_is_the_correlation_id(cor
     trace = with_ids(
         trace, np.where(kernel, 1, trace.events.external_id), correlation_id=np.where(kernel, correlation, -1)
     )
-    assert named(trace, find_origins(trace).op) == [op]
+    assert named(trace, around(trace).op) == [op]
 
 
 @pytest.mark.parametrize("call", ["cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"])
@@ -155,11 +165,10 @@ def test_a_graphs_kernels_share_one_call(call: str):
         memset 9       | ......g..... |""",
         calls={"g": call, "h": call},
     )
-    found = find_origins(trace)
-    assert named(trace, found.activity) == ["g", "g", "Memset (Device)", "h", "h"]
-    assert len(set(found.call[:3])) == len(set(found.call[3:])) == 1
-    assert found.reason.tolist() == [NoOp.GRAPH] * 3 + [NoOp.LINKED] * 2
-    assert named(trace, found.op) == [None, None, None, "a", "a"]
+    launches = find_launches(trace)
+    assert named(trace, launches.activity) == ["g", "g", "Memset (Device)", "h", "h"]
+    assert len(set(launches.call[:3])) == len(set(launches.call[3:])) == 1
+    assert named(trace, places(trace, launches.call).op) == [None, None, None, "a", "a"]
     assert kernel_origins(trace).reason.tolist() == [NoOp.GRAPH] * 2 + [NoOp.LINKED] * 2
 
 
@@ -168,8 +177,8 @@ def test_a_trace_of_the_device_alone():
         """
         kernel 7       | kk..jj |"""
     )
-    found = find_origins(trace)
-    assert found.reason.tolist() == [NoOp.NO_LAUNCH] * 2
+    found = around(trace)
+    assert kernel_origins(trace).reason.tolist() == [NoOp.NO_LAUNCH] * 2
     for column in (found.op, found.outer_op, found.user_range, found.module, found.source):
         assert column.tolist() == [-1, -1]
 

@@ -1142,10 +1142,7 @@ export interface Recorded {
   split_title: Phrase;
 }
 
-/**
- * Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps;
- * main: it is waited for most.
- */
+/** A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. */
 export interface RecordedLoader {
   loader: number;
   dataset: string | null;

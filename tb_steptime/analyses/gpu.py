@@ -17,6 +17,7 @@ from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
 from tb_steptime.metrics.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.strips import STRIPS, Bins, strips_in
 from tb_steptime.metrics.tensor_cores import Split, device_has_tensor_cores, split_kernel_time
+from tb_steptime.metrics.verdict import IDLE_FRACTION
 from tb_steptime.phrases import Phrase, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import named_ranges, short_range
@@ -36,8 +37,8 @@ STRIP_VALUES, STRIP_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
 TABLE_ROWS: dict[By, int] = {"name": 200, "name,op": 200, "op": 100, "module": 200}
 OPENED_KERNELS = 60
 
-#: Idle under this share of the span is no news; a range that holds this share of the idle time is.
-IDLE_FRACTION, RANGE_FRACTION = 0.10, 0.05
+#: A range that holds this share of the idle time is news.
+RANGE_FRACTION = 0.05
 
 NO_ACTIVITY = phrase("This trace has no GPU activity.")
 

@@ -7,13 +7,13 @@ import re
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.sync_makers import maker_of
 from tb_steptime.metrics.blocking import BlockingRow
+from tb_steptime.metrics.phase_marks import without_engine
 from tb_steptime.phrases import shortened
 
 #: Longer names of ops and of places would push the number out of a card's two lines.
 NAME_LENGTH, PLACE_LENGTH = 28, 36
 
 _FOLDER = re.compile(r"^.*[/\\]")
-_NODE = re.compile(r"^autograd::engine::evaluate_function: ")
 
 
 def allocations(host: HostResult) -> list[BlockingRow]:
@@ -55,7 +55,7 @@ def place_of(row: BlockingRow) -> str | None:
 
 def brief(name: str, length: int = NAME_LENGTH) -> str:
     """A name that fits a card: without folders and the engine's prefix, shortened in the middle."""
-    return shortened(_NODE.sub("", _FOLDER.sub("", name)), length)
+    return shortened(without_engine(_FOLDER.sub("", name)), length)
 
 
 def _hidden_in(row: BlockingRow) -> str | None:

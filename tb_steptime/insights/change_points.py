@@ -18,6 +18,7 @@ import msgspec
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.spread import MAD_SCALE
 from tb_steptime.phrases import Phrase, Quantity, count, text
 
 #: Figures whose changes are told; the rest of the catalogue follows from them.
@@ -36,9 +37,6 @@ DEVIATIONS = 3.0
 WORTH_FRACTION = 0.05
 #: ... and, for fractions, from so many points on: 0.1 % that becomes 0.2 % is no news.
 WORTH_POINTS = 0.02
-
-#: Makes the median absolute deviation comparable to a standard deviation of normal values.
-MAD_SCALE = 1.4826
 
 _METRICS: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
 

@@ -88,7 +88,7 @@ def _settings(read: Sequence[ReadFile], number: int) -> LoaderSettings:
     header = next(each.header for each in read if each.header.get("loader") == number)
     settings = header.get("settings") or {}
     return LoaderSettings(
-        number=number,
+        loader=number,
         dataset=settings.get("dataset"),
         workers=int(settings.get("num_workers") or 0),
         prefetch=settings.get("prefetch_factor"),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_steptime.metrics.bursts import Burst, find_burst, workers_for
 from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits
 from tb_steptime.metrics.loaders import find_batches, most_waited
 from tb_steptime.metrics.recorded_loading import Recorded, burst_as_recorded, recorded_loading, recorded_making
-from tb_steptime.metrics.spread import MAD_SCALE
+from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.worker_curve import Making, of_burst
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
 
 #: A single worker has nobody to make up for a batch that takes longer than usual.
 FEWEST = 2
@@ -54,12 +51,8 @@ def _in_one_process(trace: Trace) -> Making | None:
     batch_ns = round(float(waits.wait_ns.mean()))
     exposed = round(float(waits.exposed_ns.mean()))
     consumer_ns = round(sum(step.duration_ns for step in steps) / len(steps)) - exposed
-    needed = workers_for(batch_ns, _spread_ns(waits.wait_ns), consumer_ns)
+    needed = workers_for(batch_ns, round(robust_deviation(waits.wait_ns)), consumer_ns)
     records = trace.loader_records
     if needed is None:
         return None
     return Making(0, batch_ns, consumer_ns, max(FEWEST, needed), 1.0, records.cores if records else None)
-
-
-def _spread_ns(values: Int64) -> int:
-    return round(MAD_SCALE * float(np.median(np.abs(values - np.median(values)))))

@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
-from tb_steptime.metrics.spread import MAD_SCALE
+from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -268,7 +268,7 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     rest = (length - int(waits.exposed_ns[within].sum())) / number
     return _Pace(
         production_ns=round(length * period / number),
-        spread_ns=round(MAD_SCALE * float(np.median(np.abs(times - np.median(times))))),
+        spread_ns=round(robust_deviation(times)),
         consumer_ns=round(rest) + min(short or 0, round(rest)),
         long_ns=round(float(waits.wait_ns[leader].mean())),
         short_ns=short,

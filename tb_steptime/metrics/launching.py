@@ -86,11 +86,10 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     """Of the activities of the device that start within the steps, and of its queue in the span's window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
     here = np.flatnonzero(_in_steps(trace, device))
-    call, activity = launches.call[here], launches.activity[here]
+    call = launches.call[here]
     linked = call >= 0
     calls = distinct_in(call[linked])
-    ahead = _after(trace, call[linked], activity[linked], of_end=False)
-    delay = _after(trace, call[linked], activity[linked], of_end=True)
+    ahead, delay = (after[here][linked] for after in (run_ahead_ns(trace), delay_ns(trace)))
     mean, peak, empty_share = _queue_figures(trace, device)
     return LaunchFigures(
         calls=len(calls) / steps,

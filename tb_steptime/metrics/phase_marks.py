@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.data_loading import loader_names
+from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.ops import innermost
@@ -53,7 +54,6 @@ NO_MARK = 255
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
 OPTIMIZER_MARK = re.compile(r"Optimizer\.step#")
 _ZERO_GRAD_MARK = re.compile(r"Optimizer\.zero_grad#")
-_ENGINE = "autograd::engine::evaluate_function"
 _ACCUMULATION = "AccumulateGrad"
 _NODE = re.compile(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
 
@@ -89,6 +89,15 @@ class Marks(NamedTuple):
     site: UInt8
 
 
+def without_engine(name: str) -> str:
+    """A node's name without the engine's prefix; other names as they are.
+
+    >>> without_engine("autograd::engine::evaluate_function: MulBackward0")
+    'MulBackward0'
+    """
+    return name.removeprefix(NODE)
+
+
 def site_of_name(name: str) -> int:
     """The place that a range of this name marks, one of torch's marks or one of the user's; else NO_MARK.
 
@@ -109,7 +118,7 @@ def site_of_node(name: str) -> int:
     After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within
     its own mark; so that mark stands for hooks, and AccumulateGrad's own for accumulation.
     """
-    if name.startswith(_ENGINE):
+    if name.startswith(NODE):
         return SITE["backward.hooks" if name.endswith(_ACCUMULATION) else "backward.nodes"]
     if not _NODE.match(name):
         return NO_MARK
@@ -209,8 +218,8 @@ def _node_sites(trace: Trace) -> UInt8:
     its nodes, of their own marks only AccumulateGrad's adds anything."""
     strings = trace.strings.strings
     sites = np.array([site_of_node(name) for name in strings], np.uint8)
-    if any(name.startswith(_ENGINE) for name in strings):
-        sites[[not (name.startswith(_ENGINE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
+    if any(name.startswith(NODE) for name in strings):
+        sites[[not (name.startswith(NODE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
     return sites
 
 

@@ -92,7 +92,7 @@ def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue
     """Of each loader with workers, within [low, high)."""
     maker = makers(records)
     there = there_at(records, maker)
-    return [_queue(records, there, each.number, (low, high)) for each in records.loaders if each.workers]
+    return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]
 
 
 def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:

@@ -24,7 +24,7 @@ from tb_steptime.metrics.recorded_workers import (
 )
 from tb_steptime.metrics.worker_curve import Making
 from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
-from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Received
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, LoaderSettings, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -33,18 +33,9 @@ from tb_steptime.trace.table import Int64
 READY_FRACTION = 0.25
 
 
-class RecordedLoader(msgspec.Struct, frozen=True):
-    """Settings of a loader as its recorder wrote them; None where not said. batches: taken within the steps;
-    main: it is waited for most."""
+class RecordedLoader(LoaderSettings, frozen=True):
+    """A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most."""
 
-    loader: int
-    dataset: str | None
-    workers: int
-    prefetch: int | None
-    batch_size: int | None
-    pin_memory: bool | None
-    persistent: bool | None
-    in_order: bool | None
     batches: int
     main: bool
 
@@ -216,7 +207,7 @@ class _Figures:
         cpu = made.dataset_cpu_ns[self.produced] + made.collate_cpu_ns[self.produced]
         self.cpu_share = float(cpu.sum() / lengths.sum()) if lengths.sum() else None
         rows = ways.received[mine]
-        has_workers = any(each.workers for each in records.loaders if each.number == main)
+        has_workers = any(each.workers for each in records.loaders if each.loader == main)
         self.overhead_ns = _overhead(taken, rows, ways.there_ns[mine], self.cpu_share) if has_workers else None
         self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
         self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
@@ -277,16 +268,9 @@ def _loaders(records: LoaderRecords, ways: Ways) -> list[RecordedLoader]:
     main = _most_waited(records, ways)
     return [
         RecordedLoader(
-            loader=each.number,
-            dataset=each.dataset,
-            workers=each.workers,
-            prefetch=each.prefetch,
-            batch_size=each.batch_size,
-            pin_memory=each.pin_memory,
-            persistent=each.persistent,
-            in_order=each.in_order,
-            batches=int((number == each.number).sum()),
-            main=each.number == main,
+            **msgspec.structs.asdict(each),
+            batches=int((number == each.loader).sum()),
+            main=each.loader == main,
         )
         for each in records.loaders
     ]

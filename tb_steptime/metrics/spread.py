@@ -14,10 +14,15 @@ MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
 ENOUGH_STEPS = 4
 
 
+def robust_deviation(values: Int64 | Float64) -> float:
+    """The median absolute deviation, scaled to a standard deviation of normal values."""
+    return float(MAD_SCALE * np.median(np.abs(values - np.median(values))))
+
+
 def modified_z(values: Int64 | Float64) -> Float64:
     """Distance from the median in robust standard deviations; zeros where all values agree."""
     distance = values - np.median(values)
-    spread = MAD_SCALE * np.median(np.abs(distance))
+    spread = robust_deviation(values)
     if spread == 0:
         spread = MEAN_AD_SCALE * np.mean(np.abs(distance))
     return np.zeros(len(values)) if spread == 0 else np.asarray(distance / spread, np.float64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from tb_steptime.phrases import Note
@@ -19,11 +20,10 @@ UNKNOWN_TIME = int(np.iinfo(np.int64).min)
 MAIN_PROCESS = -1
 
 
-@dataclass(frozen=True)
-class LoaderSettings:
-    """How a loader was made; None where its recorder does not say. number: within the process."""
+class LoaderSettings(msgspec.Struct, frozen=True):
+    """How a loader was made; None where its recorder does not say. loader: its number within the process."""
 
-    number: int
+    loader: int
     dataset: str | None
     workers: int
     prefetch: int | None

@@ -54,51 +54,15 @@ class NoOp(enum.IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Origins:
-    """One row per device activity, in time order, as in `Launches`. All but reason are rows of the event table.
-
-    op, outer_op       the innermost and the outermost CPU op around the launch; -1 where reason says why
-    user_range         the innermost named range around it that is no step mark; -1 for none
-    module             the innermost frame of an nn.Module around it; -1 for none, or no stacks
-    source             the innermost Python frame outside torch and Python's library around it; -1 as above
-    reason             a `NoOp`
-    """
-
-    activity: Rows
-    call: Rows
-    op: Rows
-    outer_op: Rows
-    user_range: Rows
-    module: Rows
-    source: Rows
-    reason: UInt8
-
-
-@dataclass(frozen=True, eq=False)
 class KernelOrigins:
-    """What most figures need of `Origins`, one entry per row of the kernel table; rows in 32 bits."""
+    """Where kernels come from, one entry per row of the kernel table: rows of the event table in 32 bits, -1 for none.
+
+    call: the launching one. op: the innermost around it; `places` knows what else is. reason: a `NoOp`.
+    """
 
     call: Int32
     op: Int32
     reason: UInt8
-
-
-def find_origins(trace: Trace) -> Origins:
-    """Of every kernel, copy and set of the trace."""
-    launches = find_launches(trace)
-    ops = trace.events.rows(Kind.CPU_OP)
-    op = _ops(trace, ops)
-    anchor = np.where(launches.call >= 0, launches.call, op)
-    return Origins(
-        launches.activity,
-        launches.call,
-        op,
-        outermost(trace, ops, op),
-        innermost(trace, user_ranges(trace), anchor),
-        innermost(trace, module_frames(trace), anchor),
-        innermost(trace, source_frames(trace), anchor),
-        _reasons(trace, launches.call, op),
-    )
 
 
 @per_trace
