@@ -116,7 +116,8 @@ def _told(problems: Sequence[Problem]) -> int:
 
 
 def _write_json(spans: Iterator[Judged], problems: list[Problem]) -> None:
-    from tb_steptime.report import Report, error_report, span_report
+    from tb_steptime.contract import Report
+    from tb_steptime.report import error_report, span_report
     from tb_steptime.wire import encode
 
     reports = [span_report(span) for span in spans]  # first: reading them finds the problems

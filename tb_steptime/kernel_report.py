@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from tb_steptime.contract import ErrorReport
 from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
 from tb_steptime.printer import GAP, UNKNOWN, count, duration, number, percent_exact, printable
-from tb_steptime.report import ErrorReport, Named
+from tb_steptime.report import Named
 from tb_steptime.trace.model import Trace
 
 #: Rows of the table; what is beyond them is one line.
