@@ -13,11 +13,11 @@ from tb_steptime.metrics.batch_copies import batch_copies
 from tb_steptime.metrics.bursts import find_burst
 from tb_steptime.metrics.data_loading import (
     is_multiprocess,
-    loader_activities,
     loader_iterators,
     loader_waits,
 )
-from tb_steptime.metrics.loader_overhead import find_jitter, find_overhead, slow_lines
+from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
+from tb_steptime.metrics.loader_overhead import find_jitter, find_overhead
 from tb_steptime.metrics.loaders import find_batches, loader_table
 from tb_steptime.printer import plain
 from tb_steptime.trace.kineto import read_trace
@@ -74,7 +74,71 @@ def test_inside_the_loader_ops_are_told_by_self_time_and_the_rest_is_python():
         loader single | llllllll.. |
         op            | .aaaaa..zz |
         op            | ..bb...... |""")
-    assert loader_activities(trace) == [(None, 3_000), ("a", 3_000), ("b", 2_000)]
+    assert loader_activities(trace) == [Activity(None, 3_000, []), Activity("a", 3_000, []), Activity("b", 2_000, [])]
+    assert why_missing(trace) == "Lines are not known: no call stacks are recorded. `with_stack=True` shows them."
+
+
+def why_missing(trace: Trace) -> str | None:
+    missing = why_no_line(loader_activities(trace), trace)
+    return plain(missing) if missing else None
+
+
+LOOP = "torch/utils/data/dataloader.py(701): __next__;train.py(3): main"
+
+
+def test_a_line_of_an_activity_is_one_of_the_user_inside_the_loader_or_else_one_of_torch():
+    """What collates has no frame of the user but the loop's, which stands around the loader."""
+    trace = timeline("""
+        step          | 11111111112222222222 |
+        loader single | llllllll..mmmmmmmm.. |
+        op            | .aabbacc...abbb..... |""",
+        stacks={
+            "a": f"torch/nn/functional.py(9): pad;data/cifar.py(12): __getitem__;{LOOP}",
+            "b": f"data/cifar.py(15): crop;data/cifar.py(12): __getitem__;{LOOP}",
+            "c": f"torch/utils/data/_utils/collate.py(56): default_collate;{LOOP}",
+        },
+    )  # fmt: skip
+    assert loader_activities(trace) == [
+        Activity(None, 2_500, []),
+        Activity("b", 2_500, [LoaderLine("data/cifar.py(15): crop", 2_500)]),
+        Activity("a", 2_000, [LoaderLine("data/cifar.py(12): __getitem__", 2_000)]),
+        Activity("c", 1_000, [LoaderLine("torch/utils/data/_utils/collate.py(56): default_collate", 1_000)]),
+    ]
+    assert why_missing(trace) == "Only ops have call stacks in this trace, so Python without an op has no line."
+    assert slow_lines(trace) == [
+        LoaderLine("data/cifar.py(15): crop", 2_500), LoaderLine("data/cifar.py(12): __getitem__", 2_000),
+    ]  # fmt: skip
+
+
+def test_an_activity_of_several_lines_has_the_longest_first():
+    trace = timeline("""
+        step          | 1111111111 |
+        loader single | llllllll.. |
+        op            | .aabbb.... |""",
+        names={"b": "a"},
+        stacks={"a": f"data.py(1): small;{LOOP}", "b": f"data.py(2): big;{LOOP}"},
+    )  # fmt: skip
+    lines = [LoaderLine("data.py(2): big", 3_000), LoaderLine("data.py(1): small", 2_000)]
+    assert loader_activities(trace) == [Activity("a", 5_000, lines), Activity(None, 3_000, [])]
+
+
+def test_frames_tell_the_lines_of_python_too():
+    """A frame of Python's library is the time of the line around it; frames around the wait are not the loader's."""
+    trace = timeline("""
+        step          | 1111111111 |
+        python        | tttttttttt |
+        loader single | .llllllll. |
+        python        | ..gggggg.. |
+        python        | ...rr..... |
+        op            | ......a... |""",
+        names={"t": "train.py(3): main", "g": "data.py(12): __getitem__", "r": "random.py(8): random"},
+    )  # fmt: skip
+    line = "data.py(12): __getitem__"
+    assert loader_activities(trace) == [
+        Activity(None, 7_000, [LoaderLine(line, 5_000)]), Activity("a", 1_000, [LoaderLine(line, 1_000)]),
+    ]  # fmt: skip
+    assert why_missing(trace) is None
+    assert slow_lines(trace) == [LoaderLine(line, 6_000)]
 
 
 def loaders(drawing: str, **more: Any) -> list[tuple[str, str | None, int | None, int, int, int]]:
@@ -268,15 +332,27 @@ def test_slow_lines_are_those_of_the_users_files():
         python        | .pppp....pp..... |""",
         names={"g": "data/cifar.py(12): __getitem__", "p": "PIL/Image.py(9): open"},
     )  # fmt: skip
-    lines = [(line.line, line.ns_per_batch) for line in slow_lines(trace)]
-    assert ("data/cifar.py(12): __getitem__", 3_000) in lines
-    assert sum(ns for _, ns in lines) <= 6_000
+    assert slow_lines(trace) == [
+        LoaderLine("PIL/Image.py(9): open", 3_000), LoaderLine("data/cifar.py(12): __getitem__", 3_000),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"])
 def test_stacks_of_ops_name_slow_lines_too(trace_path: Callable[[str], Path], name: str):
-    first = slow_lines(read_trace(trace_path(name)))[0]
-    assert (first.line, first.ns_per_batch // 100_000) == ("torchvision/transforms/functional.py(138): to_tensor", 117)
+    trace = read_trace(trace_path(name))
+    lines = [(line.line.rpartition("/")[2], line.ns_per_batch // 100_000) for line in slow_lines(trace)]
+    assert lines == [
+        ("functional.py(138): to_tensor", 117),
+        ("functional.py(136): to_tensor", 68),
+        ("functional.py(134): to_tensor", 10),
+    ]
+    longest = [activity.lines[0].line.rpartition("/")[2] for activity in loader_activities(trace)[1:5]]
+    assert longest == [
+        "functional.py(138): to_tensor",
+        "functional.py(138): to_tensor",
+        "collate.py(56): default_collate",
+        "functional.py(138): to_tensor",
+    ]
 
 
 REAL = (
@@ -297,6 +373,8 @@ def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: C
     assert sum(row.batches + row.first_batches for row in rows) == len(batches.row)
     copy = batch_copies(trace)
     assert copy is None or copy.total_ns == copy.hidden_ns + copy.alone_ns
+    for activity in loader_activities(trace):
+        assert sum(line.ns_per_batch for line in activity.lines) <= activity.ns_per_batch
     result = analyse(trace)
     assert result.curve is None or result.curve.gain_ns <= result.mean.exposed_ns
 

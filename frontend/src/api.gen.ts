@@ -16,10 +16,14 @@ export interface ResultOf {
 /** A SpanPage whose view is known. */
 export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };
 
-/** What the training thread did inside the loader, self time per batch; name None: Python without an op. */
+/**
+ * What the training thread did inside the loader, self time per batch; name None: Python without an op.
+ * lines: where it did so, longest first, as far as call stacks tell; together they are at most the activity.
+ */
 export interface Activity {
   name: string | null;
   ns_per_batch: number;
+  lines: LoaderLine[];
 }
 
 /** Is the CPU the limit? The answer in a sentence, with the numbers that it rests on. */
@@ -227,6 +231,7 @@ export interface CurvePoint {
  * multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
  * measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
+ * lines_missing: why not each of them has a line.
  * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
  * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
  * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
@@ -248,6 +253,7 @@ export interface DataLoadingResult {
   more_activities: number;
   more_activities_ns: number;
   activities_title: Phrase | null;
+  lines_missing: Phrase | null;
   lanes: LaneWindow | null;
   lanes_title: Phrase | null;
   loaders: LoaderRow[];
@@ -257,7 +263,7 @@ export interface DataLoadingResult {
   curve: WorkerCurve | null;
   jitter: Jitter | null;
   overhead: Overhead | null;
-  slow_lines: SlowLine[];
+  slow_lines: LoaderLine[];
   recorded: Recorded | null;
   recorder_notes: Note[];
 }
@@ -768,6 +774,12 @@ export interface LaunchWaste {
   optimizer: Waste;
 }
 
+/** A line inside the loader, as frames name it: "cifar.py(120): __getitem__", and its self time per batch. */
+export interface LoaderLine {
+  line: string;
+  ns_per_batch: number;
+}
+
 /**
  * One loader of the span, as far as the trace tells them apart; ns are means per batch.
  * role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... within loaders
@@ -1240,12 +1252,6 @@ export interface SlowBatch {
   collate_ns: number;
   cpu_share: number | null;
   wait_ns: number;
-}
-
-/** A line of the user's code inside the loader: "cifar.py(120): __getitem__", self time per batch. */
-export interface SlowLine {
-  line: string;
-  ns_per_batch: number;
 }
 
 /** A step whose modified z-score is over 3.5, and the part that grew most over the part's median. */

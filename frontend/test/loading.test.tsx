@@ -10,7 +10,8 @@ import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading";
 import { periodsOf } from "../src/views/data_loading/burst";
 import { recorderLines } from "../src/views/data_loading/record_hint";
-import { loaderPage, tab } from "./fixtures/figures";
+import { shortLine } from "../src/views/data_loading/source_line";
+import { LOADER, loaderPage, tab } from "./fixtures/figures";
 import { BURST, CURVE, RECORDED, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
 
@@ -70,6 +71,32 @@ describe("the view of worker processes", () => {
     const unknown = "|b measured 150.0 ms; its trace does not tell the number of workers.|";
     expect(beside({ ...WORKERS, curve: null, burst: { ...BURST, workers: null } })).toContain(unknown);
     expect(beside({ ...WORKERS, curve: null })).not.toContain(unknown);
+  });
+});
+
+describe("a loader in the training process", () => {
+  const alone = (more: Partial<DataLoadingResult> = {}): string => words(<DataLoading page={loaderPage({ ...LOADER, ...more })} tab={tab()} compared={null} />);
+  const [python, op] = LOADER.activities;
+  const lines = [{ line: "torchvision/transforms/functional.py(138): to_tensor", ns_per_batch: 7 * MS }, { line: "data.py(3): crop", ns_per_batch: 2 * MS }];
+
+  test("has the line of each activity that a call stack tells, the longest first, and says why others have none", () => {
+    const page = alone({ activities: [python!, { ...op!, lines }], lines_missing: plain("Only ops have call stacks.") });
+    expect(page).toContain("|Activity|Line|A batch|Python, no op|–|40.0 ms|aten::to|functional.py:138 to_tensor|1 more|10.0 ms|4 more|5.0 ms|Self time of the training process. Only ops have call stacks.|");
+  });
+
+  test("all lines of an activity are on hover, with their paths and times", () => {
+    const html = renderToString(<DataLoading page={loaderPage({ ...LOADER, activities: [{ ...op!, lines }] })} tab={tab()} compared={null} />);
+    expect(html.replaceAll(/[\u00a0\u202f]/g, " ")).toContain('title="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"');
+  });
+
+  test("has no column of dashes where no line is known, but the reason", () => {
+    const missing = { template: "Lines are not known. {setting} shows them.", values: { setting: { value: "with_stack=True", unit: "code" as const } } };
+    expect(alone({ lines_missing: missing })).toContain("|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Self time of the training process. Lines are not known. |with_stack=True| shows them.|");
+  });
+
+  test("lines of the user are told apart by what stands at their end", () => {
+    expect(alone({ slow_lines: lines })).toContain("|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 to_tensor|7.0 ms|data.py:3 crop|2.0 ms|");
+    expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");
   });
 });
 

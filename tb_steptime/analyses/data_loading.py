@@ -8,32 +8,30 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.batch_copies import BatchCopy, batch_copies
-from tb_steptime.metrics.batch_making import burst_of, find_making, what_is_recorded
+from tb_steptime.metrics.batch_making import FEWEST, burst_of, find_making, what_is_recorded
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
     LoaderWaits,
     is_multiprocess,
-    loader_activities,
     loader_iterators,
     loader_waits,
 )
 from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
+from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
 from tb_steptime.metrics.loader_overhead import (
     Jitter,
     Overhead,
-    SlowLine,
     find_jitter,
     find_overhead,
     overhead_as_recorded,
-    slow_lines,
 )
 from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.wait_shares import shared_out
 from tb_steptime.metrics.worker_curve import Making, WorkerCurve, store_note, worker_curve
-from tb_steptime.phrases import Note, Phrase, Quantity, fraction, ns, phrase
+from tb_steptime.phrases import Note, Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -53,19 +51,13 @@ class LoaderStep(msgspec.Struct, frozen=True):
     hidden_ns: int
 
 
-class Activity(msgspec.Struct, frozen=True):
-    """What the training thread did inside the loader, self time per batch; name None: Python without an op."""
-
-    name: str | None
-    ns_per_batch: int
-
-
 class DataLoadingResult(msgspec.Struct, frozen=True):
     """unknown says why nothing can be told (no loader events); all figures are then None or empty.
 
     multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
     measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
+    lines_missing: why not each of them has a line.
     burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
     slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
     without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
@@ -87,6 +79,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     more_activities: int
     more_activities_ns: int
     activities_title: Phrase | None
+    lines_missing: Phrase | None
     lanes: LaneWindow | None
     lanes_title: Phrase | None
     loaders: list[LoaderRow]
@@ -96,7 +89,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     curve: WorkerCurve | None
     jitter: Jitter | None
     overhead: Overhead | None
-    slow_lines: list[SlowLine]
+    slow_lines: list[LoaderLine]
     recorded: Recorded | None
     recorder_notes: list[Note]
 
@@ -109,8 +102,9 @@ def analyse(trace: Trace) -> DataLoadingResult:
     mean = _mean(rows)
     iterators = loader_iterators(trace)
     single = is_multiprocess(iterators) is False
-    activities = _activities(trace) if single else []
+    activities = loader_activities(trace) if single else []
     on_device = has_device_activity(trace)
+    needed = making.needed if (making := find_making(trace)) else None
     return DataLoadingResult(
         unknown=None,
         iterators=list(iterators),
@@ -119,14 +113,15 @@ def analyse(trace: Trace) -> DataLoadingResult:
         mean=mean,
         batch_ns=_batch_ns(trace, mean, single),
         without_wait_ns=mean.duration_ns - mean.exposed_ns,
-        needed_workers=making.needed if (making := find_making(trace)) else None,
+        needed_workers=needed,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
-        tile_remarks=_tile_remarks(mean, single, on_device, burst_of(trace)),
+        tile_remarks=_tile_remarks(mean, single, on_device, burst_of(trace), needed),
         steps_title=_steps_title(mean, on_device),
         activities=activities[:ACTIVITY_ROWS],
         more_activities=len(activities[ACTIVITY_ROWS:]),
         more_activities_ns=sum(row.ns_per_batch for row in activities[ACTIVITY_ROWS:]),
         activities_title=_activities_title(activities) if activities else None,
+        lines_missing=why_no_line(activities, trace) if activities else None,
         lanes=lane_window(trace, waits.wait_ns),
         lanes_title=_lanes_title(mean, on_device),
         loaders=loader_table(trace),
@@ -211,6 +206,7 @@ def _unknown() -> DataLoadingResult:
         more_activities=0,
         more_activities_ns=0,
         activities_title=None,
+        lines_missing=None,
         lanes=None,
         lanes_title=None,
         **_NO_LOADER,
@@ -243,7 +239,9 @@ def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
     return phrase("Most of the wait hides behind the GPU's work")
 
 
-def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool, burst: Burst | None) -> dict[str, Phrase]:
+def _tile_remarks(
+    mean: LoaderStep, single: bool, on_device: bool, burst: Burst | None, needed: int | None
+) -> dict[str, Phrase]:
     rest_ns = mean.duration_ns - mean.exposed_ns
     remarks = {
         "data_loading_exposed": phrase("{share} of the step", share=_share(mean.exposed_ns, mean.duration_ns)),
@@ -254,23 +252,27 @@ def _tile_remarks(mean: LoaderStep, single: bool, on_device: bool, burst: Burst 
     }
     if burst is not None and burst.production_ns is not None:
         remarks["batch_time"] = phrase("to make, in a worker")
-        remarks["needed_workers"] = phrase(
-            "{batch} / {rest}, rounded up", batch=ns(burst.production_ns), rest=ns(burst.consumer_ns)
-        )
+        remarks["needed_workers"] = _needed_remark(burst.production_ns, burst.consumer_ns, needed)
     if single:
         remarks["batch_time"] = phrase("to make, in one process")
-        remarks["needed_workers"] = phrase(
-            "{batch} / {rest}, rounded up, at least 2", batch=ns(mean.wait_ns), rest=ns(rest_ns)
-        )
+        remarks["needed_workers"] = _needed_remark(mean.wait_ns, rest_ns, needed)
     return remarks
+
+
+def _needed_remark(batch_ns: int, rest_ns: int, needed: int | None) -> Phrase:
+    """How the number of workers comes about: a lone worker is never asked for, and jitter asks for one more."""
+    enough = -(-batch_ns // rest_ns) if rest_ns > 0 else None
+    if needed is None or enough is None or needed == enough:
+        how = "{batch} / {rest}, rounded up"
+    elif enough < FEWEST == needed:
+        how = "{batch} / {rest}, at least {fewest}"
+    else:
+        how = "{batch} / {rest}, and for jitter"
+    return phrase(how, batch=ns(batch_ns), rest=ns(rest_ns), fewest=count(FEWEST))
 
 
 def _share(part_ns: int, whole_ns: int) -> Quantity:
     return fraction(part_ns / whole_ns if whole_ns else None)
-
-
-def _activities(trace: Trace) -> list[Activity]:
-    return [Activity(name, ns_per_batch) for name, ns_per_batch in loader_activities(trace)]
 
 
 def _activities_title(activities: list[Activity]) -> Phrase:

@@ -20,7 +20,6 @@ from tb_steptime.metrics.gpu import busy_intervals, devices_with_activity
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -137,33 +136,3 @@ def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
     if kinds == {(True, False)}:
         return True
     return False if kinds == {(False, True)} else None
-
-
-def loader_activities(trace: Trace) -> list[tuple[str | None, int]]:
-    """What the waiting thread does inside the loader: self time of each op per wait, ns, longest first.
-
-    None stands for time in which no op is recorded (Python). The sum over all is the mean wait.
-    """
-    rows = loader_rows(trace)
-    if not len(rows):
-        return []
-    events = trace.events
-    ops = np.sort(np.concatenate((rows, _ops_beside(trace, rows))))
-    self_ns = self_time_ns(events.start_ns[ops], events.ends(ops))
-    is_loader = np.isin(ops, rows, assume_unique=True)
-    names = np.where(is_loader, -1, events.name[ops])
-    inside = loader_intervals(trace).overlap_ns(events.start_ns[ops], events.ends(ops)) > 0
-    kinds, place = np.unique(names[inside], return_inverse=True)
-    totals = np.bincount(place, weights=self_ns[inside]).astype(np.int64) // len(rows)
-    order = np.argsort(-totals, kind="stable")
-    return [(None if kinds[i] < 0 else trace.strings[int(kinds[i])], int(totals[i])) for i in order.tolist()]
-
-
-def _ops_beside(trace: Trace, rows: Int64) -> Int64:
-    """CPU ops that lie inside a wait, on the thread that waits."""
-    events = trace.events
-    ops = events.rows(Kind.CPU_OP)
-    ops = ops[np.isin(events.thread[ops], np.unique(events.thread[rows])) & ~loader_names(trace)[events.name[ops]]]
-    wait = np.searchsorted(events.start_ns[rows], events.start_ns[ops], side="right") - 1
-    inside = (wait >= 0) & (events.ends(ops) <= events.ends(rows)[np.maximum(wait, 0)])
-    return ops[inside]

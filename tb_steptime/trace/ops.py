@@ -289,6 +289,15 @@ def short_frame(frame: str) -> str:
     return _INSTALLED.sub("", frame)
 
 
+def is_file(frame: str) -> bool:
+    """Is this frame of a Python file? That of a built-in function or of a module's call is not.
+
+    >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
+    (True, False)
+    """
+    return _FRAME.match(frame) is not None
+
+
 def is_source(frame: str) -> bool:
     """Is this frame of a file that the user may have written? torch's and Python's own are not.
 

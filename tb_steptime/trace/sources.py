@@ -44,7 +44,7 @@ class Words:
 def sources(trace: Trace, rows: Rows) -> Words:
     """The innermost frame outside torch and Python's library around each op or call: "train.py(54): step"."""
     frames = source_frames(trace)
-    return _of_frames(trace, frames, rows, short_frame) if len(frames) else _of_stacks(trace, rows)
+    return _of_frames(trace, frames, rows, short_frame) if len(frames) else stack_words(trace, rows, _source)
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
@@ -58,14 +58,15 @@ def _of_frames(trace: Trace, frames: Int64, rows: Rows, shown: Callable[[str], s
     return words_of(name, trace.strings.strings, shown)
 
 
-def _of_stacks(trace: Trace, rows: Rows) -> Words:
-    """Of the op, or of the innermost one around it that has a stack."""
+def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
+    """What `shown` makes of the call stack of the op, or of the innermost one around it that has one: frames with ";"
+    between them, innermost first."""
     table, op = trace.stacks, op_at(trace, rows.astype(np.int64))
     itself = np.isin(op, table.event)
     op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
     number[op >= 0] = table.stack[np.searchsorted(table.event, op[op >= 0])]
-    return words_of(number, trace.stack_texts.strings, _source)
+    return words_of(number, trace.stack_texts.strings, shown)
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:

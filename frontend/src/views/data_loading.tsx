@@ -28,6 +28,8 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   const chosen = useChosen(tab);
   const shared = { result, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
   const { recorded } = result;
+  const place = recorded ? null : placeOf(tab.index.places[0], head.run);
+  const alone = result.multiprocess === false; // its left column is full: it says what a batch is made of
   const below = recorded !== null && showsBurst(result); // the columns are full, and the workers come first
   return (
     <div class="view" data-view="data_loading">
@@ -38,6 +40,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           ))}
         </Tiles>
       )}
+      {!recorded && <Notes notes={result.recorder_notes} />}
       {result.unknown ? (
         <section class="unknown">
           <h2><Sentence phrase={result.steps_title} /></h2>
@@ -47,7 +50,8 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
         <div class="split">
           <div class="column">
             <Waits {...shared} />
-            {!recorded && <Batches {...shared} place={placeOf(tab.index.places[0], head.run)} />}
+            {!recorded && <Batches {...shared} />}
+            {place !== null && !alone && <RecordHint workers place={place} />}
           </div>
           <div class="column">
             {result.curve && <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />}
@@ -55,10 +59,12 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
             {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
+            {!recorded && <Lines {...shared} />}
+            {place !== null && alone && <RecordHint workers={false} place={place} />}
           </div>
         </div>
       )}
-      <Notes notes={result.recorder_notes} />
+      {recorded && <Notes notes={result.recorder_notes} />}
       {recorded && <RecordedWorkers {...shared} recorded={recorded} />}
       {below && result.lanes && <div class="split loader-halves"><LoaderLanes {...shared} lanes={result.lanes} /><StepLines {...shared} /></div>}
     </div>
@@ -78,16 +84,18 @@ function Waits(shared: LoaderPictureProps) {
   );
 }
 
-/** What a batch is made of and how it reaches the GPU. `place`: where recorder files would go; null where there are some. */
-function Batches({ result, tab, name, place }: LoaderPictureProps & { place: string | null }) {
+/** What a batch is made of and how it reaches the GPU. */
+function Batches({ result, tab, name }: LoaderPictureProps) {
   return (
     <>
       {result.activities.length > 0 && <Activities result={result} tab={tab} name={name} />}
-      {result.slow_lines.length > 0 && <SlowLines lines={result.slow_lines} tab={tab} name={name} />}
       {result.copy && <BatchCopyPicture copy={result.copy} title={result.copy_title} tab={tab} name={name} />}
-      {place !== null && <RecordHint workers={result.multiprocess !== false} place={place} />}
     </>
   );
+}
+
+function Lines({ result, tab, name }: LoaderPictureProps) {
+  return result.slow_lines.length > 0 ? <SlowLines lines={result.slow_lines} tab={tab} name={name} /> : null;
 }
 
 function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
@@ -97,11 +105,12 @@ function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
       <div class="split">
         <div class="column">
           <BatchSplit {...shared} />
-          {!shared.result.unknown && <Batches {...shared} place={null} />}
+          {!shared.result.unknown && <Batches {...shared} />}
         </div>
         <div class="column">
           <Workers {...shared} />
           <Slowest {...shared} />
+          <Lines {...shared} />
         </div>
       </div>
     </>

@@ -1,34 +1,57 @@
 import type { Activity, DataLoadingResult } from "../../api.gen";
 import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { count, ns } from "../../format";
+import { count, DASH, ns } from "../../format";
 import type { Tab } from "../props";
+import { shortLine } from "./source_line";
 
-/** What the training thread does inside the loader, self time a batch. */
+/** What the training thread does inside the loader and in which line, self time a batch. */
 export function Activities({ result, tab, name }: { result: DataLoadingResult; tab: Tab; name: string }) {
-  const { activities, activities_title: title, more_activities: more, more_activities_ns: more_ns } = result;
+  const { activities, activities_title: title, more_activities: more, more_activities_ns: more_ns, lines_missing: missing } = result;
+  const shown = columns(Math.max(...activities.map((row) => row.ns_per_batch)), activities.some((row) => row.lines.length > 0));
   return (
-    <Picture
-      title={title ?? "What the loader does"} name={`loader activities ${name}`} link={() => tab.address()} drawn={false}
-      table={() => ({ columns: [{ label: "Activity" }, { label: "A batch", unit: "ns" }], rows: activities.map((row) => [nameOf(row), row.ns_per_batch]) })}
-    >
+    <Picture title={title ?? "What the loader does"} name={`loader activities ${name}`} link={() => tab.address()} drawn={false} table={() => activitiesTable(activities)}>
       <Table
-        label="What the loader does" columns={columns(Math.max(...activities.map((row) => row.ns_per_batch)))} rows={activities} rowKey={nameOf}
-        foot={more > 0 && <tr><td colSpan={2}>{count(more)} more</td><td class="num">{ns(more_ns)}</td></tr>}
+        label="What the loader does" columns={shown} rows={activities} rowKey={nameOf}
+        foot={more > 0 && <tr><td colSpan={shown.length - 1}>{count(more)} more</td><td class="num">{ns(more_ns)}</td></tr>}
         sort={tab.state["activity"]} onSort={(activity) => tab.update({ activity })}
       />
-      <p class="quiet small aside">Self time of the training process.</p>
+      <p class="quiet small aside">Self time of the training process.{missing && <> <Sentence phrase={missing} /></>}</p>
     </Picture>
   );
 }
 
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
+const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
-function columns(longest: number): Column<Activity>[] {
+/** Where no call stack tells any line, there is no column of dashes: a sentence below says why. */
+function columns(longest: number, lines: boolean): Column<Activity>[] {
+  const line: Column<Activity> = { id: "line", label: "Line", width: "42%", cell: (row) => <Where row={row} />, order: lineOf, meaning: "The line that most of it is spent in." };
   return [
-    { id: "activity", label: "Activity", width: "55%", cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>, order: nameOf },
+    { id: "activity", label: "Activity", width: lines ? "30%" : "55%", cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>, order: nameOf },
+    ...(lines ? [line] : []),
     { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} /> },
-    { id: "batch", label: "A batch", width: "72px", numeric: true, cell: (row) => ns(row.ns_per_batch), order: (row) => row.ns_per_batch },
+    { id: "batch", label: "A batch", width: "68px", numeric: true, cell: (row) => ns(row.ns_per_batch), order: (row) => row.ns_per_batch },
   ];
+}
+
+/** The longest line, and how many others there are; all of them on hover. */
+function Where({ row: { lines } }: { row: Activity }) {
+  const [first, ...others] = lines;
+  if (!first) return <span class="faint" title="No call stack tells its line.">{DASH}</span>;
+  return (
+    <span class="where" title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+      <span class="clip">{shortLine(first.line)}</span>
+      {others.length > 0 && <span class="faint">{count(others.length)} more</span>}
+    </span>
+  );
+}
+
+function activitiesTable(activities: readonly Activity[]) {
+  return {
+    columns: [{ label: "Activity" }, { label: "Line" }, { label: "A batch", unit: "ns" as const }, { label: "In this line", unit: "ns" as const }],
+    rows: activities.map((row) => [nameOf(row), lineOf(row), row.ns_per_batch, row.lines[0]?.ns_per_batch ?? null]),
+  };
 }

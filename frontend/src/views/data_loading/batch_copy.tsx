@@ -2,13 +2,13 @@ import type { BatchCopy, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/split_bar";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../components/swatch";
-import { bytes, ns, rate, scaleFor, sentence, text } from "../../format";
+import { bytes, rate, scaleFor, sentence, text } from "../../format";
 import type { Tab } from "../props";
 
 /** The batch on its way to the GPU: from which memory, how fast, and whether kernels run meanwhile. */
 export function BatchCopyPicture({ copy, title, tab, name }: { copy: BatchCopy; title: Phrase | null; tab: Tab; name: string }) {
   const { total_ns: total, hidden_ns: hidden, alone_ns: alone, blocked_ns: blocked } = copy;
-  const scale = scaleFor(total, "ns");
+  const scale = scaleFor(Math.max(total, blocked), "ns");
   const parts = [
     { id: "alone", colour: "copy", hatched: false, share: total ? alone / total : 0, title: `Alone ${scale.text(alone)}` },
     { id: "hidden", colour: "copy", hatched: true, share: total ? hidden / total : 0, title: `Beside kernels ${scale.text(hidden)}` },
@@ -20,7 +20,7 @@ export function BatchCopyPicture({ copy, title, tab, name }: { copy: BatchCopy; 
       <p class="small keys">
         <span class="key"><Swatch colour="copy" />alone <b>{scale.text(alone)}</b></span>
         <span class="key"><Swatch colour="copy" hatched />beside kernels <b>{scale.text(hidden)}</b></span>
-        <span class="key" title="Time in which the host stands in the call of the copy.">host stands <b>{ns(blocked)}</b></span>
+        <span class="key" title="Time in which the host stands in the call of the copy.">host stands <b>{scale.text(blocked)}</b></span>
       </p>
       <p class="quiet small aside">{aboutOf(copy)}.</p>
     </Picture>

@@ -1,22 +1,24 @@
-import type { SlowLine } from "../../api.gen";
+import type { LoaderLine } from "../../api.gen";
 import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
 import type { Tab } from "../props";
+import { shortLine } from "./source_line";
 
 /** Lines of the user's code that a batch spends its time in. */
-export function SlowLines({ lines, tab, name }: { lines: readonly SlowLine[]; tab: Tab; name: string }) {
+export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
-    <Picture title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${lines[0]!.line}`} name={`dataset lines ${name}`} drawn={false} table={() => ({ columns: [{ label: "Line" }, { label: "A batch", unit: "ns" }], rows: lines.map((line) => [line.line, line.ns_per_batch]) })} link={() => tab.address()}>
+    <Picture title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`} name={`dataset lines ${name}`} drawn={false} table={() => ({ columns: [{ label: "Line" }, { label: "A batch", unit: "ns" }], rows: lines.map((line) => [line.line, line.ns_per_batch]) })} link={() => tab.address()}>
       <Table label="Lines of the dataset" columns={columns(longest)} rows={lines} rowKey={(line) => line.line} most={8} sort={tab.state["lines"]} onSort={(next) => tab.update({ lines: next })} />
+      <p class="quiet small aside">Lines outside torch and Python's own library; what they call there counts as theirs.</p>
     </Picture>
   );
 }
 
-const columns = (longest: number): Column<SlowLine>[] => [
-  { id: "line", label: "Line", width: "60%", order: (row) => row.line, cell: (row) => <span title={row.line}>{row.line}</span> },
+const columns = (longest: number): Column<LoaderLine>[] => [
+  { id: "line", label: "Line", width: "60%", order: (row) => row.line, cell: (row) => <span title={row.line}>{shortLine(row.line)}</span> },
   { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: "data" }]} /> },
   { id: "batch", label: "A batch", width: "72px", numeric: true, order: (row) => row.ns_per_batch, cell: (row) => ns(row.ns_per_batch) },
 ];
