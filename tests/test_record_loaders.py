@@ -20,9 +20,9 @@ torch = pytest.importorskip("torch", reason="torch is needed only to record; it 
 
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info  # noqa: E402
 
-from tb_steptime.record import LoaderRecorder  # noqa: E402
+from tb_steptime.record import LoaderRecorder, clock, lane  # noqa: E402
 from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
-from tests.recorded import MS, Told, assert_tells_what_happened, recordings, rows  # noqa: E402
+from tests.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
 
 HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
 
@@ -166,10 +166,17 @@ def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
         )
 
 
-def test_without_workers_some_batches_are_weighed(recorder):
-    list(recorder.watch(DataLoader(Told(40, 0), 1)))
-    sizes = {row.batch: row.named()["bytes"] for row in rows(recorder.directory, PRODUCED)}
-    assert sizes == {batch: 32 if batch < 16 or batch % 16 == 0 else -1 for batch in range(40)}
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(("rest", "looks"), [(0, range(40)), (10**9, [0])])
+def test_batches_are_looked_at_as_often_as_a_small_share_of_the_time_allows(
+    recorder, monkeypatch, workers, rest, looks
+):
+    monkeypatch.setattr(lane, "LOOK_REST", rest)
+    list(recorder.watch(DataLoader(Told(40, 0), 1, num_workers=workers)))
+    made = rows(recorder.directory, PRODUCED)
+    assert {row.batch for row in made if row.named()["bytes"] == 32} == set(looks)
+    assert {row.batch for row in made if row.named()["bytes"] == -1} == set(range(40)) - set(looks)
+    assert_looks_are_whole(made)
 
 
 def test_loaders_in_one_process_are_told_apart(recorder):
@@ -215,24 +222,46 @@ def test_the_times_are_those_that_the_code_takes(recorder, workers):
     """The dataset sleeps 5 ms a sample, the collate function 4 ms; the machine may add to that, nothing takes away."""
     loader = recorder.watch(DataLoader(Told(24, sleep_ms=5), 4, num_workers=workers, collate_fn=spread))
     (batches,) = passes_over(loader, 1)
-    made = [row.named() for row in rows(recorder.directory, PRODUCED)]
-    told = sum(int(sample[2] - sample[1]) for batch in batches for sample in batch)
-    assert told == pytest.approx(sum(row["collate_ns"] - row["start_ns"] for row in made), rel=0.05)
+    made = [row.named() for row in sorted(rows(recorder.directory, PRODUCED), key=lambda row: row.batch)]
+    told = [sum(int(sample[2] - sample[1]) for sample in batch) for batch in batches]
+    added = [row["collate_ns"] - row["start_ns"] - ns for row, ns in zip(made, told, strict=True)]
+    assert min(added) >= -clock.TOLERANCE_NS
+    assert min(added) < 1 * MS
     assert all(row["end_ns"] - row["collate_ns"] >= 4 * MS for row in made)
     assert all(row["samples"] == 4 for row in made)
 
 
-def test_time_on_the_cpu_is_told_from_time_asleep(recorder):
+def test_time_on_the_cpu_is_told_from_time_asleep(recorder, monkeypatch):
+    monkeypatch.setattr(lane, "LOOK_REST", 0)
+
     def share(dataset: Told) -> float:
         folder = recorder.directory / str(dataset.burn_ms)
         with LoaderRecorder(folder) as own:
             list(own.watch(DataLoader(dataset, 2, num_workers=1)))
         made = [row.named() for row in rows(folder, PRODUCED)]
-        assert all(row["process_cpu_ns"] >= 0 for row in made)
         return sum(row["dataset_cpu_ns"] for row in made) / sum(2 * dataset.burn_ms * MS or 20 * MS for _ in made)
 
     assert share(Told(8, sleep_ms=10)) < 0.3
     assert 0.99 < share(Told(8, sleep_ms=0, burn_ms=10)) < 1.5
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
+def test_the_wait_for_a_core_is_told_where_two_workers_share_one(recorder, monkeypatch):
+    """Each burns 10 ms a sample on the same core as the other, so that a batch takes about twice its CPU time."""
+    monkeypatch.setattr(lane, "LOOK_REST", 0)
+    (core, *_) = sorted(os.sched_getaffinity(0))
+    loader = DataLoader(Told(24, 0, burn_ms=10), 2, num_workers=2, worker_init_fn=functools.partial(pin_to, core))
+    list(recorder.watch(loader))
+    made = [row.named() for row in rows(recorder.directory, PRODUCED)]
+    whole = sum(row["end_ns"] - row["start_ns"] for row in made)
+    cpu = sum(row["dataset_cpu_ns"] + row["collate_cpu_ns"] for row in made)
+    waited = sum(row["core_wait_ns"] for row in made)
+    assert waited > 0.25 * whole
+    assert cpu + waited == pytest.approx(whole, rel=0.1)
+
+
+def pin_to(core: int, worker_id: int) -> None:
+    os.sched_setaffinity(0, {core})
 
 
 def seeds(worker_id: int) -> None:

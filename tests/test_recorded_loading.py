@@ -57,8 +57,14 @@ class File:
         self.rows: list[bytes] = []
         self._row(CLOCK, 0, NO_BATCH, (0, BEHIND, BEHIND), times=0)
 
-    def produced(self, batch: int, start: int, collate: int, end: int, cpu: int = 0, flags: int = 0) -> File:
-        return self._row(PRODUCED, flags, batch, (start, start, collate, end, cpu * US, 0, 0, 4096, 8), times=4)
+    def produced(
+        self, batch: int, start: int, collate: int, end: int, cpu: int = 0, flags: int = 0, core_wait: int = -1
+    ) -> File:
+        """cpu and core_wait: -1 where the recorder did not look, or nobody told."""
+        dataset_cpu, collate_cpu = (-1, -1) if cpu < 0 else (cpu * US, 0)
+        waited = core_wait * US if core_wait >= 0 else -1
+        values = (start, start, collate, end, dataset_cpu, collate_cpu, waited, 4096, 8)
+        return self._row(PRODUCED, flags, batch, values, times=4)
 
     def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
         """The thread that pins memory has it `there`."""
@@ -271,30 +277,58 @@ def test_batches_that_failed_are_no_batches(tmp_path):
     assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
 
 
-def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path):
+@pytest.mark.parametrize(("core_wait", "production"), [(-1, 14_000), (10, 18_000)])
+def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path, core_wait, production):
     main = File(tmp_path, "main", num_workers=8)
     for batch in range(4):
         main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     for worker in range(8):
-        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14).write()
+        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14, core_wait=core_wait).write()
     trace, _ = with_records(drawn(tmp_path))
     result, making = recorded(drawn(tmp_path)), find_making(trace)
     assert {row.kind for row in result.workers} == {"cores"}
     assert making is not None
-    assert (making.production_ns, making.busy_cores, making.cores) == (14_000, True, 4)
+    assert (making.production_ns, making.busy_cores, making.cores) == (production, True, 4)
     assert making.step_ns(8) == making.step_ns(4)
 
 
-def test_a_loader_without_workers_is_the_training_process(tmp_path):
+@pytest.mark.parametrize(
+    ("cpu", "core_wait", "kind", "shares"),
+    [
+        (20, 0, "cpu", (20 / 28, 0)),
+        (5, 1, "io", (5 / 28, 1 / 28)),
+        (5, 15, "cores", (5 / 28, 15 / 28)),  # one worker, and other processes on all cores
+        (10, 5, "mixed", (10 / 28, 5 / 28)),
+        (10, -1, "mixed", (10 / 28, None)),
+        (-1, -1, None, (None, None)),
+    ],
+)
+def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(tmp_path, cpu, core_wait, kind, shares):
+    main = File(tmp_path, "main", num_workers=1)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    worker = File(tmp_path, "w0", num_workers=1).produced(0, 0, 26, 28, cpu=cpu, core_wait=core_wait)
+    worker.produced(1, 28, 40, 42, cpu=-1).write()  # not looked at: it tells nothing of the processor
+    result = recorded(drawn(tmp_path))
+    (row,) = result.workers
+    assert (row.kind, result.kind) == (kind, kind)
+    assert (row.cpu_share, row.core_wait_share) == (pytest.approx(shares[0]), pytest.approx(shares[1]))
+
+
+@pytest.mark.parametrize("pins", [False, True])
+def test_a_loader_without_workers_is_the_training_process(tmp_path, pins):
     main = File(tmp_path, "main", num_workers=0)
     for batch in range(4):
         main.produced(batch, 7 * batch, 7 * batch + 2, 7 * batch + 3)
-        main.received(batch, asked=7 * batch, there=7 * batch + 3, returned=7 * batch + 3)
+        if pins:
+            main.received(batch, asked=7 * batch, there=7 * batch + 4, returned=7 * batch + 4)
     main.write()
     result = recorded(drawn(tmp_path))
     assert [(row.worker, row.batches) for row in result.workers] == [(-1, 4)]
-    assert (result.production_ns, result.queues) == (3_000, [])
+    assert (result.batches, result.production_ns, result.queues) == (4, 3_000, [])
+    assert (result.wait_ns, result.pin_ns) == ((4_000, 1_000) if pins else (3_000, None))
 
 
 def test_two_loaders_are_told_apart(tmp_path):

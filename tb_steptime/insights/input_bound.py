@@ -45,6 +45,12 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
     recorded = facts.data_loading.recorded
     values = {"exposed": ns(late_ns), "share": fraction(facts.share(late_ns))}
     opens = "{exposed} a step ({share}) " + idles(facts)
+    if recorded is not None and recorded.kind == "cores" and recorded.core_wait_share is not None:
+        return phrase(
+            opens + ". The workers compute, and have no core for {waits} of that time: make the dataset cheaper.",
+            waits=fraction(recorded.core_wait_share),
+            **values,
+        )
     if recorded is not None and recorded.kind == "cores":
         return phrase(
             opens + ". The workers compute and share {cores} cores: make the dataset cheaper.",

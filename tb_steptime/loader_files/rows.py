@@ -60,16 +60,31 @@ def _epoch_rows(file: layout.RecordedFile) -> Rows:
 def received_rows(read: Sequence[ReadFile], low: int, high: int) -> list[Int64]:
     """Batches that the loop asked for in the trace's time, or that were under way at its end."""
     columns = _columns(read, layout.RECEIVED, ("pass_number", "batch"), range(8))
+    columns = [np.concatenate(parts) for parts in zip(columns, _made_when_asked(read, columns), strict=True)]
     requested, asked, returned = columns[3], columns[4], columns[8]
     requested = np.where(requested == UNKNOWN_TIME, asked, requested)
     inside = np.flatnonzero((returned > low) & (np.minimum(requested, asked) < high))
     return _sorted([column[inside] for column in columns], by=8)
 
 
+def _made_when_asked(read: Sequence[ReadFile], received: Sequence[Int64]) -> list[Int64]:
+    """The columns of `received` for batches that a loader without workers made, and the loop had at once: they have no
+    row of their own. They are pinned by the loop itself, or not at all."""
+    loader, worker, passage, batch, flags, asked, end = _columns(
+        read, layout.PRODUCED, ("worker", "pass_number", "batch", "flags"), (0, 3)
+    )
+    told = np.isin(_batch_key(loader, passage, batch), _batch_key(*received[:3]))
+    rows = np.flatnonzero((worker == layout.NO_WORKER) & (flags == 0) & ~told)
+    loader, passage, batch, asked, end = (column[rows] for column in (loader, passage, batch, asked, end))
+    never = np.full(len(rows), UNKNOWN_TIME, np.int64)
+    none = np.zeros(len(rows), np.int64)
+    return [loader, passage, batch, asked, asked, end, end, never, end, none, none]
+
+
 def produced_rows(read: Sequence[ReadFile], received: Sequence[Int64], low: int, high: int) -> list[Int64]:
     """Batches that were made in the trace's time, or were handed over in it."""
     columns = _columns(
-        read, layout.PRODUCED, ("worker", "pid", "pass_number", "batch", "flags"), (0, 1, 2, 3, 4, 5, 7, 8)
+        read, layout.PRODUCED, ("worker", "pid", "pass_number", "batch", "flags"), (0, 1, 2, 3, 4, 5, 6, 7, 8)
     )
     flags = columns.pop(5)
     loader, passage, batch = columns[0], columns[3], columns[4]

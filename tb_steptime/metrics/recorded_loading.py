@@ -8,6 +8,9 @@ queue depth     0   1      0  1  2   1                 batches that lie ready in
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import msgspec
 import numpy as np
 
@@ -19,6 +22,7 @@ from tb_steptime.metrics.recorded_workers import (
     COMPUTES_FRACTION,
     RecordedWorker,
     SlowBatch,
+    looked_shares,
     recorded_workers,
     slowest_batches,
 )
@@ -62,6 +66,7 @@ class Recorded(msgspec.Struct, frozen=True):
     ready_ns: int | None
     wait_ns: int | None
     cpu_share: float | None
+    core_wait_share: float | None
     kind: str | None
     bytes: int | None
     samples: int | None
@@ -107,7 +112,8 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         ready_ns=_mean(ways.ready_ns[mine]),
         wait_ns=_mean(ways.wait_ns[mine]),
         cpu_share=figures.cpu_share,
-        kind=next((each.kind for each in workers if each.loader == main), None),
+        core_wait_share=figures.core_wait_share,
+        kind=_commonest(each.kind for each in workers if each.loader == main),
         bytes=_mean(records.produced.bytes[figures.produced]),
         samples=_mean(records.produced.samples[figures.produced]),
         consumer_ns=figures.consumer_ns,
@@ -136,8 +142,7 @@ def recorded_making(trace: Trace, recorded: Recorded) -> Making | None:
     if main is None or recorded.production_ns is None or recorded.needed_workers is None:
         return None
     busy = recorded.kind in ("cpu", "cores")
-    share = recorded.cpu_share if recorded.kind == "cores" and recorded.cpu_share else 1.0
-    production = round(recorded.production_ns * share)
+    production = round(recorded.production_ns * (_own_share(recorded) if recorded.kind == "cores" else 1.0))
     spread = recorded.production_spread_ns or 0
     return Making(
         workers=main.workers,
@@ -149,6 +154,13 @@ def recorded_making(trace: Trace, recorded: Recorded) -> Making | None:
         busy_cores=busy,
         core_share=recorded.cpu_share,
     )
+
+
+def _own_share(recorded: Recorded) -> float:
+    """Of the time that a batch takes, what it would take if the worker had a core at any time."""
+    if recorded.core_wait_share is not None:
+        return 1 - recorded.core_wait_share
+    return recorded.cpu_share or 1.0
 
 
 def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
@@ -204,8 +216,8 @@ class _Figures:
         told = self.dataset_ns is not None and self.collate_ns is not None
         self.production_ns = (self.dataset_ns or 0) + (self.collate_ns or 0) if told else None
         self.spread_ns = round(float(lengths.std())) if len(known) else None
-        cpu = made.dataset_cpu_ns[self.produced] + made.collate_cpu_ns[self.produced]
-        self.cpu_share = float(cpu.sum() / lengths.sum()) if lengths.sum() else None
+        looked = looked_shares(made, self.produced)
+        self.cpu_share, self.core_wait_share = looked.cpu, looked.core_wait
         rows = ways.received[mine]
         has_workers = any(each.workers for each in records.loaders if each.loader == main)
         self.overhead_ns = _overhead(taken, rows, ways.there_ns[mine], self.cpu_share) if has_workers else None
@@ -251,6 +263,11 @@ def _consumer(trace: Trace, batches: int, overhead_ns: int) -> int:
 def _mean(values: Int64) -> int | None:
     known = values[values >= 0]
     return round(float(known.mean())) if len(known) else None
+
+
+def _commonest(kinds: Iterable[str | None]) -> str | None:
+    told = Counter(kind for kind in kinds if kind is not None)
+    return told.most_common(1)[0][0] if told else None
 
 
 def _between(first: Int64, then: Int64) -> int | None:

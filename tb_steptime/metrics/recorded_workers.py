@@ -2,15 +2,18 @@
 
 worker 0   [ccc.cc.cccc][cccc.ccc]        c: the thread computes; cpu_share of the time in which it makes a batch
 worker 1   [c....c.....][c.......]        "io"
+worker 2   [c---c---c--][-c---c--]        -: it could, but has no core; core_wait_share. "cores"
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.recorded_batches import Ways
-from tb_steptime.trace.loader_records import LoaderRecords
+from tb_steptime.trace.loader_records import LoaderRecords, Produced
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
@@ -34,9 +37,10 @@ MOST_SLOW = 10
 class RecordedWorker(msgspec.Struct, frozen=True):
     """One worker process over the span; ns are means per batch, but busy_share is of the span.
 
-    worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works; kind:
-    "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (computes, but all workers together
-    have no more cores). ended: False where the process was killed.
+    worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
+    core_wait_share: time that it could have run but had no core, over the same; both of the batches that were looked
+    at, None where none was. kind: "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (would
+    compute, if it had a core). ended: False where the process was killed.
     """
 
     loader: int
@@ -46,8 +50,9 @@ class RecordedWorker(msgspec.Struct, frozen=True):
     dataset_ns: int
     collate_ns: int
     cpu_share: float | None
+    core_wait_share: float | None
     busy_share: float
-    kind: str
+    kind: str | None
     ended: bool | None
 
 
@@ -84,10 +89,10 @@ def _of(records: LoaderRecords, loader: int, worker: int, pid: int) -> Bool:
 
 def _cores_are_full(records: LoaderRecords, overlap: Int64, window_ns: int) -> bool:
     """Whether all workers together use what the machine has."""
-    made = records.produced
-    length = np.maximum(made.end_ns - made.start_ns, 1)
-    cpu = (made.dataset_cpu_ns + made.collate_cpu_ns) * (overlap / length)
-    return bool(records.cores) and float(cpu.sum()) >= CORES_FRACTION * (records.cores or 1) * window_ns
+    shares = looked_shares(records.produced, np.arange(len(records.produced)))
+    if shares.cpu is None or not records.cores:
+        return False
+    return shares.cpu * float(overlap.sum()) >= CORES_FRACTION * records.cores * window_ns
 
 
 def _worker(
@@ -95,8 +100,7 @@ def _worker(
 ) -> RecordedWorker:
     made = records.produced
     dataset, collate = (made.collate_ns - made.start_ns)[mine], (made.end_ns - made.collate_ns)[mine]
-    length = int((dataset + collate).sum())
-    share = float((made.dataset_cpu_ns + made.collate_cpu_ns)[mine].sum() / length) if length else None
+    shares = looked_shares(made, np.flatnonzero(mine))
     loader, worker, pid = key
     return RecordedWorker(
         loader=loader,
@@ -105,21 +109,46 @@ def _worker(
         batches=int(mine.sum()),
         dataset_ns=_mean(dataset),
         collate_ns=_mean(collate),
-        cpu_share=share,
+        cpu_share=shares.cpu,
+        core_wait_share=shares.core_wait,
         busy_share=float(overlap[mine].sum() / window_ns) if window_ns else 0.0,
-        kind=_kind(share, full and worker >= 0),
+        kind=_kind(shares, full and worker >= 0),
         ended=False if pid in records.killed else None,
     )
 
 
-def _kind(share: float | None, full: bool) -> str:
-    if share is None:
-        return "mixed"
-    if share >= COMPUTES_FRACTION:
+@dataclass(frozen=True)
+class LookedShares:
+    """Of the time in which batches were made that the recorder looked at; None where it looked at none."""
+
+    cpu: float | None
+    core_wait: float | None
+
+
+def looked_shares(made: Produced, rows: Int64) -> LookedShares:
+    """rows: of `made`, of which the recorder looked at some."""
+    looked = rows[made.dataset_cpu_ns[rows] >= 0]
+    told = looked[made.core_wait_ns[looked] >= 0]
+    cpu = made.dataset_cpu_ns[looked] + made.collate_cpu_ns[looked]
+    length = made.end_ns - made.start_ns
+    return LookedShares(_share(cpu, length[looked]), _share(made.core_wait_ns[told], length[told]))
+
+
+def _share(parts: Int64, whole: Int64) -> float | None:
+    total = int(whole.sum())
+    return min(1.0, int(parts.sum()) / total) if total else None
+
+
+def _kind(shares: LookedShares, full: bool) -> str | None:
+    """full: all workers together use what the machine has, which has to do where nobody tells the wait for a core."""
+    if shares.cpu is None:
+        return None
+    if shares.cpu >= COMPUTES_FRACTION:
         return "cpu"
-    if full:
+    would = full if shares.core_wait is None else shares.cpu + shares.core_wait >= COMPUTES_FRACTION
+    if would:
         return "cores"
-    return "io" if share <= READS_FRACTION else "mixed"
+    return "io" if shares.cpu + (shares.core_wait or 0) <= READS_FRACTION else "mixed"
 
 
 def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[SlowBatch]:
@@ -130,7 +159,6 @@ def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[Sl
     batches = []
     for entry in order[total[order] > 0].tolist():
         row = int(ways.produced[entry])
-        cpu = int(made.dataset_cpu_ns[row] + made.collate_cpu_ns[row])
         batches.append(
             SlowBatch(
                 loader=int(made.loader[row]),
@@ -141,7 +169,7 @@ def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[Sl
                 total_ns=int(total[entry]),
                 dataset_ns=int(ways.dataset_ns[entry]),
                 collate_ns=int(ways.collate_ns[entry]),
-                cpu_share=cpu / int(total[entry]),
+                cpu_share=looked_shares(made, np.array([row])).cpu,
                 wait_ns=int(ways.wait_ns[entry]),
             )
         )

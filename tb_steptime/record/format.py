@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 SUFFIX = ".loader"
 MAGIC = b"TBSTLOAD"
-VERSION = 1
+VERSION = 2
 
 #: magic, version, bytes of a row, where the rows begin, checksum of the header.
 PREFIX = struct.Struct("<8sIIII")
@@ -62,7 +62,7 @@ LATEST_ROWS = 24576
 
 # Kinds of rows.
 PRODUCED = 1  # a batch was made, in a worker, or in the main process where the loader has no workers
-RECEIVED = 2  # a batch was handed to the training loop (main process)
+RECEIVED = 2  # a batch was handed to the training loop (main process); see NO_WORKER
 BEGAN = 3  # main: a pass over the data begins; worker: a worker process has started
 ENDED = 4  # main: a pass ended; worker: the process left in an orderly way (killed ones write none)
 CLOCK = 5  # how far the wall clock is ahead of the monotonic one, from here on
@@ -73,7 +73,8 @@ EXHAUSTED = 2  # PRODUCED: not a batch, an IterableDataset had no more. ENDED: t
 # Flags of CLOCK.
 STEPPED = 4  # the wall clock was set by more than CLOCK_STEP_NS, not only slewed
 
-#: The worker of rows that no worker process wrote: the main process of a loader without workers.
+#: The worker of rows that no worker process wrote: the main process of a loader without workers. Its batches have a
+#: RECEIVED row only where they are pinned: else the loop has a batch as soon as it is made.
 NO_WORKER = -1
 #: A batch whose number is not known.
 NO_BATCH = -1
@@ -86,10 +87,10 @@ VALUES: dict[int, tuple[str, ...]] = {
         "start_ns",  # fetching began: the dataset is asked for samples
         "collate_ns",  # the dataset is done and collate_fn begins (equal to end_ns where it never began)
         "end_ns",  # the batch is whole; it is handed over next
-        "dataset_cpu_ns",  # CPU time of the worker's thread from start to collate
-        "collate_cpu_ns",  # CPU time of the worker's thread from collate to end
-        "process_cpu_ns",  # CPU time of all threads of the worker from start to end; -1 in the main process
-        "bytes",  # of tensors, arrays and byte strings in the batch; -1: it holds something that we cannot weigh
+        "dataset_cpu_ns",  # CPU time of the thread from start to collate; -1: not looked at, to spare the time
+        "collate_cpu_ns",  # CPU time of the thread from collate to end; -1 likewise
+        "core_wait_ns",  # from start to end the thread could have run but had no core; -1 likewise, or not told
+        "bytes",  # of tensors, arrays and byte strings; -1 likewise, or it holds something that we cannot weigh
         "samples",  # in the batch; -1: not known
     ),
     RECEIVED: (
@@ -194,7 +195,9 @@ def rows_begin(prefix: bytes) -> int:
 def encode_row(
     kind: int, flags: int, worker: int, sequence: int, pass_number: int, batch: int, pid: int, values: tuple[int, ...]
 ) -> bytes:
-    """values: as VALUES[kind] names them, all nine."""
+    """values: as VALUES[kind] names them."""
+    if len(values) < NUMBERS:
+        values += (0,) * (NUMBERS - len(values))
     row = CHECKED.pack(kind, flags, worker, sequence, pass_number, batch, pid, *values)
     return zlib.crc32(row).to_bytes(_AFTER_CHECKSUM, "little") + row
 

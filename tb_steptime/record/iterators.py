@@ -62,7 +62,7 @@ def follow(iterator: Any, passage: Passage) -> None:
         return
     iterator._tb_steptime = passage
     if hasattr(iterator, "_dataset_fetcher"):
-        passage.lane = Lane(passage.journal, alone=False)
+        passage.lane = Lane(passage.journal)
         iterator._dataset_fetcher = TimedFetcher(iterator._dataset_fetcher, passage.lane)
         swap_methods(iterator, _single_process)
     else:
@@ -170,14 +170,16 @@ def _single_process(cls: Any) -> dict[str, Any]:
         passage: Passage = self._tb_steptime
         lane: Any = passage.lane
         batch = lane.batch = self._num_yielded
-        asked_ns = lane.requested_ns = passage.requests[batch] = now_ns()
+        asked_ns = lane.requested_ns = now_ns()
         try:
             data = cls._next_data(self)
         except BaseException as error:
             passage.end(EXHAUSTED if isinstance(error, StopIteration) else FAILED)
             raise
-        passage.results[batch] = (lane.end_ns, lane.end_ns, now_ns() if self._pin_memory else 0)
-        passage.received(batch, asked_ns, (0, 0, 0))
+        if self._pin_memory:
+            passage.requests[batch] = asked_ns
+            passage.results[batch] = (lane.end_ns, lane.end_ns, now_ns())
+            passage.received(batch, asked_ns, (0, 0, 0))
         return data
 
     return {"_next_data": _next_data}

@@ -16,7 +16,6 @@ from tb_steptime.record.format import (
     LATEST_ROWS,
     MAX_HEADER_BYTES,
     NO_BATCH,
-    NUMBERS,
     ROW,
     STEPPED,
     FormatError,
@@ -27,6 +26,7 @@ from tb_steptime.record.format import (
 )
 
 #: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
+#: d is the shorter of the last two: one alone may have been interrupted by other processes.
 REST = 200
 #: A killed process loses the rows of this last while; a file system as fast as a local one is spared a call a batch.
 LEAST_REST_NS = 20_000_000
@@ -36,7 +36,6 @@ MAX_WAITING = 4096
 CLOCK_ROWS = 1024
 
 _ROWS_IN_FILE = FIRST_ROWS + LATEST_ROWS
-_ZEROS = (0,) * NUMBERS
 
 #: Kind, flags, pass, batch, values.
 _Row = tuple[int, int, int, int, tuple[int, ...]]
@@ -57,6 +56,7 @@ class Journal:
         self._sequence = 0
         self._waiting: list[_Row] = []
         self._next_write_ns = 0
+        self._took_ns = 0
         self._clock = Clock()
         try:
             self._file = _open_file(path)
@@ -72,7 +72,7 @@ class Journal:
         return self._file is not None
 
     def add(self, at_ns: int, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
-        """values: all that `format.VALUES` names for the kind; monotonic times. at_ns: now, by the monotonic clock."""
+        """values: what `format.VALUES` names for the kind; monotonic times. at_ns: now, by the monotonic clock."""
         if self._file is None:
             return
         if at_ns < self._next_write_ns and len(self._waiting) < MAX_WAITING:
@@ -95,7 +95,8 @@ class Journal:
             self._end(error)
             return
         after = now_ns()
-        self._next_write_ns = after + max(LEAST_REST_NS, REST * (after - before))
+        self._next_write_ns = after + max(LEAST_REST_NS, REST * min(after - before, self._took_ns))
+        self._took_ns = after - before
 
     def close(self) -> None:
         """Write what waits, and nothing after that."""
@@ -118,7 +119,7 @@ class Journal:
     def _encoded(self) -> bytes:
         worker, pid, first = self._worker, self._pid, self._sequence
         rows = [
-            encode_row(kind, flags, worker, sequence, pass_number, batch, pid, (*values, *_ZEROS[len(values) :]))
+            encode_row(kind, flags, worker, sequence, pass_number, batch, pid, values)
             for sequence, (kind, flags, pass_number, batch, values) in enumerate(self._waiting, first)
         ]
         self._sequence += len(rows)

@@ -2,11 +2,17 @@
 
 fetch     |---- dataset ----|-- collate --|
           start_ns          collate_ns    end_ns
+
+The wall clock costs next to nothing and is read for every batch. CPU time, the wait for a core and the size of a batch
+cost some microseconds: they are looked at as often as a small share of the time allows. At ten batches a second that is
+every batch, at thousands one of many.
 """
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tb_steptime.record.clock import now_ns
@@ -15,56 +21,91 @@ from tb_steptime.record.journal import Journal
 from tb_steptime.record.weigh import UNKNOWN, weigh
 
 thread_cpu_ns = time.thread_time_ns
-process_cpu_ns = time.process_time_ns
 
-#: Of a loader without workers, so many batches are weighed, and every so many'th that follows.
-WEIGHED = 16
+#: After a look that took d, none is taken for 400 d: at most 0.25 % of the time is spent so.
+LOOK_REST = 400
+#: A look's readings at the start and between the parts, in readings of those at the end.
+_READINGS = 2
+
+_NOT_LOOKED = (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
 
 
 class Lane:
     """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside.
 
-    alone: the process does nothing else, so that the CPU time of all its threads is the batch's.
+    core_wait_ns: how long the thread that makes batches had to wait for a core so far; UNKNOWN where nobody tells.
     """
 
-    def __init__(self, journal: Journal, alone: bool) -> None:
+    def __init__(self, journal: Journal, core_wait_ns: Callable[[], int] = lambda: UNKNOWN) -> None:
         self.journal = journal
-        self._alone = alone
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
+        self._core_wait_ns = core_wait_ns
+        self._start_ns = 0
+        self._collate_ns = 0
         self._samples = UNKNOWN
-        self._start = (0, 0, 0)  # wall clock, CPU time of the thread, of the process
-        self._collate = (0, 0)
+        self._looks = False
+        self._next_look_ns = 0
+        self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
+        self._waited_ns = UNKNOWN
 
     def begin(self) -> None:
+        self._collate_ns = 0
         self._samples = UNKNOWN
-        self._collate = (0, 0)
-        self._start = (now_ns(), thread_cpu_ns(), process_cpu_ns() if self._alone else 0)
+        start_ns = self._start_ns = now_ns()
+        self._looks = start_ns >= self._next_look_ns
+        if self._looks:
+            self._waited_ns = self._core_wait_ns()
+            self._cpu_ns[0] = thread_cpu_ns()
 
     def collate(self, samples: int) -> None:
         self._samples = samples
-        self._collate = (now_ns(), thread_cpu_ns())
+        self._collate_ns = now_ns()
+        if self._looks:
+            self._cpu_ns[1] = thread_cpu_ns()
 
     def end(self, flags: int, batch: Any) -> None:
-        """The batch is whole, or there is none (flags). What goes wrong here ends the recording, not the training."""
-        self.end_ns = now_ns()
-        cpu = thread_cpu_ns()
-        start, start_cpu, start_process = self._start
-        process = process_cpu_ns() - start_process if self._alone else UNKNOWN
-        collate, collate_cpu = self._collate if self._collate[0] else (self.end_ns, cpu)
-        times = (self.requested_ns, start, collate, self.end_ns, collate_cpu - start_cpu, cpu - collate_cpu, process)
-        try:
-            size = weigh(batch) if self._weighs(flags) else UNKNOWN
-        except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is looked at
-            size = UNKNOWN
-        self.journal.add(self.end_ns, PRODUCED, flags, self.batch, (*times, size, self._samples))
+        """The batch is whole, or there is none (flags)."""
+        end_ns = self.end_ns = now_ns()
+        looked = self._look(flags, batch) if self._looks else _NOT_LOOKED
+        times = (self.requested_ns, self._start_ns, self._collate_ns or end_ns, end_ns)
+        self.journal.add(end_ns, PRODUCED, flags, self.batch, (*times, *looked, self._samples))
         self.batch = NO_BATCH
         self.requested_ns = 0
 
-    def _weighs(self, flags: int) -> bool:
-        """In a worker every batch; in the main process, where it costs the loop's time and nothing is sent, some."""
-        return not flags and (self._alone or self.batch < WEIGHED or self.batch % WEIGHED == 0)
+    def _look(self, flags: int, batch: Any) -> tuple[int, int, int, int]:
+        """CPU time of the dataset and of collate_fn, wait for a core, bytes."""
+        cpu_ns = thread_cpu_ns()
+        waited_ns = self._core_wait_ns()
+        start, collate = self._cpu_ns if self._collate_ns else (self._cpu_ns[0], cpu_ns)
+        known = waited_ns != UNKNOWN and self._waited_ns != UNKNOWN
+        try:
+            size = UNKNOWN if flags else weigh(batch)
+        except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is looked at
+            size = UNKNOWN
+        after_ns = now_ns()
+        self._next_look_ns = after_ns + LOOK_REST * _READINGS * (after_ns - self.end_ns)
+        return collate - start, cpu_ns - collate, waited_ns - self._waited_ns if known else UNKNOWN, size
+
+
+def core_wait_of_this_thread() -> Callable[[], int]:
+    """How long the calling thread was able to run but had no core, from its start: told by Linux alone.
+
+    https://docs.kernel.org/scheduler/sched-stats.html: the second number, in ns.
+    """
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, AttributeError):
+        return lambda: UNKNOWN
+
+    def core_wait_ns() -> int:
+        try:
+            return int(os.pread(file, 64, 0).split()[1])
+        except (OSError, ValueError, IndexError):
+            return UNKNOWN
+
+    return core_wait_ns
 
 
 class TimedFetcher:

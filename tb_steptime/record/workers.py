@@ -17,7 +17,7 @@ from typing import Any
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.format import BEGAN, ENDED, NO_BATCH, SUFFIX, encode_header
 from tb_steptime.record.journal import Journal
-from tb_steptime.record.lane import Lane, TimedFetcher
+from tb_steptime.record.lane import Lane, TimedFetcher, core_wait_of_this_thread
 from tb_steptime.record.settings import worker_header
 from tb_steptime.record.swap import swap_methods
 
@@ -51,7 +51,7 @@ class WorkerRecorder:
         if not journal.alive:
             return
         journal.pass_number = self._pass_number
-        lane = Lane(journal, alone=True)
+        lane = Lane(journal, core_wait_of_this_thread())
         _time_requests(lane)
         _time_fetchers(lane)
         util.Finalize(None, _leave, args=(journal,), exitpriority=10)
@@ -95,10 +95,18 @@ def _time_requests(lane: Lane) -> None:
         swap_methods(requests, _timed_requests)
 
 
+def _is_empty(queue: Any) -> bool:
+    """Its counter is read in no time, where the system has one; else to look into it takes some microseconds."""
+    try:
+        return bool(queue.qsize() == 0)
+    except NotImplementedError:
+        return bool(queue.empty())
+
+
 def _timed_requests(cls: Any) -> dict[str, Any]:
     def get(self: Any, *args: Any, **named: Any) -> Any:
         lane: Lane = self._tb_steptime_lane
-        if self.empty():
+        if _is_empty(self):
             lane.journal.flush()  # nobody waits for this worker; and it may not be asked again, but ended
         request = cls.get(self, *args, **named)
         if type(request) is tuple:

@@ -39,7 +39,8 @@ class Produced:
 
     loader, worker, pid, passage, batch    which batch of which pass over the data, made where
     requested_ns, start_ns, collate_ns, end_ns    dataset from start to collate, collate_fn from there to the end
-    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that made it
+    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that made it; -1: not looked at (so is every other
+    core_wait_ns                           time that it could have run but had no core        figure of a look then)
     bytes, samples                         -1: not known
     """
 
@@ -54,6 +55,7 @@ class Produced:
     end_ns: Int64
     dataset_cpu_ns: Int64
     collate_cpu_ns: Int64
+    core_wait_ns: Int64
     bytes: Int64
     samples: Int64
 

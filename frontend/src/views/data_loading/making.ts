@@ -25,7 +25,7 @@ export const makingOf = (lanes: readonly { worker: number }[]): readonly MakingP
 /** "CPU-bound": what a worker's time goes to. */
 export const BOUND: Readonly<Record<string, string>> = { cpu: "CPU-bound", io: "I/O-bound", mixed: "mixed", cores: "short of cores" };
 
-export const BOUND_MEANING = "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short of cores: it computes, but the workers together have no more cores.";
+export const BOUND_MEANING = "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short of cores: it would compute, but waits for a core.";
 
 /** The training process makes batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);

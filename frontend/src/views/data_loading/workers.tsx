@@ -2,7 +2,7 @@ import type { RecordedWorker } from "../../api.gen";
 import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { BOUND, BOUND_MEANING, workerName } from "./making";
 import type { RecordedProps } from "./production";
 
@@ -24,12 +24,16 @@ export function Workers({ recorded: { workers, cores }, tab, name }: RecordedPro
   );
 }
 
+function boundOf({ kind }: RecordedWorker): string | null {
+  return kind === null ? null : (BOUND[kind] ?? kind);
+}
+
 /** Where all agree, the title says it. */
 function titleOf(workers: readonly RecordedWorker[]): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
   const who = workers.length > 1 ? "Every worker" : first!.worker < 0 ? "The training process" : "The worker";
-  return alike && first!.kind in BOUND && first!.kind !== "mixed" ? `${who} is ${BOUND[first!.kind]}` : "What do the workers spend their time on?";
+  return alike && first!.kind !== null && first!.kind !== "mixed" ? `${who} is ${boundOf(first!)}` : "What do the workers spend their time on?";
 }
 
 function columns(scale: Scale, longest: number, several: boolean): Column<RecordedWorker>[] {
@@ -44,18 +48,19 @@ function columns(scale: Scale, longest: number, several: boolean): Column<Record
     { id: "collate", label: "Collate", width: "72px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns), meaning: "A batch, putting its samples together." },
     { id: "busy", label: "Busy", width: "60px", numeric: true, order: (row) => row.busy_share, cell: (row) => percent(row.busy_share), meaning: "Share of the span in which it makes batches." },
     { id: "cpu", label: "CPU", width: "60px", numeric: true, order: (row) => row.cpu_share, cell: (row) => percent(row.cpu_share), meaning: "CPU time of the worker's thread, of the time in which it makes batches." },
+    { id: "core_wait", label: "No core", width: "64px", numeric: true, order: (row) => row.core_wait_share, cell: (row) => percent(row.core_wait_share), meaning: "Of that time, how long the thread could have run but had no core. Linux tells." },
     {
       id: "kind", label: "Limit", width: "128px", order: (row) => row.kind, meaning: BOUND_MEANING,
-      cell: (row) => <span class="after">{BOUND[row.kind] ?? row.kind}{row.ended === false && <b>, killed</b>}</span>,
+      cell: (row) => <span class="after">{boundOf(row) ?? DASH}{row.ended === false && <b>, killed</b>}</span>,
     },
   ];
 }
 
 function workersTable(workers: readonly RecordedWorker[]) {
   const columns = ["Dataset", "Collate"].map((label) => ({ label, unit: "ns" as const }));
-  const shares = ["Busy", "CPU"].map((label) => ({ label, unit: "fraction" as const }));
+  const shares = ["Busy", "CPU", "No core"].map((label) => ({ label, unit: "fraction" as const }));
   return {
     columns: [{ label: "Loader" }, { label: "Worker" }, { label: "Process" }, { label: "Batches", unit: "count" as const }, ...columns, ...shares, { label: "Limit" }, { label: "Ended" }],
-    rows: workers.map((row) => [String(row.loader), String(row.worker), String(row.pid), row.batches, row.dataset_ns, row.collate_ns, row.busy_share, row.cpu_share, BOUND[row.kind] ?? row.kind, row.ended === null ? null : row.ended ? "yes" : "killed"]),
+    rows: workers.map((row) => [String(row.loader), String(row.worker), String(row.pid), row.batches, row.dataset_ns, row.collate_ns, row.busy_share, row.cpu_share, row.core_wait_share, boundOf(row), row.ended === null ? null : row.ended ? "yes" : "killed"]),
   };
 }
