@@ -1132,6 +1132,7 @@ export interface Recorded {
   ready_ns: number | null;
   wait_ns: number | null;
   cpu_share: number | null;
+  core_wait_share: number | null;
   kind: string | null;
   bytes: number | null;
   samples: number | null;
@@ -1170,9 +1171,10 @@ export interface RecordedLoader {
 
 /**
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
- * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works; kind:
- * "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (computes, but all workers together
- * have no more cores). ended: False where the process was killed.
+ * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
+ * core_wait_share: time that it could have run but had no core, over the same; both of the batches that were looked
+ * at, None where none was. kind: "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (would
+ * compute, if it had a core). ended: False where the process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -1182,8 +1184,9 @@ export interface RecordedWorker {
   dataset_ns: number;
   collate_ns: number;
   cpu_share: number | null;
+  core_wait_share: number | null;
   busy_share: number;
-  kind: string;
+  kind: string | null;
   ended: boolean | null;
 }
 

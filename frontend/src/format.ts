@@ -208,6 +208,9 @@ export function sentence(phrase: Phrase, style: Style = "prose"): string {
     .join("");
 }
 
+/** A title before other sentences: a question keeps its mark. */
+export const closed = (title: string): string => (/[.?!]$/.test(title) ? title : `${title}.`);
+
 function filled(part: string, phrase: Phrase, style: Style, before: string): { text: string; code: boolean } {
   const key = /^\{(\w+)\}$/.exec(part)?.[1];
   const quantity = key === undefined ? undefined : phrase.values[key];

@@ -27,7 +27,7 @@ from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = phrase("no loader events")
 NO_DEVICE = phrase("no GPU activity")
-NOT_SEEN = phrase("worker processes make the batches, and this trace does not see them")
+NOT_SEEN = phrase("the workers are not in this trace")
 
 Measure = Callable[[Trace], Figure]
 DeviceMeasure = Callable[[Trace, int], Figure]

@@ -9,12 +9,19 @@ DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 
 
 def copy_of(traces: list[Path], folder: Path) -> Path:
-    """These demo recordings in their runs, without the summaries that earlier visits left beside them."""
-    for trace in traces:
-        target = folder / trace.relative_to(DEMO_LOGS)
+    """These demo recordings in their runs with what a loader's recorder wrote there, and without the summaries that
+    earlier visits left beside them."""
+    recorders = {file for trace in traces for file in trace.parent.glob("*.loader")}
+    for file in (*traces, *sorted(recorders)):
+        target = folder / file.relative_to(DEMO_LOGS)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(trace, target)
+        shutil.copyfile(file, target)
     return folder
+
+
+def runs_of(*names: str) -> list[Path]:
+    """The recordings of these demo runs."""
+    return [trace for trace in demo_traces() if trace.parent.name in names]
 
 
 def demo_traces() -> list[Path]:

@@ -206,6 +206,8 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   const { frame, x, y } = drawn;
   const dot = (mark: CurveMark): Dot => ({ x: x(mark.workers), y: y(mark.ns) });
   const lines = [stepDots(points, drawn), loaderDots(points, drawn)];
+  const coresAt = cores && drawn.stops.includes(cores.workers) ? x(cores.workers) : null;
+  const upright = coresAt === null ? [] : [[{ x: coresAt, y: frame.bottom }, { x: coresAt, y: frame.top }]];
   const saved = bar ? [[dot(measured), { x: bar.x, y: dot(measured).y }]] : [];
   const taken = [around(dot(measured), NOW), around(dot(recommended), GOAL), ...others.map((other) => around(dot(other), NOW))];
   if (bar) taken.push({ left: bar.x - 2, right: bar.x + 2, top: y(recommended.ns + gain.ns), bottom: dot(recommended).y });
@@ -213,7 +215,7 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   const placed: { label: Label; strong: boolean }[] = [];
   const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
-      const label = freeLabel(text, spot, area, taken, [...lines, ...saved], most);
+      const label = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
       if (label) return placed.push({ label, strong }) > 0;
     }
     return false;
@@ -227,8 +229,7 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   place(recommended.text, [dot(recommended)]);
   place(measured.text, [dot(measured)]);
   others.forEach((other) => place(other.text, [dot(other)]));
-  const limit = cores && drawn.stops.includes(cores.workers) ? x(cores.workers) - BESIDE : null;
-  if (cores && limit !== null) place(cores.text, [{ x: limit, y: frame.bottom + 2 }, { x: limit, y: frame.top + 14 }], false, NEAR);
+  if (cores && coresAt !== null) place(cores.text, [frame.bottom + 2, frame.top + 14].map((at) => ({ x: coresAt - BESIDE, y: at })), false, NEAR);
   const half = Math.floor(lines[1]!.length / 2);
   const along = [...lines[1]!.slice(half), ...lines[1]!.slice(0, half).reverse()];
   if (!place(loader, along, false, NEAR)) place(loader, along);

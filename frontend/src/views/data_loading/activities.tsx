@@ -28,25 +28,20 @@ const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
 /** Where no call stack tells any line, there is no column of dashes: a sentence below says why. */
 function columns(longest: number, lines: boolean): Column<Activity>[] {
-  const line: Column<Activity> = { id: "line", label: "Line", width: "42%", cell: (row) => <Where row={row} />, order: lineOf, meaning: "The line that most of it is spent in." };
+  const line: Column<Activity> = { id: "line", label: "Line", width: "44%", cell: (row) => <Where row={row} />, order: lineOf, meaning: "The line with the largest part of it, as far as call stacks tell." };
   return [
-    { id: "activity", label: "Activity", width: lines ? "30%" : "55%", cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>, order: nameOf },
+    { id: "activity", label: "Activity", width: lines ? "27%" : "55%", cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>, order: nameOf },
     ...(lines ? [line] : []),
     { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} /> },
     { id: "batch", label: "A batch", width: "68px", numeric: true, cell: (row) => ns(row.ns_per_batch), order: (row) => row.ns_per_batch },
   ];
 }
 
-/** The longest line, and how many others there are; all of them on hover. */
+/** The line with the largest part of it; the others on hover, each with its time. */
 function Where({ row: { lines } }: { row: Activity }) {
-  const [first, ...others] = lines;
+  const [first] = lines;
   if (!first) return <span class="faint" title="No call stack tells its line.">{DASH}</span>;
-  return (
-    <span class="where" title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
-      <span class="clip">{shortLine(first.line)}</span>
-      {others.length > 0 && <span class="faint">{count(others.length)} more</span>}
-    </span>
-  );
+  return <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>{shortLine(first.line)}</span>;
 }
 
 function activitiesTable(activities: readonly Activity[]) {

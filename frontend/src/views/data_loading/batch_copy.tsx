@@ -2,7 +2,7 @@ import type { BatchCopy, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/split_bar";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../components/swatch";
-import { bytes, rate, scaleFor, sentence, text } from "../../format";
+import { bytes, closed, rate, scaleFor, sentence, text } from "../../format";
 import type { Tab } from "../props";
 
 /** The batch on its way to the GPU: from which memory, how fast, and whether kernels run meanwhile. */
@@ -16,7 +16,7 @@ export function BatchCopyPicture({ copy, title, tab, name }: { copy: BatchCopy; 
   const heading = title ?? QUESTION;
   return (
     <Picture title={heading} name={`batch copies ${name}`} drawn={false} table={() => copyTable(copy)} link={() => tab.address()}>
-      <SplitBar label={`${sentence(heading)}. Copies of batches take ${scale.text(total)} a step: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+      <SplitBar label={`${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <p class="small keys">
         <span class="key"><Swatch colour="copy" />alone <b>{scale.text(alone)}</b></span>
         <span class="key"><Swatch colour="copy" hatched />beside kernels <b>{scale.text(hidden)}</b></span>

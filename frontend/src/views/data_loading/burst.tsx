@@ -2,7 +2,8 @@ import type { Burst, BurstStep, DataLoadingResult } from "../../api.gen";
 import { WaitColumns } from "../../charts/wait_columns";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { counted, ns, range, type Scale, scaleFor, sentence, text } from "../../format";
+import { Swatch } from "../../components/swatch";
+import { closed, counted, ns, range, type Scale, scaleFor, sentence, text } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 
 const HEIGHT = 168;
@@ -20,15 +21,25 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
   return (
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
       <WaitColumns
-        label={`${typeof title === "string" ? title : sentence(title)} Waits of ${waits.length} batches of steps ${range(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
+        label={`${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} batches of steps ${range(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
         height={HEIGHT} columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))} colour="data" axis="step that takes the batch" scale={scale}
         periods={period === null ? [] : periodsOf(waits, period)} periodText={period === null ? "" : counted(period, "batch", "batches")}
         lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
+      {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && <Keys />}
       {period !== null && <p class="quiet small aside">{patternOf(burst)}</p>}
       {result.jitter && <Rare jitter={result.jitter} />}
     </Picture>
+  );
+}
+
+function Keys() {
+  return (
+    <p class="small keys">
+      <span class="key"><Swatch colour="data" />long wait</span>
+      <span class="key short"><Swatch colour="data" />usual wait</span>
+    </p>
   );
 }
 

@@ -2,7 +2,7 @@ import type { Lane, LaneWindow } from "../../api.gen";
 import { type ChartLane, type LaneMark, Lanes } from "../../charts/lanes";
 import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/table_data";
-import { ns, scaleFor, sentence } from "../../format";
+import { closed, ns, scaleFor, sentence } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 
 /** The loader, the host and the device side by side through two steps. */
@@ -14,7 +14,7 @@ export function LoaderLanes({ result, lanes: shown, chosen, tab, name }: LoaderP
   return (
     <Picture title={title} sub={`steps ${shown.steps.join(" and ")}`} name={`lanes ${name}`} table={() => lanesTable(shown)} link={() => tab.address()}>
       <Lanes
-        label={`${sentence(title)}. In lanes for ${shown.lanes.map((lane) => lane.label).join(", ")}: ${figures.join("; ")}.`}
+        label={`${closed(sentence(title))} In lanes for ${shown.lanes.map((lane) => lane.label).join(", ")}: ${figures.join("; ")}.`}
         from={shown.start_ns} to={shown.end_ns} lanes={shown.lanes.map(chartLane)} steps={steps} brackets={brackets(shown, steps, result.steps)}
         scale={scaleFor(shown.end_ns - shown.start_ns, "ns")} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
       />

@@ -1,0 +1,251 @@
+"""The Data loading view in a real browser: recorded workers, a burst, what cannot be told, by pointer and keyboard."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser import logs
+from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
+from tests.browser.tab import Tab
+from tests.browser.test_tab import state
+from tools.serve import TensorBoard
+
+RECORDED = "cpu_recorded_workers"
+BURST = "num_dataloaders_simulated"
+ALIKE = "baseline_simulated"
+NO_LOADER = "forum_preloaded_simulated"
+
+#: More stops of the Tab key than the view has.
+MOST_STOPS = 200
+FOCUSED_PICTURE = "document.activeElement.matches('svg.chart') ? document.activeElement.classList[1] : null"
+
+
+@pytest.fixture(scope="session")
+def loading(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with the demo runs that the view has something different to say of."""
+    runs = logs.runs_of(RECORDED, BURST, ALIKE, NO_LOADER)
+    return logs.copy_of(runs, tmp_path_factory.mktemp("logs") / "loading")
+
+
+def view_of(one: Tab) -> Locator:
+    return one.view("data_loading")
+
+
+def answer(server: TensorBoard, run: str) -> Any:
+    """What the server says of a run's first span."""
+    runs = server.json_of("data/plugin/tb_steptime/index")["runs"]
+    (span,) = [each["workers"][0]["spans"][0]["id"] for each in runs if each["name"] == run]
+    return server.json_of(f"data/plugin/tb_steptime/view?span={span}&view=data_loading")["result"]
+
+
+def rows(table: Locator) -> list[list[str]]:
+    """Cells of the rows under the head, as they read."""
+    return [row.locator("td").all_inner_texts() for row in table.locator("tbody tr:not(.space)").all()]
+
+
+def heard(picture: Locator) -> str:
+    """What a screen reader says of the place that is chosen in a picture."""
+    said = picture.locator("xpath=following-sibling::*[@role='status']")
+    expect(said).not_to_be_empty()
+    return said.inner_text().replace("\u00a0", " ")
+
+
+def hover(picture: Locator, share: float) -> None:
+    """Over a share of the picture's width."""
+    box = picture.bounding_box()
+    assert box is not None
+    picture.hover(position={"x": share * (box["width"] - 1), "y": box["height"] / 2})
+
+
+def cut_off(view: Locator) -> list[str]:
+    """What of the view reaches beyond its right edge, and boxes whose content is wider than they are."""
+    found: list[str] = view.evaluate(
+        """(view) => {
+          const edge = view.getBoundingClientRect().right + 1;
+          const said = (each) => `${each.tagName} ${each.getAttribute("class")} ${each.textContent.slice(0, 40)}`;
+          const parts = [...view.querySelectorAll("section, svg, table, pre, p, li, .rows")];
+          const beyond = parts.filter((each) => each.getBoundingClientRect().right > edge);
+          const wide = [...view.querySelectorAll(".rows, pre")].filter((each) => each.scrollWidth > each.clientWidth);
+          return [...beyond, ...wide].map(said);
+        }"""
+    )
+    return found
+
+
+def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(loading)
+    view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
+    recorded = answer(server, RECORDED)["recorded"]
+    picture = view.get_by_role("img", name=re.compile(r"make batches for .* 3 lanes over 15 steps"))
+    labels = picture.locator("text.small").all_text_contents()
+    assert labels == [*(f"Worker {lane['worker']}" for lane in recorded["lanes"]), "Batches ready"]
+    assert len(recorded["lanes"]) == 3
+    expect(picture.locator("path.depth-line")).to_have_count(1)
+    expect(view.get_by_text("of the requests find no batch ready")).to_be_visible()
+    hover(picture, 0.5)
+    expect(view.locator(".tip")).to_contain_text(re.compile("Dataset|Collate|Waits for a request"))
+
+
+def test_the_lanes_are_walked_with_the_keyboard(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
+    one = tab(tensorboard(loading), state(run=RECORDED, view="data_loading"))
+    picture = view_of(one).locator("svg.production")
+    picture.focus()
+    one.page.keyboard.press("ArrowRight")
+    first = heard(picture)
+    assert first.startswith("Worker 0")
+    one.page.keyboard.press("ArrowDown")
+    assert heard(picture).startswith("Worker 1")
+
+
+def test_a_recorded_batch_is_split_from_dataset_to_wait(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(loading)
+    view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
+    table = view.get_by_role("table", name="What becomes of a batch")
+    assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Lies ready"]
+    assert all(re.fullmatch(r"[\d.]+\sms", row[1]) for row in rows(table))
+    expect(table.locator("tfoot")).to_contain_text("The training loop waits")
+    expect(view.get_by_role("img", name=re.compile("Dataset .*; Collate .*; Transfer .*; Lies ready"))).to_be_visible()
+
+
+def test_recorded_workers_and_their_slowest_batches_are_listed(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(loading)
+    one = tab(server, state(run=RECORDED, view="data_loading"))
+    view = view_of(one)
+    recorded = answer(server, RECORDED)["recorded"]
+    workers = rows(view.get_by_role("table", name="Worker processes"))
+    assert [(row[0], row[1]) for row in workers] == [
+        (str(row["worker"]), str(row["batches"])) for row in recorded["workers"]
+    ]
+
+    slowest = view.get_by_role("table", name="Slowest batches")
+    shown = [(row[0], row[1], row[2]) for row in rows(slowest)]
+    assert (
+        shown
+        == [(str(row["batch"]), str(row["worker"]), str(row["step"])) for row in recorded["slowest"]][: len(shown)]
+    )
+    slowest.locator("tbody tr").first.focus()
+    one.page.keyboard.press("Enter")
+    step = recorded["slowest"][0]["step"]
+    one.page.wait_for_url(f"**p.tb_steptime.step={step}*")
+    waits = view.get_by_role("table", name="Wait for the loader in each step")
+    expect(waits.locator("tr[aria-selected='true'] td").first).to_have_text(step)
+
+
+def test_nobody_is_told_to_record_what_is_recorded(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
+    server = tensorboard(loading)
+    expect(view_of(tab(server, state(run=RECORDED, view="data_loading")))).not_to_contain_text("LoaderRecorder")
+    hint = view_of(tab(server, state(run=BURST, view="data_loading"))).locator(".record-hint")
+    expect(hint.locator("pre")).to_contain_text(f'LoaderRecorder("{loading / BURST}").watch(loader)')
+    hint.get_by_role("button", name="Copy").click()
+    expect(hint.get_by_role("status")).to_have_text(re.compile("opied"))
+
+
+def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(loading)
+    view = view_of(tab(server, state(run=BURST, view="data_loading")))
+    needed = answer(server, BURST)["burst"]["needed_workers"]
+    sentence = view.get_by_role("heading", name=re.compile("every third step waits"))
+    expect(sentence).to_have_text(re.compile(rf"^3 workers need .* per batch, .*; {needed} workers would end it\.$"))
+    waits = view.locator("svg.wait-columns")
+    expect(waits.locator("path.mark")).to_have_count(2)  # long ones, and the others
+    expect(view.locator(".keys").filter(has_text="long wait")).to_contain_text("usual wait")
+
+
+def test_the_curve_over_workers_is_read_by_keyboard_and_pointer(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(loading)
+    one = tab(server, state(run=BURST, view="data_loading"))
+    curve = view_of(one).locator("svg.worker-curve")
+    points = answer(server, BURST)["curve"]["points"]
+    curve.focus()
+    one.page.keyboard.press("Home")
+    assert heard(curve).startswith("1 worker")
+    one.page.keyboard.press("ArrowRight")
+    one.page.keyboard.press("ArrowRight")
+    measured = heard(curve)
+    assert measured.startswith("3 workers")
+    assert "Measured now" in measured
+    one.page.keyboard.press("End")
+    assert heard(curve).startswith(f"{points[-1]['workers']} workers")
+
+    hover(curve, 0.999)
+    expect(view_of(one).locator(".tip")).to_contain_text(f"{points[-1]['workers']} workers")
+    hover(curve, 0.05)
+    expect(view_of(one).locator(".tip")).to_contain_text("1 worker")
+
+
+def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+) -> None:
+    view = view_of(tab(tensorboard(loading), state(run=ALIKE, view="data_loading")))
+    place = view.locator(".no-curve")
+    expect(place.get_by_role("heading")).to_have_text("How many workers are enough?")
+    expect(place).to_contain_text("cannot be told from this trace, because")
+    expect(view.locator("svg.worker-curve")).to_have_count(0)
+    workers = view.locator(".tiles li").filter(has_text="Workers needed")
+    expect(workers).to_contain_text("–")
+    assert cut_off(view) == []
+
+
+def test_a_trace_without_a_loader_says_so(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
+    view = view_of(tab(tensorboard(loading), state(run=NO_LOADER, view="data_loading")))
+    expect(view.locator(".unknown")).to_contain_text("no torch DataLoader inside the recorded steps")
+    expect(view.get_by_role("table")).to_have_count(0)
+
+
+def test_lines_of_a_loader_in_the_training_process(
+    tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab
+) -> None:
+    view = view_of(tab(tensorboard(real_pair), state(run="workers0", view="data_loading")))
+    table = view.get_by_role("table", name="What the loader does")
+    (copy,) = [row for row in rows(table) if row[0] == "aten::_cat"]
+    assert copy[1] == "collate.py:56 default_collate"
+    line = table.get_by_text("collate.py:56 default_collate")
+    expect(line).to_have_attribute(
+        "title", re.compile(r"^torch/utils/data/_utils/collate\.py\(56\): default_collate, ")
+    )
+    expect(view).to_contain_text("Only ops have call stacks in this trace")
+    assert cut_off(view) == []
+
+
+def test_every_picture_is_reached_with_the_keyboard(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
+    """In the order in which they are seen, and none is a trap."""
+    one = tab(tensorboard(loading), state(run=RECORDED, view="data_loading"))
+    view_of(one).locator("th button").first.focus()
+    wanted = ["worker-curve", "wait-columns", "production", "lanes", "points"]
+    reached: list[str] = []
+    for _ in range(MOST_STOPS):
+        one.page.keyboard.press("Tab")
+        if (name := one.frame.evaluate(FOCUSED_PICTURE)) is not None:
+            reached.append(name)
+        if len(reached) == len(wanted):
+            break
+    assert reached == wanted
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("run", [RECORDED, BURST])
+def test_nothing_is_cut_off(
+    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab, run: str, theme: str, width: int
+) -> None:
+    one = tab(tensorboard(loading), state(run=run, view="data_loading"), theme=theme, width=width)
+    view = view_of(one)
+    assert one.theme_of_background() == theme
+    assert one.overflow_px() == 0
+    assert cut_off(view) == []
+    one.screenshot(ARTIFACTS / f"data_loading-{run}-{width}-{theme}.png")
