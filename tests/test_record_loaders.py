@@ -196,6 +196,20 @@ def test_two_iterators_of_one_loader_write_to_files_of_their_own(recorder):
     assert len(recordings(recorder.directory)) == 4
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iterator_at_its_end_is_no_loader_of_its_own(recorder, workers):
+    """A loop that asks for the next iterator before it lets go of the last one."""
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=workers))
+    passes = []
+    for _ in range(3):
+        iterator = iter(loader)
+        passes.append(list(iterator))
+    del iterator
+    assert {file.header["loader"] for file in recordings(recorder.directory)} == {0}
+    recorder.close()
+    assert_tells_what_happened(recorder.directory, passes)
+
+
 def test_a_loader_made_anew_for_each_epoch_is_one_loader(recorder):
     dataset = Told(8)
     recorder.watch(DataLoader(dataset, 4, num_workers=1))

@@ -30,12 +30,14 @@ class Passage:
         self.latest = NO_BATCH  # the batch that the loop took last
         self.pins = False  # a thread that pins memory stands between the queue of results and the loop
         self.lane: Lane | None = None
+        self.over = False  # the pass came to its end; the iterator may live on
 
     def begin(self, pass_number: int) -> None:
         """A pass over the data begins: numbers of batches start over."""
         self.journal.pass_number = pass_number
         self.requests.clear()
         self.results.clear()
+        self.over = False
         self.begin_ns = now_ns()
 
     def ready(self) -> None:
@@ -44,6 +46,7 @@ class Passage:
         self.journal.add(ready_ns, BEGAN, 0, NO_BATCH, (self.begin_ns, ready_ns))
 
     def end(self, flags: int) -> None:
+        self.over = flags == EXHAUSTED
         end_ns = now_ns()
         self.journal.add(end_ns, ENDED, flags, NO_BATCH, (end_ns,))
         self.journal.flush()
@@ -129,10 +132,10 @@ def _multi_process(cls: Any) -> dict[str, Any]:
         if self._send_idx != batch:
             self._tb_steptime.requests[batch] = now_ns()
 
-    def _reset(self: Any, loader: Any, first_iter: bool = False) -> None:
+    def _reset(self: Any, *args: Any, **named: Any) -> None:
         passage: Passage = self._tb_steptime
         passage.begin(passage.journal.pass_number + 1)
-        cls._reset(self, loader, first_iter)
+        cls._reset(self, *args, **named)
         passage.ready()
 
     def _next_data(self: Any) -> Any:

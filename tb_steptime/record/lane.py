@@ -111,10 +111,12 @@ def core_wait_of_this_thread() -> Callable[[], int]:
 class TimedFetcher:
     """A fetcher of torch (`torch/utils/data/_utils/fetch.py`) that times what it does. Errors pass as they are."""
 
+    _fetcher: Any
+    _lane: Lane
+    _ends: bool
+
     def __init__(self, fetcher: Any, lane: Lane) -> None:
-        self._fetcher = fetcher
-        self._lane = lane
-        self._ends = hasattr(fetcher, "dataset_iter")
+        self.__dict__.update(_fetcher=fetcher, _lane=lane, _ends=hasattr(fetcher, "dataset_iter"))
         fetcher.collate_fn = _TimedCollate(fetcher.collate_fn, lane, fetcher.auto_collation)
 
     def fetch(self, index: Any) -> Any:
@@ -130,6 +132,10 @@ class TimedFetcher:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fetcher, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """torchdata's workers give a fetcher the state that they read from it later."""
+        setattr(self._fetcher, name, value)
 
 
 class _TimedCollate:

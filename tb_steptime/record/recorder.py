@@ -13,6 +13,7 @@ import functools
 import logging
 import os
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,7 +110,8 @@ class LoaderRecorder:
             return False
         from torch.utils.data import DataLoader
 
-        _hook(DataLoader)
+        for cls in _with_subclasses(DataLoader):
+            _hook(cls)
         _recorders.append(self)
         return True
 
@@ -130,7 +132,7 @@ class _Process:
         """
         settings = describe_loader(loader)
         for known in self._loaders:
-            if known.settings == settings and known.dataset == id(loader.dataset) and not known.busy():
+            if known.settings == settings and known.dataset == id(loader.dataset) and not known.busy(loader):
                 return known
         if len(self._loaders) >= MAX_LOADERS:
             return None
@@ -162,10 +164,11 @@ class _RecordedLoader:
         path = Path(f"{self._stem}.main{SUFFIX}")
         self.journal = Journal(path, encode_header(header), NO_WORKER, recorder.gave_up)
 
-    def busy(self) -> bool:
-        """An iterator of the loader lives and has not come to its end."""
+    def busy(self, loader: Any) -> bool:
+        """An iterator of the loader lives and has not come to its end. One that the loader itself keeps is about to be
+        replaced: torchdata's loaders let go of it only when they have the next one."""
         iterator = self._iterator() if self._iterator is not None else None
-        return iterator is not None and not getattr(iterator, "_shutdown", False)
+        return iterator is not None and iterator is not loader._iterator and not iterator._tb_steptime.over
 
     def next_pass(self) -> Passage:
         number = self.journal.pass_number + 1 if self._passes else 0
@@ -214,6 +217,13 @@ def _reference(dataset: Any) -> Any:
         return weakref.ref(dataset)
     except TypeError:
         return lambda: dataset
+
+
+def _with_subclasses(cls: Any) -> Iterator[Any]:
+    """The class and those known by now that are made from it."""
+    yield cls
+    for subclass in cls.__subclasses__():
+        yield from _with_subclasses(subclass)
 
 
 def _hook(cls: Any) -> None:
