@@ -6,7 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+#: What is drawn has to be right, however slow the machine is just now.
+hypothesis.settings.register_profile("whatever it takes", deadline=None)
+hypothesis.settings.load_profile("whatever it takes")
 
 _BESIDE_THE_CHECKOUT = Path(__file__).parents[1] / ".." / "shared"
 SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
