@@ -96,7 +96,8 @@ describe("a loader in the training process", () => {
   });
 
   test("lines of the user are told apart by what stands at their end", () => {
-    expect(alone({ slow_lines: lines })).toContain("|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 to_tensor|7.0 ms|data.py:3 crop|2.0 ms|");
+    expect(alone({ slow_lines: lines })).toContain("|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 to_tensor|7.0 ms|data.py:3 crop|2.0 ms|With what they call in torch and in Python's own library.|");
+    expect(alone({ slow_lines: lines, lines_missing: plain("Only ops have call stacks.") })).toContain("|A batch spends at least 7.0 ms in functional.py:138 to_tensor|");
     expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");
   });
 });

@@ -1,6 +1,6 @@
 /** Waits in the order of the batches, a column each; brackets above join a long one with the next where they come back. */
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { colourOf } from "../colour";
 import { type Scale, tick } from "../format";
 import { thinned } from "./axis_labels";
@@ -56,13 +56,16 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
   const top = TOP + (props.periods.length > 0 ? BRACKETS : 0);
   const pace = (width - LEFT) / Math.max(1, columns.length);
   const xs = useMemo(() => columns.map((_, at) => LEFT + pace * (at + 0.5)), [columns, pace]);
-  const pointed = columns.findIndex((column) => column.key === lit);
-  const light = (at: number | null) => props.light(at === null ? null : columns[at]!.key);
+  const [pointed, setPointed] = useState<number | null>(null); // a step that another picture lights has its tip there
+  const light = (at: number | null) => {
+    setPointed(at);
+    props.light(at === null ? null : columns[at]!.key);
+  };
   const keep = (at: number | null) => props.keep(at === null ? null : columns[at]!.key);
   const under = (event: MouseEvent) => (pointerX(event) < LEFT ? null : nearest(xs, pointerX(event)));
   const still = useMemo(() => <Still {...props} xs={xs} pace={pace} top={top} />, [columns, props.periods, width, height, scale]);
   const chosen = columns.findIndex((column) => column.key === (lit ?? kept));
-  const content = pointed < 0 ? null : props.tip(pointed);
+  const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
   return (
     <>
       <svg
@@ -74,7 +77,7 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
         {columns.map((column, at) => (column.key === lit || column.key === kept) && <rect key={at} class="choice" x={xs[at]! - pace / 2} y={top - 6} width={pace} height={height - BELOW - top + 6} />)}
         {still}
       </svg>
-      {content && <Tip content={content} x={xs[pointed]! + pace / 2} y={top} width={width} />}
+      {content && <Tip content={content} x={xs[pointed!]! + pace / 2} y={top} width={width} />}
       <span class="heard" role="status">{content && spoken(content)}</span>
     </>
   );

@@ -95,7 +95,7 @@ function Batches({ result, tab, name }: LoaderPictureProps) {
 }
 
 function Lines({ result, tab, name }: LoaderPictureProps) {
-  return result.slow_lines.length > 0 ? <SlowLines lines={result.slow_lines} tab={tab} name={name} /> : null;
+  return result.slow_lines.length > 0 ? <SlowLines lines={result.slow_lines} opsOnly={result.lines_missing !== null} tab={tab} name={name} /> : null;
 }
 
 function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
