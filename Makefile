@@ -23,7 +23,7 @@ demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--po
 test: .venv/.dev bundle chromium  ## run every test, those in a real browser included (ARGS="-k idle" goes to pytest)
 	@$(BIN)/python -m pytest $(ARGS)
 
-torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, Lightning, Transformers
+torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, torchdata, Lightning, Transformers
 
 check: .venv/.dev  ## check format, types, layers and the front end; the first complaint stops it
 	@$(BIN)/ruff format --check --quiet . || { echo "Mend it with: $(BIN)/ruff format ."; exit 1; }
@@ -73,6 +73,6 @@ chromium:
 
 # Apart from the rest, because looking at recordings needs none of it.
 .venv/.torch: $(PACKAGE_FILES) | .venv/.dev
-	@echo "Installing torch, Lightning and Transformers into .venv ..."
-	@$(PIP) install --editable '.[profiler,dev,lightning,transformers]' '$(TORCH)'
+	@echo "Installing torch, torchdata, Lightning and Transformers into .venv ..."
+	@$(PIP) install --editable '.[profiler,dev,lightning,transformers]' '$(TORCH)' 'torchdata >= 0.11'
 	@touch .venv/.dev .venv/.demo $@

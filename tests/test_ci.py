@@ -9,6 +9,6 @@ import pytest
 
 
 @pytest.mark.skipif(not os.environ.get("CI"), reason="elsewhere torch is optional; `make torch` installs it")
-@pytest.mark.parametrize("module", ["torch", "lightning", "transformers", "accelerate"])
+@pytest.mark.parametrize("module", ["torch", "torchdata", "lightning", "transformers", "accelerate"])
 def test_what_the_recorder_is_tested_with_is_here(module):
     assert importlib.util.find_spec(module) is not None, f"{module} is missing; .ci/run installs it with `make torch`"
