@@ -71,7 +71,9 @@ describe("the view of worker processes", () => {
     const beside = (result: DataLoadingResult) => words(<DataLoading page={loaderPage(WORKERS)} tab={tab()} compared={{ name: "b", page: loaderPage(result) }} />);
     const unknown = "|b measured 150.0 ms; its trace does not tell the number of workers.|";
     expect(beside({ ...WORKERS, curve: null, burst: { ...BURST, workers: null } })).toContain(unknown);
-    expect(beside({ ...WORKERS, curve: null })).not.toContain(unknown);
+    const known = beside({ ...WORKERS, curve: null });
+    expect(known).not.toContain(unknown);
+    expect(known).toContain("|b measured 150.0 ms with 3 workers.|");
   });
 });
 

@@ -25,7 +25,7 @@ export interface CurveProps {
   points: readonly { workers: number; step_ns: number; loader_ns: number }[];
   /** This span's mean step. */
   measured: CurveMark;
-  /** Of other spans. */
+  /** Of other spans: hollow points, which the view names. */
   others: readonly CurveMark[];
   recommended: CurveMark;
   /** What the recommended number saves; 0 draws no bar. */
@@ -228,7 +228,6 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   }
   place(recommended.text, [dot(recommended)]);
   place(measured.text, [dot(measured)]);
-  others.forEach((other) => place(other.text, [dot(other)]));
   if (cores && coresAt !== null) place(cores.text, [frame.bottom + 2, frame.top + 14].map((at) => ({ x: coresAt - BESIDE, y: at })), false, NEAR);
   const half = Math.floor(lines[1]!.length / 2);
   const along = [...lines[1]!.slice(half), ...lines[1]!.slice(0, half).reverse()];

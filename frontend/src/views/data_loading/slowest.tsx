@@ -18,7 +18,7 @@ export function Slowest({ recorded: { slowest, production_ns: mean, start_ns: fr
   return (
     <Picture title={title} name={`slowest batches ${name}`} drawn={false} table={() => slowestTable(slowest, from)} link={() => tab.address()}>
       <Table
-        label="Slowest batches" columns={columns(scale, longest, from)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
+        label="Slowest batches" columns={columns(scale, scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"), longest, from)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
         chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)} onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)} onLight={(batch) => chosen.light(batch?.step ?? null)}
       />
     </Picture>
@@ -32,7 +32,7 @@ function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string |
   return found && keyOf(found);
 }
 
-function columns(scale: Scale, longest: number, from: number): Column<SlowBatch>[] {
+function columns(scale: Scale, waits: Scale, longest: number, from: number): Column<SlowBatch>[] {
   return [
     { id: "batch", label: "Batch", width: "52px", numeric: true, order: (row) => row.batch, cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span> },
     { id: "worker", label: "Worker", width: "60px", numeric: true, order: (row) => row.worker, cell: (row) => <span title={workerName(row.worker)}>{row.worker < 0 ? "main" : row.worker}</span> },
@@ -41,7 +41,7 @@ function columns(scale: Scale, longest: number, from: number): Column<SlowBatch>
     { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns) },
     { id: "collate", label: "Collate", width: "68px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns) },
     { id: "cpu", label: "CPU", width: "58px", numeric: true, order: (row) => row.cpu_share, cell: (row) => percent(row.cpu_share), meaning: "CPU time of the worker's thread while it made the batch." },
-    { id: "wait", label: "Waited", width: "72px", numeric: true, order: (row) => row.wait_ns, cell: (row) => ns(row.wait_ns), meaning: "How long the training loop stood for this batch." },
+    { id: "wait", label: "Waited", width: "72px", numeric: true, order: (row) => row.wait_ns, cell: (row) => waits.text(row.wait_ns), meaning: "How long the training loop stood for this batch." },
   ];
 }
 

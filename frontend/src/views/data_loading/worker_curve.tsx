@@ -33,15 +33,19 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
         tip={(at) => tipOf(curve, others, at)}
       />
-      {compared && others.length === 0 && <Elsewhere compared={compared} />}
+      {compared && <Elsewhere compared={compared} mark={others[0] ?? null} />}
       {limit && <p class="quiet small aside"><Sentence phrase={limit} /></p>}
     </Picture>
   );
 }
 
-/** Said where the number of workers is not known, and a point would have no place. */
-function Elsewhere({ compared: { name, page } }: { compared: Compared<"data_loading"> }) {
+/** The other span's point, as the picture has it. */
+const Hollow = () => <svg class="plot sample" width="10" height="10" aria-hidden="true"><circle class="hollow" cx="5" cy="5" r="4" /></svg>;
+
+/** The other span in words: beside its own point it would often find no place, and without a number of workers it has none. */
+function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"data_loading">; mark: CurveMark | null }) {
   const { mean } = page.result;
+  if (mark) return <p class="quiet small aside"><span class="key"><Hollow /><span>{name} measured {ns(mark.ns)} with {counted(mark.workers, "worker")}.</span></span></p>;
   return mean && <p class="quiet small aside">{name} measured {ns(mean.duration_ns)}; its trace does not tell the number of workers.</p>;
 }
 
