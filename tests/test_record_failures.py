@@ -100,18 +100,24 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
     loader = recorder.watch(DataLoader(Told(4000, 0.5), 4, num_workers=2))
     iterator = iter(loader)
     next(iterator)
+    while not {(0, 0), (1, 1)} <= made(tmp_path):
+        time.sleep(0.01)
     time.sleep(when)
+    before = made(tmp_path)
     os.kill(iterator._workers[0].pid, signal.SIGKILL)
     with pytest.raises((RuntimeError, OSError, EOFError)):  # torch tells it in several ways
         for _ in iterator:
             pass
     del iterator
     gc.collect()
-    produced = {(row.batch, row.worker) for row in rows(tmp_path, PRODUCED)}
-    assert {(0, 0), (1, 1)} <= produced
+    assert before <= made(tmp_path)
     assert [row.flags for row in rows(tmp_path, ENDED, "main")] == [FAILED]
     assert [row.worker for row in rows(tmp_path, ENDED, "worker")] in ([1], [])
     assert all(file.lost_bytes == 0 for file in recordings(tmp_path))
+
+
+def made(folder: Path) -> set[tuple[int, int]]:
+    return {(row.batch, row.worker) for row in rows(folder, PRODUCED)}
 
 
 def test_a_killed_training_leaves_what_it_recorded(tmp_path):

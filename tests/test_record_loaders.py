@@ -14,13 +14,16 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info  # noqa: E402
 
-from tb_steptime.record import LoaderRecorder, clock, lane  # noqa: E402
+from tb_steptime.loader_files.lines import line_looks  # noqa: E402
+from tb_steptime.loader_files.rows import read_all  # noqa: E402
+from tb_steptime.record import LoaderRecorder, clock, lane, line_samples  # noqa: E402
 from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
 from tests.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
 
@@ -272,6 +275,22 @@ def test_the_wait_for_a_core_is_told_where_two_workers_share_one(recorder, monke
     waited = sum(row["core_wait_ns"] for row in made)
     assert waited > 0.25 * whole
     assert cpu + waited == pytest.approx(whole, rel=0.1)
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_the_line_that_a_worker_spends_its_time_in_is_told(recorder, monkeypatch, lines):
+    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
+    with LoaderRecorder(recorder.directory, lines=lines) as own:
+        list(own.watch(DataLoader(Told(160, sleep_ms=10), 4, num_workers=1)))
+    names = sorted(path.name for path in recorder.directory.iterdir())
+    looks = line_looks(read_all(recorder.directory, names)[0], 0)
+    if not lines:
+        assert (len(looks.met), looks.late) == (0, 0)
+    elif looks.met.sum() >= 20:  # a full machine may let no look in
+        sleeps = [place for place, name in enumerate(looks.places) if "tests/recorded.py(" in name]
+        assert looks.met[np.isin(looks.place, sleeps)].sum() > 0.9 * looks.met.sum()
+    else:
+        assert looks.late > 0
 
 
 def pin_to(core: int, worker_id: int) -> None:

@@ -17,6 +17,7 @@ from tb_steptime.loader_files.finding import (
     recorder_files,
     stamp_of,
 )  # fmt: skip
+from tb_steptime.loader_files.lines import line_looks
 from tb_steptime.loader_files.missing import NOT_THEN, early_end, killed_workers, of_files, of_others, unreadable
 from tb_steptime.loader_files.rows import ReadFile, produced_rows, read_all, received_rows, shifted
 from tb_steptime.phrases import Note
@@ -79,6 +80,7 @@ def _records(
         loaders=tuple(_settings(mine, number) for number in used),
         produced=Produced(*shifted(produced, range(5, 9), trace.origin_ns)),
         received=Received(*shifted(received, range(3, 9), trace.origin_ns)),
+        lines=line_looks(mine, trace.origin_ns),
         killed=killed_workers(mine),
         notes=tuple(notes),
     )

@@ -18,6 +18,7 @@ from tb_steptime.metrics.bursts import Burst, one_in, workers_for
 from tb_steptime.metrics.loaders import find_batches, most_waited
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
+from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines
 from tb_steptime.metrics.recorded_workers import (
     COMPUTES_FRACTION,
     RecordedWorker,
@@ -52,8 +53,9 @@ class Recorded(msgspec.Struct, frozen=True):
     consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
     all its pieces; steps that begin in it, and when each of them does.
     overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
-    object, until it is pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the
-    slowest batches is of the loader that is waited for most.
+    object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
+    workers, of which call stacks in the trace tell more. All but the lanes, the queues and the slowest batches is of
+    the loader that is waited for most.
     """
 
     files: int
@@ -85,6 +87,7 @@ class Recorded(msgspec.Struct, frozen=True):
     lanes: list[ProductionLane]
     queues: list[ReadyQueue]
     slowest: list[SlowBatch]
+    lines: RecordedLines | None
     lanes_title: Phrase
     split_title: Phrase
 
@@ -131,6 +134,7 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         lanes=shown,
         queues=ready_queues(records, low, high),
         slowest=slowest_batches(trace, records, ways),
+        lines=recorded_lines(records, main, figures.production_ns, (low, high)) if figures.has_workers else None,
         lanes_title=_lanes_title(workers, main),
         split_title=_split_title(figures),
     )
@@ -219,7 +223,7 @@ class _Figures:
         looked = looked_shares(made, self.produced)
         self.cpu_share, self.core_wait_share = looked.cpu, looked.core_wait
         rows = ways.received[mine]
-        has_workers = any(each.workers for each in records.loaders if each.loader == main)
+        self.has_workers = has_workers = any(each.workers for each in records.loaders if each.loader == main)
         self.overhead_ns = _overhead(taken, rows, ways.there_ns[mine], self.cpu_share) if has_workers else None
         self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
         self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])

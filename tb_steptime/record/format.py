@@ -66,10 +66,14 @@ RECEIVED = 2  # a batch was handed to the training loop (main process); see NO_W
 BEGAN = 3  # main: a pass over the data begins; worker: a worker process has started
 ENDED = 4  # main: a pass ended; worker: the process left in an orderly way (killed ones write none)
 CLOCK = 5  # how far the wall clock is ahead of the monotonic one, from here on
+LINES = 6  # in which lines a worker was met while it made batches, in a burst of looks, by another of its threads
+NAMED = 7  # a part of the name of a place that later rows of this process speak of; `batch` numbers the parts
 
 # Flags of PRODUCED and ENDED.
 FAILED = 1  # PRODUCED: the dataset or the collate function raised. ENDED: the pass ended with an error, not at its end
 EXHAUSTED = 2  # PRODUCED: not a batch, an IterableDataset had no more. ENDED: the pass came to its end
+# Flags of LINES.
+LATE = 8  # the machine was too busy for looks in time: none of the burst counts
 # Flags of CLOCK.
 STEPPED = 4  # the wall clock was set by more than CLOCK_STEP_NS, not only slewed
 
@@ -80,6 +84,10 @@ NO_WORKER = -1
 NO_BATCH = -1
 
 NUMBERS = 9
+#: Pairs of a place's number and how often it was met; place 0: there are too many to be named.
+LINES_IN_ROW = (NUMBERS - 1) // 2
+#: Of a name in UTF-8, in one row; its last part is filled up with zeros.
+NAMED_BYTES = 8 * (NUMBERS - 1)
 #: What the nine numbers of a row say, by kind. Unknown times are 0, unknown counts -1; those beyond the named are 0.
 VALUES: dict[int, tuple[str, ...]] = {
     PRODUCED: (
@@ -106,10 +114,12 @@ VALUES: dict[int, tuple[str, ...]] = {
     ),
     BEGAN: ("begin_ns", "ready_ns"),  # main: from iter(loader) to its return, with the start of the workers
     ENDED: ("end_ns",),
+    LINES: ("at_ns", *(f"{what}_{number}" for number in range(LINES_IN_ROW) for what in ("place", "met"))),
+    NAMED: ("place", *(f"text_{number}" for number in range(NUMBERS - 1))),
     CLOCK: ("at_ns", "ahead_ns", "before_ns"),  # monotonic time; time_ns - perf_counter_ns from here on; ... until here
 }
 #: How many of the numbers are times, from the first on. CLOCK's are no times of the wall clock and stay as they are.
-TIMES: dict[int, int] = {PRODUCED: 4, RECEIVED: 6, BEGAN: 2, ENDED: 1, CLOCK: 0}
+TIMES: dict[int, int] = {PRODUCED: 4, RECEIVED: 6, BEGAN: 2, ENDED: 1, CLOCK: 0, LINES: 1, NAMED: 0}
 
 
 class FormatError(ValueError):

@@ -71,6 +71,11 @@ class Journal:
     def alive(self) -> bool:
         return self._file is not None
 
+    @property
+    def rows(self) -> int:
+        """Ever added to the file, those that wait with them."""
+        return self._sequence + len(self._waiting)
+
     def add(self, at_ns: int, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
         """values: what `format.VALUES` names for the kind; monotonic times. at_ns: now, by the monotonic clock."""
         if self._file is None:

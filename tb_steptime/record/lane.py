@@ -18,6 +18,7 @@ from typing import Any
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.format import EXHAUSTED, FAILED, NO_BATCH, PRODUCED
 from tb_steptime.record.journal import Journal
+from tb_steptime.record.line_samples import LineSampler
 from tb_steptime.record.weigh import UNKNOWN, weigh
 
 thread_cpu_ns = time.thread_time_ns
@@ -34,10 +35,17 @@ class Lane:
     """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside.
 
     core_wait_ns: how long the thread that makes batches had to wait for a core so far; UNKNOWN where nobody tells.
+    lines: looks at the thread now and then.
     """
 
-    def __init__(self, journal: Journal, core_wait_ns: Callable[[], int] = lambda: UNKNOWN) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        core_wait_ns: Callable[[], int] = lambda: UNKNOWN,
+        lines: LineSampler | None = None,
+    ) -> None:
         self.journal = journal
+        self._lines = lines
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
@@ -58,6 +66,8 @@ class Lane:
         if self._looks:
             self._waited_ns = self._core_wait_ns()
             self._cpu_ns[0] = thread_cpu_ns()
+        if self._lines is not None:
+            self._lines.batch = self.batch
 
     def collate(self, samples: int) -> None:
         self._samples = samples
@@ -71,6 +81,8 @@ class Lane:
         looked = self._look(flags, batch) if self._looks else _NOT_LOOKED
         times = (self.requested_ns, self._start_ns, self._collate_ns or end_ns, end_ns)
         self.journal.add(end_ns, PRODUCED, flags, self.batch, (*times, *looked, self._samples))
+        if self._lines is not None:
+            self._lines.write()
         self.batch = NO_BATCH
         self.requested_ns = 0
 
@@ -117,7 +129,7 @@ class TimedFetcher:
 
     def __init__(self, fetcher: Any, lane: Lane) -> None:
         self.__dict__.update(_fetcher=fetcher, _lane=lane, _ends=hasattr(fetcher, "dataset_iter"))
-        fetcher.collate_fn = _TimedCollate(fetcher.collate_fn, lane, fetcher.auto_collation)
+        fetcher.collate_fn = TimedCollate(fetcher.collate_fn, lane, fetcher.auto_collation)
 
     def fetch(self, index: Any) -> Any:
         self._lane.begin()
@@ -138,7 +150,7 @@ class TimedFetcher:
         setattr(self._fetcher, name, value)
 
 
-class _TimedCollate:
+class TimedCollate:
     def __init__(self, collate: Any, lane: Lane, batched: bool) -> None:
         self._function = collate
         self._lane = lane

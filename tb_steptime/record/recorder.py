@@ -38,11 +38,13 @@ class LoaderRecorder:
     """Records the loaders that it watches into files in `directory`, until close() or the end of the process.
 
     Nothing that goes wrong with that disturbs the training: the recording ends, and one warning says so (logger
-    "tb_steptime.record"). Not enabled, or with a torch whose loaders work otherwise (see `supported`), it does nothing.
+    "tb_steptime.record"). Not enabled, or with a torch whose loaders work otherwise (see `unsupported`), it does
+    nothing. lines: workers write down, too, in which lines they are met by a thread that looks now and then.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True) -> None:
+    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True, lines: bool = True) -> None:
         self.directory = Path(directory)
+        self.lines = lines
         self._enabled = enabled
         self._all = False
         self._loaders: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -157,6 +159,7 @@ class _RecordedLoader:
         self.dataset = dataset
         self.settings = settings
         self._header = header
+        self._lines = recorder.lines
         self._stem = stem.absolute()  # a script may change its directory, and its workers theirs
         self._iterator: weakref.ref[Any] | None = None
         self._passes = 0
@@ -178,7 +181,7 @@ class _RecordedLoader:
         return passage
 
     def worker_init(self, users_own: Any) -> WorkerRecorder:
-        return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number)
+        return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)
 
     def follows(self, iterator: Any, passage: Passage) -> None:
         self._iterator = weakref.ref(iterator)

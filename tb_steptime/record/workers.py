@@ -17,7 +17,8 @@ from typing import Any
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.format import BEGAN, ENDED, NO_BATCH, SUFFIX, encode_header
 from tb_steptime.record.journal import Journal
-from tb_steptime.record.lane import Lane, TimedFetcher, core_wait_of_this_thread
+from tb_steptime.record.lane import Lane, TimedCollate, TimedFetcher, core_wait_of_this_thread
+from tb_steptime.record.line_samples import LineSampler
 from tb_steptime.record.settings import worker_header
 from tb_steptime.record.swap import swap_methods
 
@@ -25,13 +26,14 @@ from tb_steptime.record.swap import swap_methods
 class WorkerRecorder:
     """Stands in for a loader's worker_init_fn. Can be pickled if the user's function can.
 
-    stem: path of the files without what tells the worker. header: of the main process's file.
+    stem: path of the files without what tells the worker. header: of the main process's file. lines: look at them.
     """
 
     def __init__(
-        self, users_own: Callable[[int], None] | None, stem: Path, header: dict[str, Any], pass_number: int
+        self, users_own: Callable[[int], None] | None, stem: Path, header: dict[str, Any], pass_number: int, lines: bool
     ) -> None:
         self.users_own = users_own
+        self._lines = lines
         self._stem = stem
         self._header = header
         self._pass_number = pass_number
@@ -51,12 +53,19 @@ class WorkerRecorder:
         if not journal.alive:
             return
         journal.pass_number = self._pass_number
-        lane = Lane(journal, core_wait_of_this_thread())
+        lane = self._lane(journal)
         _time_requests(lane)
         _time_fetchers(lane)
         util.Finalize(None, _leave, args=(journal,), exitpriority=10)
         ready_ns = now_ns()
         journal.add(ready_ns, BEGAN, 0, NO_BATCH, (begin_ns, ready_ns))
+
+    def _lane(self, journal: Journal) -> Lane:
+        if not self._lines:
+            return Lane(journal, core_wait_of_this_thread())
+        lines = LineSampler(journal, TimedFetcher.fetch.__code__, TimedCollate.__call__.__code__)
+        lines.start()
+        return Lane(journal, core_wait_of_this_thread(), lines)
 
 
 def _silent(reason: str) -> None:

@@ -87,6 +87,23 @@ class Received:
         return len(self.returned_ns)
 
 
+@dataclass(frozen=True, eq=False)
+class LineLooks:
+    """Where workers were met while they made batches; int64, a row for each line of each burst of looks, of the whole
+    recording. place: row of places, "data.py(41): __getitem__", or -1; met: how often.
+
+    late: bursts that do not count, because the machine was too busy to look in time.
+    """
+
+    loader: Int64
+    worker: Int64
+    at_ns: Int64
+    place: Int64
+    met: Int64
+    places: tuple[str, ...]
+    late: int
+
+
 @dataclass(frozen=True)
 class LoaderRecords:
     """What the files of one process tell of the time of its trace.
@@ -100,5 +117,6 @@ class LoaderRecords:
     loaders: tuple[LoaderSettings, ...]
     produced: Produced
     received: Received
+    lines: LineLooks
     killed: frozenset[int]
     notes: tuple[Note, ...]
