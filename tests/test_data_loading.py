@@ -221,6 +221,19 @@ def test_iterators_of_different_classes_are_different_loaders():
     ]  # fmt: skip
 
 
+def test_what_differs_from_loader_to_loader_is_no_figure_of_the_span():
+    result = analyse(timeline("""
+        step          | 11112222 |
+        loader        | l...m... |
+        loader single | ..n...o. |
+        op            | .a.b.a.b |"""))  # fmt: skip
+    reasons = {tile.metric: plain(tile.reason) if tile.reason else None for tile in result.tiles}
+    assert (reasons["batch_time"], reasons["needed_workers"]) == ("differs from loader to loader",) * 2
+    alone = analyse(timeline("step | 11112222 |\n loader | l...m... |"))
+    (reason,) = {plain(tile.reason) for tile in alone.tiles if tile.metric in ("batch_time", "needed_workers")}
+    assert reason == "the workers are not in this trace"
+
+
 def test_the_first_batch_of_an_epoch_stands_apart():
     """The loop asks once more at an epoch's end, gets nothing, and begins anew."""
     drawing = """

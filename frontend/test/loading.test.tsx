@@ -129,15 +129,31 @@ describe("recorded workers", () => {
     expect(view({ recorded: { ...RECORDED, workers: [one!, { ...other!, kind: "io" }] } })).toContain("|What do the workers spend their time on?|");
   });
 
+  test("of several loaders it is said which one a worker, a lane and a batch belong to", () => {
+    const second = <Row extends { loader: number; worker: number }>(row: Row): Row => ({ ...row, loader: 1, worker: -1 });
+    const { workers, lanes, slowest, loaders } = RECORDED;
+    const both = { workers: [workers[0]!, second(workers[1]!)], lanes: [lanes[0]!, second(lanes[1]!)], slowest: [slowest[0]!, second(slowest[1]!)], loaders: [loaders[0]!, { ...loaders[0]!, loader: 1, workers: 0 }] };
+    const two = view({ recorded: { ...RECORDED, ...both } });
+    expect(two).toContain("|6 batches of the loader that is waited for most; 32 samples, 19 MB each; ");
+    expect(two).toContain("|0|, loader 0|3|100.0 ms|");
+    expect(two).toContain("|9|0|, loader 0|6|200.0 ms|");
+    expect(two).toContain("|8|main|, loader 1|–|110.0 ms|");
+  });
+
+  test("requests that all find a batch say so without a figure", () => {
+    expect(view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, empty_share: 0 }] } })).toContain("|Every request finds a batch ready.|");
+  });
+
   test("the slowest batches name their step, and those that no step took have none", () => {
     expect(page).toContain("|The slowest batch takes 240.0 ms, the mean one 120.0 ms|Batch|Worker|Step|Dataset|Collate|CPU|Waited|9|0|6|200.0 ms|40.0 ms|50.0 %|100.0 ms|8|1|–|110.0 ms|20.0 ms|–|0 ms|");
   });
 
   test("a loader in the training process trains between batches and does not wait for requests", () => {
     const lanes = [{ ...RECORDED.lanes[0]!, worker: -1 }];
-    const alone = view({ multiprocess: false, recorded: { ...RECORDED, lanes, workers: [{ ...RECORDED.workers[0]!, worker: -1 }] } });
+    const alone = view({ multiprocess: false, recorded: { ...RECORDED, lanes, transfer_ns: 0, ready_ns: 0, workers: [{ ...RECORDED.workers[0]!, worker: -1 }] } });
     expect(alone).toContain("|dataset|collate|trains|");
     expect(alone).toContain("|The training process is CPU-bound|");
+    expect(alone).not.toContain("Lies ready|0 ms");
   });
 });
 
@@ -166,6 +182,20 @@ describe("the curve over workers", () => {
   test("cores beyond the axis are no line", () => {
     expect(plot()).toContain('class="ref"');
     expect(said(plot({ ...CURVE, points: CURVE.points.slice(0, 3), recommended: 3 }))).not.toContain("4 cores");
+  });
+
+  test("what is recommended stands across the line of cores rather than nowhere", () => {
+    const points = Array.from({ length: 8 }, (_, at) => ({ workers: at + 1, step_ns: Math.max(15, 19 / (at + 1)) * MS, loader_ns: (19 / (at + 1)) * MS }));
+    const html = renderToString(
+      <CurvePlot
+        label="Curve." width={624} height={206} points={points} measured={{ workers: 0, ns: 33 * MS, text: "33 ms now" }} others={[]} scale={scale} axis="num_workers"
+        recommended={{ workers: 2, ns: 15 * MS, text: "recommended: 2 workers, about 15 ms" }} gain={{ ns: 18 * MS, text: "up to 18 ms" }} loader="loader" cores={{ workers: 4, text: "4 cores" }} tip={() => ({ title: "", rows: [] })}
+      />,
+    );
+    expect(said(html)).toContain("|recommended: 2 workers, about 15 ms|");
+    const [, x] = /<text[^>]* x="([\d.]+)"[^>]*>recommended/.exec(html)!;
+    const cores = Number(/class="ref" x1="([\d.]+)"/.exec(html)![1]);
+    expect(Number(x) < cores && Number(x) + 200 > cores).toBe(true);
   });
 
   test("has room for what is recommended, however much longer than now that is", () => {

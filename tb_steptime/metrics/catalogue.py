@@ -20,6 +20,7 @@ from tb_steptime.metrics import (
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.batch_making import burst_of, find_making
 from tb_steptime.metrics.gpu import Figure
+from tb_steptime.metrics.loaders import find_batches
 from tb_steptime.phrases import phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -27,6 +28,7 @@ from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = phrase("no loader events")
 NO_DEVICE = phrase("no GPU activity")
+SEVERAL = phrase("differs from loader to loader")
 NOT_SEEN = phrase("the workers are not in this trace")
 
 Measure = Callable[[Trace], Figure]
@@ -114,7 +116,7 @@ def _batch_time(trace: Trace) -> Figure:
         return _mean(waits.wait_ns)
     burst = burst_of(trace)
     if burst is None or burst.production_ns is None:
-        return gpu.unknown(trace, NOT_SEEN)
+        return gpu.unknown(trace, NOT_SEEN if len(find_batches(trace).loaders) == 1 else SEVERAL)
     return Figure(burst.production_ns, (None,) * len(waits.wait_ns), None)
 
 

@@ -34,6 +34,7 @@ GRAPH_CALL = re.compile(r"GraphLaunch")
 _LOADER_MARKS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 _OPTIMIZER_MARK = re.compile(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
+_NOT_OF_USER = frozenset({"torch", "tb_steptime", *sys.stdlib_module_names})
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -299,8 +300,10 @@ def is_file(frame: str) -> bool:
 
 
 def is_source(frame: str) -> bool:
-    """Is this frame of a file that the user may have written? torch's and Python's own are not.
+    """Is this frame of a file that the user may have written? torch's, Python's and the recorder's own are not.
 
+    >>> is_source("tb_steptime/record/lane.py(9): fetch")
+    False
     >>> [is_source(f) for f in ("train.py(54): step", "torch/nn/functional.py(9): gelu", "contextlib.py(8): inner")]
     [True, False, False]
     """
@@ -308,7 +311,7 @@ def is_source(frame: str) -> bool:
     if match is None:
         return False
     top = short_frame(match["file"]).partition("/")[0].removesuffix(".py")
-    return top != "torch" and top not in sys.stdlib_module_names
+    return top not in _NOT_OF_USER
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> Int64:

@@ -1,6 +1,5 @@
 /** Where a word stands beside its mark: the first place that covers no other word, no mark and no line. */
 
-import { CHARACTER } from "./axis_labels";
 import type { Dot } from "./polyline";
 
 export interface Box {
@@ -20,7 +19,10 @@ export interface Label {
   text: string;
 }
 
-/** Height of a line of axis type above and below its foot, px. */
+/** Mean width of a letter of small type, px, in the widest of the fonts that a system may have. */
+const LETTER = 6.8;
+
+/** Height of a line of small type above and below its foot, px. */
 const RISE = 10;
 const DROP = 3;
 
@@ -48,7 +50,7 @@ export function freeLabel(text: string, at: Dot, frame: Box, taken: Box[], lines
 }
 
 export function boxOf({ x, y, anchor, text }: Label): Box {
-  const width = CHARACTER * text.length;
+  const width = LETTER * text.length;
   const left = anchor === "start" ? x : anchor === "end" ? x - width : x - width / 2;
   return { left, right: left + width, top: y - RISE, bottom: y + DROP };
 }

@@ -215,7 +215,8 @@ function labelsOf({ points, measured, others, recommended, gain, loader, cores, 
   const placed: { label: Label; strong: boolean }[] = [];
   const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
-      const label = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
+      const clear = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
+      const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most); // across the line of cores rather than nowhere
       if (label) return placed.push({ label, strong }) > 0;
     }
     return false;

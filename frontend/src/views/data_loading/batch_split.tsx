@@ -25,8 +25,11 @@ function stagesOf(recorded: Recorded): Stage[] {
   return [...MAKING.filter((part) => part.id !== "idle").map((part) => ({ ...part, ns: times[part.id] ?? null })), { ...READY, ns: ready_ns }];
 }
 
+/** Nothing comes from a worker then, and a batch is never there before it is asked for. */
+const inTraining = ({ workers }: Recorded): boolean => workers.length > 0 && workers.every((worker) => worker.worker < 0);
+
 export function BatchSplit({ recorded, tab, name }: RecordedProps) {
-  const stages = stagesOf(recorded);
+  const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
   const parts = stages.map((stage): SplitPart => ({ ...stage, share: whole > 0 ? (stage.ns ?? 0) / whole : 0, title: `${stage.label} ${scale.text(stage.ns)}` }));
@@ -51,8 +54,9 @@ const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "share", label: "Share", width: "64px", numeric: true, cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
 ];
 
-function aboutOf({ batches, samples, bytes: size, cpu_share: cpu, kind }: Recorded) {
-  const many = [counted(batches, "batch", "batches"), ...(samples === null ? [] : [counted(samples, "sample")]), ...(size === null ? [] : [bytes(size)])];
+function aboutOf({ loaders, batches, samples, bytes: size, cpu_share: cpu, kind }: Recorded) {
+  const whose = loaders.length > 1 ? " of the loader that is waited for most" : "";
+  const many = [`${counted(batches, "batch", "batches")}${whose}`, ...(samples === null ? [] : [counted(samples, "sample")]), ...(size === null ? [] : [bytes(size)])];
   const bound = kind === null ? null : `${BOUND[kind] ?? kind}${cpu === null ? "" : `, ${percent(cpu)} CPU`}`;
   return <span title={bound ? BOUND_MEANING : undefined}>{[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}</span>;
 }

@@ -19,7 +19,7 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
   if (lanes.length === 0) return null;
   const named = laneNames(recorded);
-  const empty = queues.flatMap((queue) => (queue.empty_share === null ? [] : [`${share(queue.empty_share)} of the requests find no batch ready${queues.length > 1 ? ` of loader ${queue.loader}` : ""}`]));
+  const empty = queues.flatMap((queue) => (queue.empty_share === null ? [] : [`${queue.empty_share === 0 ? "Every request finds a batch ready" : `${share(queue.empty_share)} of the requests find no batch ready`}${queues.length > 1 ? ` of loader ${queue.loader}` : ""}`]));
   return (
     <Picture title={title} sub={<Keys parts={makingOf(lanes)} />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
       <Production
@@ -38,7 +38,7 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
 /** Which loader a worker works for is said where there are several. */
 function laneNames({ lanes }: Recorded): string[] {
   const several = new Set(lanes.map((lane) => lane.loader)).size > 1;
-  return lanes.map((lane) => (several ? `${lane.loader}: ${workerName(lane.worker).toLowerCase()}` : workerName(lane.worker)));
+  return lanes.map((lane) => (several ? `${lane.loader}: ${lane.worker < 0 ? "main" : workerName(lane.worker).toLowerCase()}` : workerName(lane.worker)));
 }
 
 function Keys({ parts }: { parts: readonly MakingPart[] }) {

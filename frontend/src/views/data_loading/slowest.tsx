@@ -14,11 +14,12 @@ export function Slowest({ recorded: { slowest, production_ns: mean, start_ns: fr
   if (!first) return null;
   const longest = Math.max(...slowest.map((batch) => batch.total_ns), 1);
   const scale = scaleFor(longest, "ns");
+  const several = new Set(slowest.map((batch) => batch.loader)).size > 1;
   const title = mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
   return (
     <Picture title={title} name={`slowest batches ${name}`} drawn={false} table={() => slowestTable(slowest, from)} link={() => tab.address()}>
       <Table
-        label="Slowest batches" columns={columns(scale, scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"), longest, from)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
+        label="Slowest batches" columns={columns(scale, scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"), longest, from, several)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
         chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)} onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)} onLight={(batch) => chosen.light(batch?.step ?? null)}
       />
     </Picture>
@@ -32,10 +33,10 @@ function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string |
   return found && keyOf(found);
 }
 
-function columns(scale: Scale, waits: Scale, longest: number, from: number): Column<SlowBatch>[] {
+function columns(scale: Scale, waits: Scale, longest: number, from: number, several: boolean): Column<SlowBatch>[] {
   return [
     { id: "batch", label: "Batch", width: "52px", numeric: true, order: (row) => row.batch, cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span> },
-    { id: "worker", label: "Worker", width: "60px", numeric: true, order: (row) => row.worker, cell: (row) => <span title={workerName(row.worker)}>{row.worker < 0 ? "main" : row.worker}</span> },
+    { id: "worker", label: "Worker", width: several ? "108px" : "60px", numeric: true, order: (row) => row.loader * 1e6 + row.worker, cell: (row) => <span title={`${workerName(row.worker)} of loader ${row.loader}`}>{row.worker < 0 ? "main" : row.worker}{several && <span class="faint">, loader {row.loader}</span>}</span> },
     { id: "step", label: "Step", width: "56px", numeric: true, order: (row) => row.step, cell: (row) => row.step ?? <span title="No recorded step took it.">{DASH}</span> },
     { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> },
     { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns) },

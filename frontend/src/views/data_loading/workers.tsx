@@ -33,13 +33,14 @@ function titleOf(workers: readonly RecordedWorker[]): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
   const who = workers.length > 1 ? "Every worker" : first!.worker < 0 ? "The training process" : "The worker";
-  return alike && first!.kind !== null && first!.kind !== "mixed" ? `${who} is ${boundOf(first!)}` : "What do the workers spend their time on?";
+  const asked = workers.every((worker) => worker.worker < 0) ? "What does the training process spend its time on?" : "What do the workers spend their time on?";
+  return alike && first!.kind !== null && first!.kind !== "mixed" ? `${who} is ${boundOf(first!)}` : asked;
 }
 
 function columns(scale: Scale, longest: number, several: boolean): Column<RecordedWorker>[] {
   return [
     {
-      id: "worker", label: "Worker", width: several ? "88px" : "56px", order: (row) => row.loader * 1e6 + row.worker,
+      id: "worker", label: "Worker", width: several ? "104px" : "56px", order: (row) => row.loader * 1e6 + row.worker,
       cell: (row) => <span title={`${workerName(row.worker)} of loader ${row.loader}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}>{row.worker < 0 ? "main" : row.worker}{several && <span class="faint">, loader {row.loader}</span>}</span>,
     },
     { id: "batches", label: "Batches", width: "58px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches) },
