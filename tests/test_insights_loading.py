@@ -128,6 +128,19 @@ def test_workers_that_share_the_cores_ask_for_a_cheaper_dataset(tmp_path: Path):
     assert said(insight).endswith("The workers compute and share 4 cores: make the dataset cheaper.")
 
 
+def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: Path):
+    main = File(tmp_path, "main", num_workers=6)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in range(6):
+        file = File(tmp_path, f"w{worker}", num_workers=6).produced(worker, 0, 26, 28, cpu=14, core_wait=14)
+        file.met(1, "lib/data.py(41): decode" if worker % 3 else "lib/data.py(7): open", 10).write()
+    insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
+    words = "The workers compute, and have no core for 50 % of it: make `data.py:41` cheaper, est. 67 % of a batch."
+    assert said(insight).endswith(words)
+
+
 JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
 
 

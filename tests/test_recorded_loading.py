@@ -21,6 +21,8 @@ from tb_steptime.record.format import (
     CLOCK,
     ENDED,
     FAILED,
+    LINES,
+    NAMED,
     NO_BATCH,
     PRODUCED,
     RECEIVED,
@@ -65,6 +67,14 @@ class File:
         waited = core_wait * US if core_wait >= 0 else -1
         values = (start, start, collate, end, dataset_cpu, collate_cpu, waited, 4096, 8)
         return self._row(PRODUCED, flags, batch, values, times=4)
+
+    def met(self, at: int, line: str, times: int) -> File:
+        """The worker was met in that line, so often in a burst."""
+        text = (line.encode() + b"\0").ljust(64, b"\0")
+        words = tuple(int.from_bytes(text[each : each + 8], "little", signed=True) for each in range(0, 64, 8))
+        number = len(self.rows)
+        self._row(NAMED, 0, 0, (number, *words), times=0)
+        return self._row(LINES, 0, NO_BATCH, (at, number, times), times=1)
 
     def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
         """The thread that pins memory has it `there`."""

@@ -9,7 +9,8 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.loader_waits import idles, loader_card, shares
 from tb_steptime.insights.more_workers import recommended
-from tb_steptime.phrases import Phrase, code, count, fraction, ns, phrase
+from tb_steptime.metrics.recorded_loading import Recorded
+from tb_steptime.phrases import Phrase, Quantity, code, count, fraction, ns, phrase
 
 #: Of a factor that is told to the nearest percent or so, this much above a whole number is no reason for one more.
 ROUNDS_DOWN = 0.25
@@ -31,6 +32,33 @@ def input_bound(facts: Facts) -> Insight | None:
     return loader_card(facts, "input_bound", title, _words(facts, late), late, why, level)
 
 
+def _short_of_cores(recorded: Recorded) -> tuple[str, dict[str, Quantity]]:
+    """What holds the workers up, and the line to begin with, where one is long enough."""
+    if recorded.core_wait_share is not None:
+        opens = "The workers compute, and have no core for {waits} of it: "
+        values = {"waits": fraction(recorded.core_wait_share)}
+    else:
+        opens, values = "The workers compute and share {cores} cores: ", {"cores": count(recorded.cores)}
+    longest = next(iter(recorded.lines.lines), None) if recorded.lines else None
+    if longest is None or longest.share < WORTH_LINE:
+        return opens + "make the dataset cheaper.", values
+    line = {"line": code(place_of(longest.line)), "of": fraction(longest.share)}
+    return opens + "make {line} cheaper, est. {of} of a batch.", {**values, **line}
+
+
+#: A line of a smaller share is not where to begin.
+WORTH_LINE = 0.3
+
+
+def place_of(line: str) -> str:
+    """
+    >>> place_of("torchvision/transforms/functional.py(138): to_tensor")
+    'functional.py:138'
+    """
+    file, _, rest = line.rpartition("/")[2].partition("(")
+    return f"{file}:{rest.partition(')')[0]}"
+
+
 def _every_step_waits(steps: list[LoaderStep]) -> bool:
     return all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps)
 
@@ -45,18 +73,9 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
     recorded = facts.data_loading.recorded
     values = {"exposed": ns(late_ns), "share": fraction(facts.share(late_ns))}
     opens = "{exposed} a step ({share}) " + idles(facts)
-    if recorded is not None and recorded.kind == "cores" and recorded.core_wait_share is not None:
-        return phrase(
-            opens + ". The workers compute, and have no core for {waits} of that time: make the dataset cheaper.",
-            waits=fraction(recorded.core_wait_share),
-            **values,
-        )
     if recorded is not None and recorded.kind == "cores":
-        return phrase(
-            opens + ". The workers compute and share {cores} cores: make the dataset cheaper.",
-            cores=count(recorded.cores),
-            **values,
-        )
+        why, more = _short_of_cores(recorded)
+        return phrase(opens + ". " + why, **values, **more)
     if _enough_workers(facts):
         return phrase(
             opens
