@@ -1118,8 +1118,9 @@ export interface ReadyQueue {
  * consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
  * all its pieces; steps that begin in it, and when each of them does.
  * overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
- * object, until it is pinned on a thread of its own. files: how many were used. All but the lanes, the queues and the
- * slowest batches is of the loader that is waited for most.
+ * object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
+ * workers, of which call stacks in the trace tell more. All but the lanes, the queues and the slowest batches is of
+ * the loader that is waited for most.
  */
 export interface Recorded {
   files: number;
@@ -1151,8 +1152,33 @@ export interface Recorded {
   lanes: ProductionLane[];
   queues: ReadyQueue[];
   slowest: SlowBatch[];
+  lines: RecordedLines | null;
   lanes_title: Phrase;
   split_title: Phrase;
+}
+
+/**
+ * A line as frames name it, "data.py(41): __getitem__": the innermost one outside torch and Python's library.
+ * share: of the time in which batches are made, est.; error: one standard deviation of it, as bursts differ (between
+ * clusters, Cochran, Sampling Techniques, 3rd ed., 9A.1); ns_per_batch: that share of a batch.
+ */
+export interface RecordedLine {
+  line: string;
+  share: number;
+  error: number;
+  ns_per_batch: number;
+}
+
+/**
+ * lines: longest first; empty with why. looks, bursts: that they rest on. whole: of the whole recording, because
+ * there are too few in the span.
+ */
+export interface RecordedLines {
+  lines: RecordedLine[];
+  looks: number;
+  bursts: number;
+  whole: boolean;
+  why: Phrase | null;
 }
 
 /** A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. */

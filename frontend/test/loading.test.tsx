@@ -140,6 +140,12 @@ describe("recorded workers", () => {
     expect(two).toContain("|8|main|, loader 1|–|110.0 ms|");
   });
 
+  test("lines of the workers are shares with their error, from how many looks; too few are a reason", () => {
+    const seen = { lines: [{ line: "pack/data.py(41): __getitem__", share: 0.75, error: 0.04, ns_per_batch: 90 * MS }], looks: 48, bursts: 12, whole: true, why: null };
+    expect(view({ recorded: { ...RECORDED, lines: seen } })).toContain("|About 75 % of making a batch is data.py:41 __getitem__|Line|Share|±|A batch|data.py:41 __getitem__|75 %|4 %|90.0 ms|Est. from 48 looks in 12 bursts of the whole recording, because this span has too few.|");
+    expect(view({ recorded: { ...RECORDED, lines: { ...seen, lines: [], whole: false, why: plain("Too few looks.") } } })).toContain("|In which lines is a batch made?|Too few looks.|");
+  });
+
   test("requests that all find a batch say so without a figure", () => {
     expect(view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, empty_share: 0 }] } })).toContain("|Every request finds a batch ready.|");
   });

@@ -20,6 +20,7 @@ import { Slowest } from "./data_loading/slowest";
 import { StepLines } from "./data_loading/step_lines";
 import { type LoaderPictureProps, StepTable } from "./data_loading/step_table";
 import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
+import { WorkerLines } from "./data_loading/worker_lines";
 import { Workers } from "./data_loading/workers";
 import type { SpanViewProps } from "./props";
 
@@ -109,6 +110,7 @@ function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
         </div>
         <div class="column">
           <Workers {...shared} />
+          {shared.recorded.lines && <WorkerLines lines={shared.recorded.lines} tab={shared.tab} name={shared.name} />}
           <Slowest {...shared} />
           <Lines {...shared} />
         </div>
