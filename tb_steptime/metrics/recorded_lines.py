@@ -6,13 +6,15 @@ share a     75 %        100 %       50 %        how far it may be off by chance 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 import numpy as np
 
 from tb_steptime.phrases import Phrase, count, phrase
 from tb_steptime.trace.loader_records import LineLooks, LoaderRecords
 from tb_steptime.trace.ops import short_frame
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Looks of one burst see the same batch, so that it is bursts that count. Fewer tell no shares.
 LEAST_BURSTS = 5
@@ -53,12 +55,37 @@ def recorded_lines(
     inside = mine & (looks.at_ns >= window[0]) & (looks.at_ns < window[1])
     whole = _bursts(looks, inside)[1] < LEAST_BURSTS
     chosen = mine if whole else inside
-    burst, bursts = _bursts(looks, chosen)
-    total = int(looks.met[chosen].sum())
+    bursts, total = _bursts(looks, chosen)[1], int(looks.met[chosen].sum())
     if bursts < LEAST_BURSTS or production_ns is None:
         return RecordedLines([], total, bursts, whole, _why(looks, bursts))
-    lines = _longest(looks, np.flatnonzero(chosen), burst, production_ns)
+    lines = [
+        RecordedLine(short_frame(looks.places[each.place]), each.share, each.error, round(each.share * production_ns))
+        for each in line_shares(looks, chosen)[:MOST_LINES]
+    ]
     return RecordedLines(lines, total, bursts, whole, None)
+
+
+@dataclass(frozen=True)
+class LineShare:
+    """Of the looks that met workers making batches, those at one place; error: see RecordedLine."""
+
+    place: int
+    share: float
+    error: float
+
+
+def line_shares(looks: LineLooks, chosen: Bool) -> list[LineShare]:
+    """Of the chosen rows of looks, of more than one burst, largest first. Looks at places without a name have a part in
+    the whole only."""
+    burst, _ = _bursts(looks, chosen)
+    place, met = looks.place[chosen], looks.met[chosen]
+    of_burst = np.bincount(burst, met).astype(np.float64)
+    shares = []
+    for number in np.unique(place[place >= 0]).tolist():
+        mine = np.bincount(burst, met * (place == number)).astype(np.float64)
+        share = float(mine.sum() / of_burst.sum())
+        shares.append(LineShare(number, share, _error(mine, of_burst, share)))
+    return sorted(shares, key=lambda each: (-each.share, looks.places[each.place]))
 
 
 def _bursts(looks: LineLooks, chosen: Bool) -> tuple[Int64, int]:
@@ -68,22 +95,7 @@ def _bursts(looks: LineLooks, chosen: Bool) -> tuple[Int64, int]:
     return burst.reshape(-1).astype(np.int64), len(found)
 
 
-def _longest(looks: LineLooks, rows: Int64, burst: Int64, production_ns: int) -> list[RecordedLine]:
-    place, met = looks.place[rows], looks.met[rows]
-    named = place >= 0
-    totals = np.bincount(place[named], met[named], len(looks.places)).astype(np.int64)
-    order = sorted(np.flatnonzero(totals).tolist(), key=lambda number: (-totals[number], looks.places[number]))
-    of_burst = np.bincount(burst, met)
-    lines = []
-    for number in order[:MOST_LINES]:
-        mine = np.bincount(burst, met * (place == number))
-        share = float(totals[number] / met.sum())
-        line = short_frame(looks.places[number])
-        lines.append(RecordedLine(line, share, _error(mine, of_burst, share), round(share * production_ns)))
-    return lines
-
-
-def _error(mine: np.ndarray, whole: np.ndarray, share: float) -> float:
+def _error(mine: Float64, whole: Float64, share: float) -> float:
     bursts = len(whole)
     return float(np.sqrt(bursts / (bursts - 1) * ((mine - share * whole) ** 2).sum()) / whole.sum())
 
