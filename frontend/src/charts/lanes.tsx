@@ -78,7 +78,7 @@ function Plot(props: LanesProps & { width: number }) {
       >
         <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
         {lanes.map((lane, row) => <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />)}
-        {steps.map((step) => <StepMark key={step.key} step={step} x={x} foot={foot} width={width} />)}
+        {steps.map((step) => <StepMark key={step.key} step={step} x={x} foot={foot} />)}
         {steps.filter((step) => step.key === props.lit || step.key === props.kept).map((step) => (
           <rect key={step.key} class="ring" x={x(step.from)} y={TOP - 6} width={x(step.to) - x(step.from)} height={foot - TOP + 6} />
         ))}
@@ -110,13 +110,14 @@ function rects(pieces: ChartLane["pieces"], top: number, x: X): string {
   return pieces.map(({ from, to }) => `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`).join("");
 }
 
-/** Without its length where that would leave the picture. */
-function StepMark({ step, x, foot, width }: { step: LaneMark; x: X; foot: number; width: number }) {
-  const fits = x(step.from) + 5 + CHARACTER * step.text.length <= width;
+/** Without its length where that would reach into the next step, and without a name where that would, too. */
+function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
+  const room = x(step.to) - x(step.from) - 5;
+  const text = [step.text, step.text.split(",")[0]!].find((each) => CHARACTER * each.length <= room);
   return (
     <>
       <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
-      <text class="second" x={x(step.from) + 5} y="14">{fits ? step.text : step.text.split(",")[0]}</text>
+      {text && <text class="second" x={x(step.from) + 5} y="14">{text}</text>}
     </>
   );
 }

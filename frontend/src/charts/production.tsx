@@ -305,7 +305,7 @@ function StepLines({ steps, x, low, high, foot }: { steps: readonly StepStart[];
         const left = x(step.at);
         const text = at === 0 ? `step ${step.key}` : step.key;
         const named = left + 4 >= free && left + CHARACTER * text.length <= x(high);
-        if (named) free = left + 8 + CHARACTER * text.length;
+        if (named) free = left + 12 + CHARACTER * text.length;
         return (
           <g key={step.key}>
             <line class={pace < FIRM_PX ? "grid" : "tick"} x1={left} x2={left} y1={named ? 4 : TOP - 4} y2={foot} />
