@@ -83,10 +83,10 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     server = tensorboard(loading)
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
     recorded = answer(server, RECORDED)["recorded"]
-    picture = view.get_by_role("img", name=re.compile(r"make batches for .* 3 lanes over 15 steps"))
+    counts = f"{len(recorded['lanes'])} lanes over {len(recorded['steps'])} steps"
+    picture = view.get_by_role("img", name=re.compile(counts))
     labels = picture.locator("text.small").all_text_contents()
     assert labels == [*(f"Worker {lane['worker']}" for lane in recorded["lanes"]), "Batches ready"]
-    assert len(recorded["lanes"]) == 3
     expect(picture.locator("path.depth-line")).to_have_count(1)
     expect(view.get_by_text("of the requests find no batch ready")).to_be_visible()
     hover(picture, 0.5)
