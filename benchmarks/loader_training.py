@@ -2,8 +2,9 @@
 
     python -m benchmarks.loader_training FOLDER '{"workers": 3, "batch_ms": 100, "step_ms": 20}'    # needs torch
 
-FOLDER gets the trace and, where asked, the recorder's files. FOLDER/truth gets two logs of the script's own, in ns of
-the monotonic clock, that nothing of this package writes:
+Several of them, each with its FOLDER, are made one after the other, each in a process of its own. FOLDER gets the trace
+and, where asked, the recorder's files. FOLDER/truth gets two logs of the script's own, in ns of the monotonic clock,
+that nothing of this package writes:
 
     made.log    batch pid start end cpu     one line for each batch, from its first sample to the end of collate_fn
     taken.log   step asked got done         one line for each step of the training loop
@@ -11,6 +12,7 @@ the monotonic clock, that nothing of this package writes:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -36,6 +38,8 @@ FEATURES = 64
 #: What the logs are called, in the folder TRUTH beside the trace.
 TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
 CLOCK_STEP_NS = 3_600_000_000_000
+#: Niceness, where a process may say so: what else the machine does then disturbs a training less.
+BEFORE_OTHERS = -15
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Training:
     None: FOLDER itself, "": not recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
-    CLOCK_STEP_NS, as far as the recorder sees; until the trace is written, no file may grow beyond full_bytes.
+    CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
     """
 
     workers: int
@@ -157,7 +161,8 @@ def train(folder: Path, asked: Training) -> None:
 def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
     dataset = Samples(asked, batches)
     collate = LoggedCollate(folder.absolute() / TRUTH / MADE, dataset)
-    loader = DataLoader(dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate)
+    start = "fork" if asked.workers else None  # the clock that is set, and the log's folder, are of this process
+    loader = DataLoader(dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate, multiprocessing_context=start)
     if asked.recorder == "":
         return loader
     return LoaderRecorder(asked.recorder or folder).watch(loader)
@@ -220,14 +225,36 @@ def _write_trace(folder: Path) -> Callable[[Any], None]:
     write = tensorboard_trace_handler(str(folder), "cpu")
 
     def write_with_room(profiler: Any) -> None:
-        _limit_files(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+        size, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        _limit_files(most)
         write(profiler)
+        _limit_files(size)
 
     return write_with_room
 
 
-if __name__ == "__main__":
+def train_apart(folder: Path, asked: Training) -> None:
+    """In a child of this process, which has loaded torch: that takes longer than some trainings."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        if status:
+            sys.exit(os.waitstatus_to_exitcode(status))
+        return
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.cores])
+    train(folder, asked)
+    sys.exit()  # as a script that has come to its end
+
+
+def main(arguments: Sequence[str]) -> None:
+    """arguments: FOLDER and training, by turns."""
     torch.set_num_threads(1)
-    training = Training(**json.loads(sys.argv[2]))
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: training.cores])
-    train(Path(sys.argv[1]), training)
+    Network(0)  # an optimizer loads as much again of torch
+    with contextlib.suppress(OSError):
+        os.nice(BEFORE_OTHERS)
+    for folder, asked in zip(arguments[::2], arguments[1::2], strict=True):
+        train_apart(Path(folder), Training(**json.loads(asked)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,7 +1,8 @@
 """What is said of data loading against real loaders: estimates, and what is missing when something went wrong.
 
 The short version of `benchmarks/loading_truth.py`. A run that the machine disturbed, as its own log tells and never its
-result, is made once more; if that is disturbed, too, the test is skipped.
+result, is made again while there is time, and then left out, but for what is judged by that log alone. A test is
+skipped when most of its runs were disturbed, every time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
 from benchmarks.loader_training import TAKEN, TRUTH, Training
-from benchmarks.loading_truth import RECORDER, TRACE, Case, Verdict, run_case, train
+from benchmarks.loading_truth import TRACE, Case, Verdict, run_case, train
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.span import measure_file
 
@@ -25,34 +26,44 @@ FEW_CORES = Case("few cores", Training(0, 60, 15, burn=True, cores=1), (4,), lim
 TWO = Training(2, 30, 12, steps=20)
 
 
-def undisturbed(verdicts: list[Verdict]) -> dict[tuple[int, str], Verdict]:
-    disturbed = next((each.disturbed for each in verdicts if each.disturbed), None)
-    if disturbed:
-        pytest.skip(f"The machine had other work: {disturbed}")
+def told(verdicts: list[Verdict]) -> dict[tuple[int, str], Verdict]:
     return {(each.workers, each.estimate.source): each for each in verdicts}
+
+
+def failures(verdicts: dict[tuple[int, str], Verdict]) -> dict[tuple[int, str], list[str]]:
+    return {key: each.failures() for key, each in verdicts.items() if each.failures()}
+
+
+def skip_if_mostly_disturbed(verdicts: dict[tuple[int, str], Verdict]) -> None:
+    disturbed = {workers: each.disturbed for (workers, _), each in verdicts.items() if each.disturbed}
+    if 2 * len(disturbed) > len({workers for workers, _ in verdicts}):
+        pytest.skip(f"The machine had other work. By number of workers: {disturbed}")
 
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory) -> dict[tuple[int, str], Verdict]:
-    return undisturbed(run_case(SHORT, tmp_path_factory.mktemp("loading")))
+    return told(run_case(SHORT, tmp_path_factory.mktemp("loading")))
 
 
 def test_what_is_told_is_true(verdicts):
     """Batch within 5 %, workers within 1 of those that end the stall, every predicted step within 10 %."""
-    assert {key: each.failures() for key, each in verdicts.items() if each.failures()} == {}
+    assert failures(verdicts) == {}
+    skip_if_mostly_disturbed(verdicts)
 
 
 def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):
     untold = {key for key, each in verdicts.items() if not each.told}
     assert untold <= {(workers, TRACE) for workers in SHORT.workers if workers}
-    assert {(1, TRACE), (8, TRACE)} <= untold  # one worker shows no pattern, eight keep up
+    in_peace = {key for key, each in verdicts.items() if not each.disturbed}
+    assert {(1, TRACE), (8, TRACE)} & in_peace <= untold  # one worker shows no pattern, eight keep up
     for key in untold:
         assert "cannot be told from this trace, because" in (verdicts[key].estimate.why or "")
 
 
 def test_workers_that_compute_are_not_advised_beyond_the_cores(tmp_path):
-    told = undisturbed(run_case(FEW_CORES, tmp_path))[4, RECORDER]
-    assert told.failures() == []
+    verdicts = told(run_case(FEW_CORES, tmp_path))
+    assert failures(verdicts) == {}
+    skip_if_mostly_disturbed(verdicts)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +118,7 @@ TORCH_LOG = re.compile(r"^[A-Z]+:\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
 def trained(folder: Path, **what_happens) -> str:
     """Every step is made, whatever happens. What the training said, without torch's log."""
     asked = Training(**{**TWO.__dict__, **what_happens})
-    said = train(asked, folder)
+    said = train({folder: asked})
     assert len((folder / TRUTH / TAKEN).read_text().splitlines()) == asked.skip + 1 + asked.steps
     return TORCH_LOG.sub("", said)
 
