@@ -30,7 +30,7 @@ from tb_steptime.record.format import (
     encode_header,
     encode_row,
 )
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Job, Trace
 from tests.timeline import timeline
 
 US = 1_000
@@ -45,14 +45,23 @@ class File:
     """One recorder's file; times are in us of the drawing."""
 
     def __init__(
-        self, folder: Path, process: str, *, pid: int = PID, loader: int = 0, start: int = ORIGIN, **settings: Any
+        self,
+        folder: Path,
+        process: str,
+        *,
+        pid: int = PID,
+        loader: int = 0,
+        start: int = ORIGIN,
+        host: str = "host",
+        rank: int | None = None,
+        **settings: Any,
     ):
-        self.path = folder / f"host_{pid}.{start}.l{loader}.{process}.loader"
+        self.path = folder / f"{host}_{pid}.{start}.l{loader}.{process}.loader"
         worker = None if process == "main" else int(process[1:])
         known = {"num_workers": 2, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2} | settings
         self.header = {
             "process": "main" if worker is None else "worker", "worker": worker, "main_pid": pid, "loader": loader,
-            "usable_cores": 4, "settings": known,
+            "usable_cores": 4, "settings": known, "recorder_start_ns": start, "host": host, "rank": rank,
         }  # fmt: skip
         self.worker = -1 if worker is None else worker
         self.pid = pid if worker is None else 100 + worker
@@ -126,6 +135,11 @@ def write_two_workers(folder: Path, **settings: Any) -> None:
         file.write()
 
 
+def write_and_record(folder: Path) -> Recorded:
+    write_two_workers(folder)
+    return recorded(drawn(folder))
+
+
 def recorded(trace: Trace) -> Recorded:
     result = recorded_loading(with_records(trace)[0])
     assert result is not None
@@ -196,7 +210,7 @@ def test_without_files_nothing_is_recorded(tmp_path):
     trace, seen = with_records(drawn(tmp_path))
     assert trace.loader_records is None
     assert recorded_loading(trace) is None
-    assert seen == SeenRecords([PID], [])
+    assert seen == SeenRecords([PID], [], "host")
 
 
 def test_files_of_another_run_are_left_out_with_a_note(tmp_path):
@@ -222,14 +236,14 @@ def test_files_of_another_time_are_left_out_with_a_note(tmp_path):
 def test_a_file_that_ends_inside_a_row_is_read_up_to_there(tmp_path):
     write_two_workers(tmp_path)
     File(tmp_path, "w1").produced(1, -6, 6, 8).produced(3, 8, 20, 22).write(cut=40)
-    assert notes(drawn(tmp_path)) == ["recorder_file_damaged"]
+    assert notes(drawn(tmp_path)) == ["recorder_file_damaged", "recorder_worker_missing"]
     assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
 
 
 def test_a_file_without_a_header_is_left_out_with_a_note(tmp_path):
     write_two_workers(tmp_path)
     File(tmp_path, "w1").path.write_bytes(b"no recording")
-    assert notes(drawn(tmp_path)) == ["recorder_file_unreadable"]
+    assert notes(drawn(tmp_path)) == ["recorder_file_unreadable", "recorder_worker_missing"]
     assert recorded(drawn(tmp_path)).files == 2
 
 
@@ -244,6 +258,70 @@ def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(t
     (note,) = records.notes
     assert note.id == "recorder_ended_early"
     assert plain(note.effect).startswith("Steps without a record: 2.")
+    early, whole = recorded(drawn(tmp_path)), write_and_record(tmp_path)
+    assert (early.batches, whole.batches) == (2, 4)
+    assert (early.consumer_ns, early.batches_per_step, early.needed_workers) == (
+        whole.consumer_ns, whole.batches_per_step, whole.needed_workers,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("lost", ["w0", "main"])
+def test_a_file_that_is_missing_is_told(tmp_path, lost):
+    write_two_workers(tmp_path)
+    File(tmp_path, lost).path.unlink()
+    records = with_records(drawn(tmp_path))[0].loader_records
+    assert records is not None
+    words = {note.id: plain(note.effect) for note in records.notes}
+    assert words == (
+        {"recorder_worker_missing": "How 2 of 4 batches were made is not recorded; means are of the others."}
+        if lost == "w0"
+        else {"recorder_main_missing": "Which steps took the batches that workers made is not known."}
+    )
+
+
+def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
+    write_two_workers(tmp_path)
+    alone = recorded(drawn(tmp_path))
+    main, worker = (File(tmp_path, process, start=ORIGIN + 5, num_workers=1) for process in ("main", "w0"))
+    for batch in range(4):
+        main.received(batch, asked=7 * batch + 3, there=7 * batch + 3, returned=7 * batch + 3, ready=1)
+        worker.produced(batch, 7 * batch, 7 * batch + 1, 7 * batch + 2)
+    for file in (main, worker):
+        file.write()
+    both = recorded(drawn(tmp_path))
+    assert [(each.loader, each.workers, each.batches, each.main) for each in both.loaders] == [
+        (0, 2, 4, True), (1, 1, 4, False),
+    ]  # fmt: skip
+    assert (both.production_ns, both.needed_workers) == (alone.production_ns, alone.needed_workers)
+
+
+def test_the_first_batch_of_an_evaluation_makes_it_not_the_loader_that_is_waited_for(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "main", loader=1, num_workers=1).received(0, asked=3, there=26, returned=27).write()
+    assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rank", "files", "told"),
+    [(None, 0, ["recorder_of_several_machines"]), (0, 3, []), (1, 3, []), (2, 0, ["recorder_of_several_machines"])],
+)
+def test_the_same_process_number_on_two_machines_is_told_apart(tmp_path, rank, files, told):
+    """The trace's file has a name of the user's, so that its rank has to tell."""
+    write_two_workers(tmp_path, host="a", rank=0)
+    write_two_workers(tmp_path, host="b", rank=1)
+    trace = replace(drawn(tmp_path), path=str(tmp_path / "mine.pt.trace.json"), job=Job(rank=rank))
+    records = with_records(trace)[0].loader_records
+    assert records is not None
+    assert (records.files, [note.id for note in records.notes]) == (files, told)
+
+
+def test_a_trace_that_is_named_for_its_machine_takes_that_ones_files(tmp_path):
+    write_two_workers(tmp_path)
+    write_two_workers(tmp_path, host="other")
+    trace, seen = with_records(drawn(tmp_path))
+    assert {each.file.partition("_")[0] for each in seen.files} == {"host"}
+    assert notes(trace) == []
+    assert are_current(seen, tmp_path)
 
 
 def test_workers_that_compute_are_not_the_loops_own_work(tmp_path):
@@ -268,7 +346,7 @@ def test_a_clock_that_was_set_is_told(tmp_path):
 
 def test_a_worker_without_an_end_was_killed_if_its_pass_has_one(tmp_path):
     write_two_workers(tmp_path)
-    File(tmp_path, "w1").began(-40).produced(1, -6, 6, 8).ended(27).write()
+    File(tmp_path, "w1").began(-40).produced(1, -6, 6, 8).produced(3, 8, 20, 22).ended(27).write()
     assert notes(drawn(tmp_path)) == []
     File(tmp_path, "main").received(0, 0, 2, 3).ended(27, FAILED).write()
     assert notes(drawn(tmp_path)) == ["worker_killed"]

@@ -41,16 +41,17 @@ class SeenFile(msgspec.Struct, frozen=True):
 
 
 class SeenRecords(msgspec.Struct, frozen=True):
-    """Which processes' files belong to a trace, and which there were."""
+    """Which processes' files belong to a trace, and which there were. host: see `files_of`."""
 
     pids: list[int] = []
     files: list[SeenFile] = []
+    host: str | None = None
 
 
 def are_current(seen: SeenRecords, folder: Path) -> bool:
     """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
     known = {each.file: each for each in seen.files}
-    for name in files_of(recorder_files(folder), seen.pids)[:MAX_FILES]:
+    for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
         if name not in known:
             return False
         if not known[name].complete:
@@ -75,10 +76,20 @@ def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
         return tuple(sorted(entry.name for entry in entries if NAME.fullmatch(entry.name)))
 
 
-def files_of(names: Iterable[str], pids: Sequence[int]) -> list[str]:
-    """Those that processes with these numbers wrote, or their workers."""
+def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
+    """Those that processes with these numbers wrote, or their workers; of the trace's machine, if there are such files:
+    on several machines, processes of one job may have the same number."""
     found = ((name, NAME.fullmatch(name)) for name in names)
-    return [name for name, match in found if match and int(match["pid"]) in pids]
+    mine = [(name, match["host"]) for name, match in found if match and int(match["pid"]) in pids]
+    known = any(each == host for _, each in mine)
+    return [name for name, each in mine if each == host or not known]
+
+
+def host_of(trace: Trace, pids: Sequence[int]) -> str | None:
+    """The machine that the trace's file is named for, as torch's handler does: <host>_<pid>.<time>.pt.trace.json."""
+    host, _, rest = Path(trace.path).name.rpartition("_")
+    number = rest.partition(".")[0]
+    return host if host and number.isdecimal() and int(number) in pids else None
 
 
 def process_ids(trace: Trace) -> list[int]:

@@ -24,7 +24,7 @@ def line_looks(read: Sequence[ReadFile], origin_ns: int) -> LineLooks:
         number = _numbers(rows, names_of(each.rows), places)
         pairs = rows["values"][:, 1:].reshape(len(rows), layout.LINES_IN_ROW, 2)
         row, column = np.nonzero(pairs[:, :, 1])
-        loader = np.full(len(row), int(each.header.get("loader", -1)), np.int64)
+        loader = np.full(len(row), each.loader, np.int64)
         worker, at_ns = rows["worker"][row].astype(np.int64), rows["values"][row, 0] - origin_ns
         parts.append((loader, worker, at_ns, number[row, column], pairs[row, column, 1]))
     none = (np.empty(0, np.int64),) * 5

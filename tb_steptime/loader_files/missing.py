@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tb_steptime.loader_files.finding import NAME, stamp_of
-from tb_steptime.loader_files.rows import ReadFile
+from tb_steptime.loader_files.rows import ReadFile, batch_key
 from tb_steptime.phrases import Note, count, nbytes, phrase, text
 from tb_steptime.record import format as layout
 from tb_steptime.trace.model import Trace
@@ -48,6 +48,20 @@ def early_end(trace: Trace, read: Sequence[ReadFile], received: Sequence[Int64])
     return [_ended_early(missing)] if missing else []
 
 
+def untold_batches(
+    read: Sequence[ReadFile], produced: Sequence[Int64], received: Sequence[Int64], low: int, high: int
+) -> list[Note]:
+    """Batches that the training process took and no worker's file tells of, or the other way round."""
+    if len(produced[0]) and not any(each.header.get("process") == "main" for each in read):
+        return [_NO_MAIN]
+    if killed_workers(read) or any(_forgot(each, low, high) or each.file.clock_steps for each in read):
+        return []  # told already, with the reason
+    asked = (received[4] >= low) & (received[4] < high) & (received[2] >= 0)
+    made = np.isin(batch_key(*received[:3]), batch_key(produced[0], produced[3], produced[4]))
+    untold = int((asked & ~made).sum())
+    return [_untold(untold, int(asked.sum()))] if untold else []
+
+
 def _forgot(read: ReadFile, low: int, high: int) -> bool:
     """Whether rows of the trace's time were overwritten: the gap is after the rows that stay."""
     if not read.file.forgotten_rows:
@@ -69,7 +83,7 @@ def killed_workers(read: Sequence[ReadFile]) -> frozenset[int]:
     for each in read:
         if each.header.get("process") != "worker":
             continue
-        over = _passes_over(read, each.header)
+        over = _passes_over(read, each)
         rows = each.rows[each.rows["kind"] != layout.CLOCK]
         for pid in np.unique(rows["pid"]).tolist():
             last = int(rows["pass_number"][rows["pid"] == pid].max())
@@ -78,11 +92,11 @@ def killed_workers(read: Sequence[ReadFile]) -> frozenset[int]:
     return frozenset(killed)
 
 
-def _passes_over(read: Sequence[ReadFile], worker: dict[str, Any]) -> set[int]:
-    persistent = bool((worker.get("settings") or {}).get("persistent_workers"))
+def _passes_over(read: Sequence[ReadFile], worker: ReadFile) -> set[int]:
+    persistent = bool((worker.header.get("settings") or {}).get("persistent_workers"))
     over: set[int] = set()
     for each in read:
-        if each.header.get("process") == "main" and each.header.get("loader") == worker.get("loader"):
+        if each.header.get("process") == "main" and each.loader == worker.loader:
             ends = each.rows[each.rows["kind"] == layout.ENDED]
             wanted = (ends["flags"] & layout.FAILED) != 0 if persistent else np.ones(len(ends), bool)
             over |= {int(number) for number in ends["pass_number"][wanted]}
@@ -141,6 +155,13 @@ def _ended_early(missing: int) -> Note:
     )  # fmt: skip
 
 
+def _untold(untold: int, batches: int) -> Note:
+    return _note(
+        "recorder_worker_missing", "A worker's file is missing, or ends early.", "How {untold} of {batches} batches "
+        "were made is not recorded; means are of the others.", untold=count(untold), batches=count(batches),
+    )  # fmt: skip
+
+
 def _another_run(files: int) -> Note:
     return _note(
         "recorder_of_another_run", "Files of another run lie here.", "Recorder's files left out: {files}.",
@@ -148,10 +169,24 @@ def _another_run(files: int) -> Note:
     )  # fmt: skip
 
 
+def several_machines(files: int) -> Note:
+    return _note(
+        "recorder_of_several_machines", "Recorder's files of several machines are of processes with the same number.",
+        "Which belong to this trace cannot be told, so {files} are left out.", files=count(files),
+    )  # fmt: skip
+
+
 NOT_THEN = _note(
     "recorder_not_then",
     "The recorder's files tell nothing of this span.",
     "They are of this process, and of another time.",
+)
+
+
+_NO_MAIN = _note(
+    "recorder_main_missing",
+    "The training process's recorder file is missing.",
+    "Which steps took the batches that workers made is not known.",
 )
 
 

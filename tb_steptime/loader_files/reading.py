@@ -13,12 +13,22 @@ from tb_steptime.loader_files.finding import (
     SeenFile,
     SeenRecords,
     files_of,
+    host_of,
     process_ids,
     recorder_files,
     stamp_of,
 )  # fmt: skip
 from tb_steptime.loader_files.lines import line_looks
-from tb_steptime.loader_files.missing import NOT_THEN, early_end, killed_workers, of_files, of_others, unreadable
+from tb_steptime.loader_files.missing import (
+    NOT_THEN,
+    early_end,
+    killed_workers,
+    of_files,
+    of_others,
+    several_machines,
+    unreadable,
+    untold_batches,
+)
 from tb_steptime.loader_files.rows import ReadFile, produced_rows, read_all, received_rows, shifted
 from tb_steptime.phrases import Note
 from tb_steptime.record import format as layout
@@ -32,9 +42,11 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     pids = process_ids(trace)
     folder = Path(trace.path).absolute().parent
     names = recorder_files(folder)
-    mine = files_of(names, pids)[:MAX_FILES]
+    host = host_of(trace, pids)
+    mine = files_of(names, pids, host)[:MAX_FILES]
     stamps = [stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine)
+    read, foreign = of_one_process(read, trace.job.rank)
     low, high = window_of(trace)
     seen = [
         SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _tells_beyond(read, name, trace.origin_ns + high))
@@ -42,9 +54,21 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
         if stamp is not None
     ]
     notes = [unreadable(broken)] if broken else []
+    notes += [foreign] if foreign else []
     notes += of_others(folder, [name for name in names if name not in set(mine)], trace.origin_ns + low)
     records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes)
-    return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen)
+    return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen, host)
+
+
+def of_one_process(read: Sequence[ReadFile], rank: int | None) -> tuple[list[ReadFile], Note | None]:
+    """Of files of several machines those of the trace's rank. Without that nothing tells which are its own."""
+    hosts = {each.header.get("host") for each in read}
+    if len(hosts) < 2:
+        return list(read), None
+    mine = [each for each in read if rank is not None and each.header.get("rank") == rank]
+    if len({each.header.get("host") for each in mine}) == 1:
+        return mine, None
+    return [], several_machines(len(read))
 
 
 def window_of(trace: Trace) -> tuple[int, int]:
@@ -70,8 +94,9 @@ def _records(
     used = sorted({int(number) for number in np.unique(np.concatenate((received[0], produced[0])))})
     if read and not len(received[0]) and not len(produced[0]):
         notes = [*notes, NOT_THEN]
-    mine = [each for each in read if int(each.header.get("loader", -1)) in used]
+    mine = [each for each in read if each.loader in used]
     notes = [*notes, *of_files(mine, low, high), *early_end(trace, mine, received)]
+    notes += untold_batches(mine, produced, received, low, high)
     if not mine and not notes:
         return None
     return LoaderRecords(
@@ -87,7 +112,7 @@ def _records(
 
 
 def _settings(read: Sequence[ReadFile], number: int) -> LoaderSettings:
-    header = next(each.header for each in read if each.header.get("loader") == number)
+    header = next(each.header for each in read if each.loader == number)
     settings = header.get("settings") or {}
     return LoaderSettings(
         loader=number,

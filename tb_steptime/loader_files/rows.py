@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ Rows = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that could be read. rows: with times in epoch ns."""
+    """A file that could be read. loader: of its process, over all recorders there. rows: with times in epoch ns."""
 
     name: str
+    loader: int
     header: dict[str, Any]
     rows: Rows
     file: layout.RecordedFile
@@ -40,8 +41,15 @@ def read_all(folder: Path, names: Sequence[str]) -> tuple[list[ReadFile], list[s
         except (OSError, layout.FormatError):
             broken.append(name)
         else:
-            read.append(ReadFile(name, file.header, _epoch_rows(file), file))
-    return read, broken
+            read.append(ReadFile(name, -1, file.header, _epoch_rows(file), file))
+    return _numbered(read), broken
+
+
+def _numbered(read: Sequence[ReadFile]) -> list[ReadFile]:
+    """Each recorder of a process counts its loaders for itself."""
+    keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return [replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
 
 
 def _epoch_rows(file: layout.RecordedFile) -> Rows:
@@ -73,7 +81,7 @@ def _made_when_asked(read: Sequence[ReadFile], received: Sequence[Int64]) -> lis
     loader, worker, passage, batch, flags, asked, end = _columns(
         read, layout.PRODUCED, ("worker", "pass_number", "batch", "flags"), (0, 3)
     )
-    told = np.isin(_batch_key(loader, passage, batch), _batch_key(*received[:3]))
+    told = np.isin(batch_key(loader, passage, batch), batch_key(*received[:3]))
     rows = np.flatnonzero((worker == layout.NO_WORKER) & (flags == 0) & ~told)
     loader, passage, batch, asked, end = (column[rows] for column in (loader, passage, batch, asked, end))
     never = np.full(len(rows), UNKNOWN_TIME, np.int64)
@@ -89,19 +97,19 @@ def produced_rows(read: Sequence[ReadFile], received: Sequence[Int64], low: int,
     flags = columns.pop(5)
     loader, passage, batch = columns[0], columns[3], columns[4]
     wanted = (columns[8] > low) & (columns[6] < high)
-    wanted |= np.isin(_batch_key(loader, passage, batch), _batch_key(*received[:3]))
+    wanted |= np.isin(batch_key(loader, passage, batch), batch_key(*received[:3]))
     return _sorted([column[wanted & (flags == 0)] for column in columns], by=6)
 
 
 def _columns(read: Sequence[ReadFile], kind: int, fields: Sequence[str], values: Sequence[int]) -> list[Int64]:
     """int64 columns of all files: the loader's number, fields of a row, numbers of a row."""
-    parts = [(int(each.header.get("loader", -1)), each.rows[each.rows["kind"] == kind]) for each in read]
+    parts = [(each.loader, each.rows[each.rows["kind"] == kind]) for each in read]
     loader = np.concatenate([np.full(len(rows), number, np.int64) for number, rows in parts] or [np.empty(0, np.int64)])
     rows = np.concatenate([rows for _, rows in parts] or [np.empty(0, _ROW)])
     return [loader, *(rows[name].astype(np.int64) for name in fields), *(rows["values"][:, at] for at in values)]
 
 
-def _batch_key(loader: Int64, passage: Int64, batch: Int64) -> Int64:
+def batch_key(loader: Int64, passage: Int64, batch: Int64) -> Int64:
     key: Int64 = (loader << 56) + (passage << 32) + batch
     return key
 

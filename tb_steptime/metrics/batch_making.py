@@ -33,7 +33,7 @@ def find_making(trace: Trace) -> Making | None:
     if is_multiprocess(loader_iterators(trace)) is False:
         return _in_one_process(trace)
     recorded = what_is_recorded(trace)
-    told = recorded_making(trace, recorded) if recorded else None
+    told = recorded_making(recorded) if recorded else None
     if told is not None and told.workers:
         return told
     burst, batches = find_burst(trace), find_batches(trace)

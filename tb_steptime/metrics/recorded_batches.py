@@ -24,7 +24,8 @@ class Ways:
 
     received, produced   its rows of the records; -1: how it was made is not recorded
     step                 which of the span's steps asked for it
-    there_ns             when it lay ready for the loop: an instant of the trace, UNKNOWN_TIME where not known
+    ready_ns             how long it lay there until asked for, since the first step began
+    there_ns             when it was ready for the loop: an instant of the trace, UNKNOWN_TIME where not known
     """
 
     received: Int64
@@ -58,7 +59,7 @@ def find_ways(trace: Trace) -> Ways | None:
     asked = records.received.asked_ns
     step = np.searchsorted(begin, asked, side="right") - 1
     rows = np.flatnonzero((step >= 0) & (asked < end[step]))
-    return _ways(records, rows, step[rows]) if len(rows) else None
+    return _ways(records, rows, step[rows], int(begin[0])) if len(rows) else None
 
 
 def makers(records: LoaderRecords) -> Int64:
@@ -92,7 +93,7 @@ def _key(loader: Int64, passage: Int64, batch: Int64) -> Int64:
     return key
 
 
-def _ways(records: LoaderRecords, rows: Int64, step: Int64) -> Ways:
+def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Ways:
     taken, made = records.received, records.produced
     every = makers(records)
     produced = every[rows]
@@ -111,7 +112,7 @@ def _ways(records: LoaderRecords, rows: Int64, step: Int64) -> Ways:
         of_made(made.collate_ns - made.start_ns),
         of_made(made.end_ns - made.collate_ns),
         _transfer(records, rows, of_made(made.end_ns), known),
-        np.where(there == UNKNOWN_TIME, -1, np.maximum(asked - there, 0)),
+        np.where(there == UNKNOWN_TIME, -1, np.maximum(asked - np.maximum(there, begin_ns), 0)),
         returned - asked,
         there,
     )

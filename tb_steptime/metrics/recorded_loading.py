@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.bursts import Burst, one_in, workers_for
-from tb_steptime.metrics.loaders import find_batches, most_waited
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines
+from tb_steptime.metrics.recorded_pace import find_pace, main_loader
 from tb_steptime.metrics.recorded_workers import (
     COMPUTES_FRACTION,
     RecordedWorker,
@@ -50,12 +50,12 @@ class Recorded(msgspec.Struct, frozen=True):
 
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
-    consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
-    all its pieces; steps that begin in it, and when each of them does.
-    overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
-    object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
-    workers, of which call stacks in the trace tell more. All but the lanes, the queues and the slowest batches is of
-    the loader that is waited for most.
+    consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
+    recorded. needed_workers: from production_ns and consumer_ns. lanes: of the window [start_ns, end_ns), all its
+    pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
+    there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
+    how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more. All but
+    the lanes, the queues and the slowest batches is of the loader that is waited for most.
     """
 
     files: int
@@ -73,6 +73,7 @@ class Recorded(msgspec.Struct, frozen=True):
     bytes: int | None
     samples: int | None
     consumer_ns: int
+    batches_per_step: float
     needed_workers: int | None
     overhead_ns: int | None
     unpickle_ns: int | None
@@ -99,7 +100,7 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         return None
     steps = find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
-    main = _most_waited(records, ways)
+    main = main_loader(records, ways)
     mine = np.flatnonzero(records.received.loader[ways.received] == main)
     workers = recorded_workers(records, low, high)
     figures = _Figures(trace, records, ways, mine, main)
@@ -119,13 +120,14 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         kind=_commonest(each.kind for each in workers if each.loader == main),
         bytes=_mean(records.produced.bytes[figures.produced]),
         samples=_mean(records.produced.samples[figures.produced]),
-        consumer_ns=figures.consumer_ns,
+        consumer_ns=figures.pace.consumer_ns,
+        batches_per_step=figures.pace.batches,
         needed_workers=figures.needed,
         overhead_ns=figures.overhead_ns,
         unpickle_ns=figures.unpickle_ns,
         pin_ns=figures.pin_ns,
         cores=records.cores,
-        loaders=_loaders(records, ways),
+        loaders=_loaders(records, ways, main),
         workers=workers,
         start_ns=low,
         end_ns=high,
@@ -140,7 +142,7 @@ def recorded_loading(trace: Trace) -> Recorded | None:
     )
 
 
-def recorded_making(trace: Trace, recorded: Recorded) -> Making | None:
+def recorded_making(recorded: Recorded) -> Making | None:
     """What the curve is drawn from; None where production is not recorded."""
     main = next((each for each in recorded.loaders if each.main), None)
     if main is None or recorded.production_ns is None or recorded.needed_workers is None:
@@ -153,7 +155,7 @@ def recorded_making(trace: Trace, recorded: Recorded) -> Making | None:
         production_ns=production,
         consumer_ns=recorded.consumer_ns,
         needed=workers_for(production, spread, recorded.consumer_ns) or 1,
-        batches=main.batches / len(find_steps(trace).steps),
+        batches=recorded.batches_per_step,
         cores=recorded.cores,
         busy_cores=busy,
         core_share=recorded.cpu_share,
@@ -227,9 +229,9 @@ class _Figures:
         self.overhead_ns = _overhead(taken, rows, ways.there_ns[mine], self.cpu_share) if has_workers else None
         self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
         self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
-        self.consumer_ns = _consumer(trace, len(mine), self.overhead_ns or 0)
+        self.pace = find_pace(trace, records, ways, mine, self.overhead_ns or 0)
         self.needed = (
-            workers_for(self.production_ns, self.spread_ns or 0, self.consumer_ns)
+            workers_for(self.production_ns, self.spread_ns or 0, self.pace.consumer_ns)
             if self.production_ns is not None
             else None
         )
@@ -255,15 +257,6 @@ def _overhead(taken: Received, rows: Int64, made_ns: Int64, cpu_share: float | N
     return round(float(np.percentile(each, 10))) if len(each) else None
 
 
-def _consumer(trace: Trace, batches: int, overhead_ns: int) -> int:
-    """The step without late batches, per batch."""
-    total = sum(step.duration_ns for step in find_steps(trace).steps)
-    waits = find_batches(trace)
-    loader = most_waited(waits)
-    exposed = waits.exposed_ns[waits.loader == loader] if loader is not None else np.zeros(0, np.int64)
-    return round((total - int(np.maximum(exposed - overhead_ns, 0).sum())) / max(batches, 1))
-
-
 def _mean(values: Int64) -> int | None:
     known = values[values >= 0]
     return round(float(known.mean())) if len(known) else None
@@ -279,14 +272,8 @@ def _between(first: Int64, then: Int64) -> int | None:
     return _mean(then[known] - first[known])
 
 
-def _most_waited(records: LoaderRecords, ways: Ways) -> int:
-    loader = records.received.loader[ways.received]
-    return int(np.bincount(loader, ways.wait_ns).argmax())
-
-
-def _loaders(records: LoaderRecords, ways: Ways) -> list[RecordedLoader]:
+def _loaders(records: LoaderRecords, ways: Ways, main: int) -> list[RecordedLoader]:
     number = records.received.loader[ways.received]
-    main = _most_waited(records, ways)
     return [
         RecordedLoader(
             **msgspec.structs.asdict(each),

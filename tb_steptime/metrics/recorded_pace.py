@@ -1,0 +1,74 @@
+"""Which recorded loader the steps wait for, and what a step takes apart from waiting for late batches.
+
+steps     | w... | w... | w... | w... | ....      the recording ended here: the last steps tell nothing of their batches
+covered     yes    yes    yes    no     no        ... and the one in which it ended tells of a part of them
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.loaders import find_batches
+from tb_steptime.metrics.recorded_batches import Ways
+from tb_steptime.trace.loader_records import LoaderRecords
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64
+
+
+def main_loader(records: LoaderRecords, ways: Ways) -> int:
+    """The loader that is waited for most. The first batch of a pass, for which workers have to start, would make one of
+    an evaluation; it counts where there are no others."""
+    loader = records.received.loader[ways.received]
+    later = np.where(records.received.batch[ways.received] != 0, ways.wait_ns, 0)
+    return int(np.bincount(loader, later if later.any() else ways.wait_ns).argmax())
+
+
+@dataclass(frozen=True)
+class Pace:
+    """consumer_ns: a step without late batches, per batch; batches: that a step takes."""
+
+    consumer_ns: int
+    batches: float
+
+
+def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, overhead_ns: int) -> Pace:
+    """mine: the entries of one loader. overhead_ns: of each wait, what the loop does with a batch that is there. Of the
+    steps of which batches are recorded: without that, each of the others would be a step that takes none."""
+    steps = find_steps(trace).steps
+    covered = covered_steps(ways.step[mine], len(steps))
+    batches = int(covered[ways.step[mine]].sum())
+    total = sum(step.duration_ns for step, told in zip(steps, covered.tolist(), strict=True) if told)
+    late = int(np.maximum(_exposed(trace, records, ways, mine, covered) - overhead_ns, 0).sum())
+    return Pace(round((total - late) / max(batches, 1)), batches / max(int(covered.sum()), 1))
+
+
+def covered_steps(step: Int64, number: int) -> Bool:
+    """Steps of which it is recorded which batches they took. step: of each recorded batch.
+
+    >>> covered_steps(np.array([0, 0, 1, 1, 2]), 4).tolist()  # it ended in step 2
+    [True, True, False, False]
+    >>> covered_steps(np.array([0, 4]), 6).tolist()  # a batch is for several steps
+    [True, True, True, True, True, False]
+    """
+    counts = np.bincount(step, minlength=number)
+    told = np.flatnonzero(counts)
+    covered = counts > 0
+    if len(told) < (told[-1] + 1 - told[0]) / 2:
+        covered[told[0] : told[-1] + 1] = True
+    elif told[-1] < number - 1 and counts[told[-1]] < np.median(counts[told]):
+        covered[told[-1]] = False
+    return covered
+
+
+def _exposed(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, covered: Bool) -> Int64:
+    """Exposed waits of the covered steps, as the trace has them, for these batches."""
+    waits, taken = find_batches(trace), records.received
+    rows = ways.received[mine]
+    asked, returned = np.sort(taken.asked_ns[rows]), np.sort(taken.returned_ns[rows])
+    start, end = trace.events.start_ns[waits.row], trace.events.ends(waits.row)
+    batch = np.minimum(np.searchsorted(returned, start, side="right"), len(rows) - 1)
+    theirs = (returned[batch] > start) & (asked[batch] < end)
+    return waits.exposed_ns[theirs & covered[waits.step]]
