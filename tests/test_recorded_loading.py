@@ -301,6 +301,15 @@ def test_the_first_batch_of_an_evaluation_makes_it_not_the_loader_that_is_waited
     assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
 
 
+def test_an_evaluation_in_one_step_is_not_what_the_others_wait_for(tmp_path):
+    write_two_workers(tmp_path)
+    evaluation = File(tmp_path, "main", loader=1, num_workers=1)
+    for batch in range(3):
+        evaluation.received(batch, asked=21 + batch, there=25 + batch, returned=26 + batch)
+    evaluation.write()
+    assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("rank", "files", "told"),
     [(None, 0, ["recorder_of_several_machines"]), (0, 3, []), (1, 3, []), (2, 0, ["recorder_of_several_machines"])],

@@ -19,11 +19,16 @@ from tb_steptime.trace.table import Bool, Int64
 
 
 def main_loader(records: LoaderRecords, ways: Ways) -> int:
-    """The loader that is waited for most. The first batch of a pass, for which workers have to start, would make one of
-    an evaluation; it counts where there are no others."""
+    """The loader that is waited for most, of those that at least half of the steps take batches of, if there are any:
+    an evaluation in a step or two may wait longer, and is not what the others wait for. First batches of a pass, for
+    which workers have to start, count where there are no others."""
     loader = records.received.loader[ways.received]
     later = np.where(records.received.batch[ways.received] != 0, ways.wait_ns, 0)
-    return int(np.bincount(loader, later if later.any() else ways.wait_ns).argmax())
+    waits = np.bincount(loader, later if later.any() else ways.wait_ns)
+    pairs = np.unique(np.stack((loader, ways.step)), axis=1)
+    steps = np.bincount(pairs[0], minlength=len(waits))
+    often = steps >= len(np.unique(ways.step)) / 2
+    return int(np.where(often, waits, -1).argmax()) if waits[often].any() else int(waits.argmax())
 
 
 @dataclass(frozen=True)
