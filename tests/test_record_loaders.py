@@ -170,7 +170,7 @@ def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize(("rest", "looks"), [(0, range(40)), (10**9, [0])])
+@pytest.mark.parametrize(("rest", "looks"), [(0, range(40)), (10**9, [0, 1])])
 def test_batches_are_looked_at_as_often_as_a_small_share_of_the_time_allows(
     recorder, monkeypatch, workers, rest, looks
 ):

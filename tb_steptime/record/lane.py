@@ -23,7 +23,8 @@ from tb_steptime.record.weigh import UNKNOWN, weigh
 
 thread_cpu_ns = time.thread_time_ns
 
-#: After a look that took d, none is taken for 400 d: at most 0.25 % of the time is spent so.
+#: After a look that took d, none is taken for 400 d: at most 0.25 % of the time is spent so. d is the shorter of the
+#: last two: one alone may have been interrupted.
 LOOK_REST = 400
 #: A look's readings at the start and between the parts, in readings of those at the end.
 _READINGS = 2
@@ -55,6 +56,7 @@ class Lane:
         self._samples = UNKNOWN
         self._looks = False
         self._next_look_ns = 0
+        self._took_ns = 0
         self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
         self._waited_ns = UNKNOWN
 
@@ -97,7 +99,9 @@ class Lane:
         except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is looked at
             size = UNKNOWN
         after_ns = now_ns()
-        self._next_look_ns = after_ns + LOOK_REST * _READINGS * (after_ns - self.end_ns)
+        took_ns = after_ns - self.end_ns
+        self._next_look_ns = after_ns + LOOK_REST * _READINGS * min(took_ns, self._took_ns)
+        self._took_ns = took_ns
         return collate - start, cpu_ns - collate, waited_ns - self._waited_ns if known else UNKNOWN, size
 
 
