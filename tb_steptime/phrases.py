@@ -38,7 +38,8 @@ class Quantity(msgspec.Struct, frozen=True):
 class Phrase(msgspec.Struct, frozen=True):
     """A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
 
-    >>> phrase("A step takes [{step}].", step=ns(177_600_000))
+    >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
+    {'step': Quantity(value=177600000, unit=<Unit.NS: 'ns'>)}
     """
 
     template: str

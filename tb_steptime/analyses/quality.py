@@ -7,7 +7,7 @@ from tb_steptime.metrics.idle import HOST_BOUND_SHARE, devices_by_activity
 from tb_steptime.metrics.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.verdict import IDLE_FRACTION
-from tb_steptime.phrases import Note, code, count, fraction, phrase, text
+from tb_steptime.phrases import Note, Phrase, code, count, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -32,7 +32,17 @@ def notes(trace: Trace) -> list[Note]:
 def _simulated(trace: Trace) -> list[Note]:
     if trace.job.simulated is None:
         return []
-    return [Note("simulated", phrase("Simulated, not recorded."), phrase("{what}", what=text(trace.job.simulated)))]
+    return [Note("simulated", phrase("Simulated, not recorded."), _with_code(trace.job.simulated))]
+
+
+def _with_code(statement: str) -> Phrase:
+    """Backticks mark code, as in every text of ours.
+
+    >>> _with_code("Written by `make demo`.").template
+    '{part_0}{part_1}{part_2}'
+    """
+    parts = {f"part_{n}": (code if n % 2 else text)(part) for n, part in enumerate(statement.split("`")) if part}
+    return Phrase("".join(f"{{{key}}}" for key in parts), parts)
 
 
 def _cpu_only(trace: Trace) -> list[Note]:
