@@ -205,6 +205,7 @@ class _Loop:
                 return
             except RuntimeError as error:
                 print(f"The loader failed: {error}", file=sys.stderr)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch would say so again when another worker leaves
                 self.batches = None
 
     def _step(self, step: int) -> str:
