@@ -203,7 +203,7 @@ class _Loop:
             try:
                 self.taken.append(self._step(step))
                 return
-            except RuntimeError as error:
+            except (RuntimeError, OSError, EOFError) as error:  # torch tells it in several ways
                 print(f"The loader failed: {error}", file=sys.stderr)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch would say so again when another worker leaves
                 self.batches = None
