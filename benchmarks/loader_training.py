@@ -184,6 +184,9 @@ class _Events:
         self.ahead.value = CLOCK_STEP_NS
 
     def _kill_worker(self) -> None:
+        """torch's signal handler would raise wherever the training is just then, and again when others leave. Without
+        it the loop finds out while it waits for the batch."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.kill(min(child.pid or 0 for child in multiprocessing.active_children()), signal.SIGKILL)
 
 
@@ -205,7 +208,6 @@ class _Loop:
                 return
             except (RuntimeError, OSError, EOFError) as error:  # torch tells it in several ways
                 print(f"The loader failed: {error}", file=sys.stderr)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch would say so again when another worker leaves
                 self.batches = None
 
     def _step(self, step: int) -> str:
