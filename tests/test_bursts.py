@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.metrics.batch_making import find_making
 from tb_steptime.metrics.bursts import Burst, find_burst, workers_for
-from tb_steptime.metrics.worker_curve import Making, store_note, worker_curve
+from tb_steptime.metrics.worker_curve import Making, MeanStep, WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note
 from tb_steptime.printer import plain
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
 from tests.simulate.causes import Loader
 from tests.simulate.chrome import write
 from tests.simulate.demo import simulate
@@ -45,6 +45,12 @@ def burst_of(trace: Trace) -> Burst:
     burst = find_burst(trace)
     assert burst is not None
     return burst
+
+
+def curve_of(trace: Trace) -> WorkerCurve:
+    curve = analyse(trace).curve
+    assert curve is not None
+    return curve
 
 
 def why_not(trace: Trace) -> str:
@@ -81,15 +87,11 @@ def test_batches_in_store_at_the_beginning_are_no_part_of_the_pattern():
 
 def test_steps_that_live_on_batches_in_store_are_told():
     def note(waits: Sequence[int]) -> Note | None:
-        trace = steps_that_wait(waits, work=2)
-        making = find_making(trace)
-        assert making is not None
-        steps = find_steps(trace).steps
-        return store_note(making, sum(step.duration_ns for step in steps) // len(steps))
+        return store_note(curve_of(steps_that_wait(waits, work=2)))
 
     in_store = note([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4)
     assert in_store is not None
-    assert {key: value.value for key, value in in_store.effect.values.items()} == {"then": 5_667, "now": 4_777}
+    assert {key: value.value for key, value in in_store.effect.values.items()} == {"then": 5_667, "now": 4_778}
     assert note([9, 1, 1] * 4) is None
 
 
@@ -168,7 +170,7 @@ def test_as_many_workers_as_keep_up_and_more_for_jitter():
 
 
 def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
-    curve = worker_curve(Making(3, 18_000, 4_000, needed=5), measured_step_ns=6_000, late_ns=2_000)
+    curve = worker_curve(Making(3, 18_000, 4_000, needed=5), MeanStep(6_000, late_ns=2_000))
     assert [point.step_ns for point in curve.points] == [18_000, 9_000, 6_000, 4_500, 4_000, 4_000, 4_000, 4_000]
     assert [point.loader_ns for point in curve.points][:3] == [18_000, 9_000, 6_000]
     assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (5, 4_000, 2_000)
@@ -178,15 +180,15 @@ def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
 
 def test_workers_that_compute_are_limited_by_cores():
     making = Making(8, 40_000, 4_000, needed=10, cores=4, busy_cores=True)
-    curve = worker_curve(making, measured_step_ns=10_000, late_ns=6_000)
+    curve = worker_curve(making, MeanStep(10_000, late_ns=6_000))
     assert [point.step_ns for point in curve.points][2:6] == [13_333, 10_000, 10_000, 10_000]
     assert (curve.recommended, curve.gain_ns) == (4, 0)
     assert "stays the limit" in curve.title.template
 
 
 def test_a_step_of_several_batches_takes_their_times_together():
-    making = Making(1, 10_000, 4_000, needed=3, batches=2.0)
-    assert [making.step_ns(workers) for workers in (1, 2, 3)] == [20_000, 10_000, 8_000]
+    curve = worker_curve(Making(1, 10_000, 4_000, needed=3, batches=2.0), MeanStep(20_000, late_ns=12_000))
+    assert [point.step_ns for point in curve.points[:3]] == [20_000, 10_000, 8_000]
 
 
 # The simulator knows how long each batch took, and what the step takes with any number of workers.
@@ -218,11 +220,12 @@ def test_what_is_told_of_a_simulated_loader_is_true(workers: int, jitter: float)
     assert making is not None
     assert making.workers == workers
     assert making.production_ns == pytest.approx(truth["batch_production_ns"], rel=0.05)
+    step_ns = {point.workers: point.step_ns for point in curve_of(trace).points}
     fewest = next(number for number in range(1, 12) if not stalls(number, jitter))
     assert abs(making.needed - fewest) <= 1
     for number in (1, 2, 3, 5, 8):
         measured = simulated(number, jitter)[0]["mean"]["duration_ns"]
-        assert making.step_ns(number) == pytest.approx(measured, rel=0.1), number
+        assert step_ns[number] == pytest.approx(measured, rel=0.1), number
 
 
 @pytest.mark.parametrize(("workers", "why"), [(1, "every step waits alike"), (8, "late batches take only")])

@@ -387,7 +387,7 @@ def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path, c
     assert {row.kind for row in result.workers} == {"cores"}
     assert making is not None
     assert (making.production_ns, making.busy_cores, making.cores) == (production, True, 4)
-    assert making.step_ns(8) == making.step_ns(4)
+    assert making.loader_ns(8) == making.loader_ns(4)
 
 
 @pytest.mark.parametrize(

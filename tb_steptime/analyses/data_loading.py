@@ -17,6 +17,7 @@ from tb_steptime.metrics.data_loading import (
     loader_iterators,
     loader_waits,
 )
+from tb_steptime.metrics.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
 from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
 from tb_steptime.metrics.loader_overhead import (
@@ -29,8 +30,8 @@ from tb_steptime.metrics.loader_overhead import (
 from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
-from tb_steptime.metrics.wait_shares import shared_out
-from tb_steptime.metrics.worker_curve import Making, WorkerCurve, store_note, worker_curve
+from tb_steptime.metrics.wait_shares import WaitShares, late_elsewhere_ns, shared_out
+from tb_steptime.metrics.worker_curve import MeanStep, WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -58,6 +59,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
     lines_missing: why not each of them has a line.
+    shares: what the mean exposed wait is for, and starts: where epochs begin, None where none does in these steps.
     burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
     slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
     without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
@@ -85,6 +87,8 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     loaders: list[LoaderRow]
     copy: BatchCopy | None
     copy_title: Phrase | None
+    shares: WaitShares | None
+    starts: EpochStarts | None
     burst: Burst | None
     curve: WorkerCurve | None
     jitter: Jitter | None
@@ -133,23 +137,32 @@ def analyse(trace: Trace) -> DataLoadingResult:
 
 
 def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
-    """Of worker processes, and of what is recorded of them."""
-    burst, making = burst_of(trace), find_making(trace)
+    """What the waits are for; of worker processes, and of what is recorded of them."""
+    burst, making, starts = burst_of(trace), find_making(trace), find_epoch_starts(trace)
     jitter, overhead = find_jitter(trace, burst), _overhead(trace, burst)
-    late_ns = shared_out(mean.exposed_ns, is_multiprocess(loader_iterators(trace)) is False, jitter, overhead).late_ns
+    shares = shared_out(mean.exposed_ns, starts, jitter, overhead)
+    curve = worker_curve(making, _mean_step(trace, mean, shares, starts)) if making else None
     return {
+        "shares": shares,
+        "starts": starts,
         "burst": burst,
-        "curve": worker_curve(making, mean.duration_ns, late_ns) if making else None,
+        "curve": curve,
         "jitter": jitter,
         "overhead": overhead,
         "recorded": what_is_recorded(trace),
-        "recorder_notes": _notes(trace, making, mean.duration_ns),
+        "recorder_notes": _notes(trace, curve),
     }
 
 
-def _notes(trace: Trace, making: Making | None, step_ns: int) -> list[Note]:
+def _mean_step(trace: Trace, mean: LoaderStep, shares: WaitShares, starts: EpochStarts | None) -> MeanStep:
+    elsewhere = late_elsewhere_ns(trace, shares.late_ns)
+    first = shares.first_ns + (starts.making_ns if starts else 0)
+    return MeanStep(mean.duration_ns, shares.late_ns - elsewhere, first, shares.jitter_ns + elsewhere)
+
+
+def _notes(trace: Trace, curve: WorkerCurve | None) -> list[Note]:
     notes = list(trace.loader_records.notes) if trace.loader_records else []
-    in_store = store_note(making, step_ns) if making else None
+    in_store = store_note(curve) if curve else None
     return [*notes, in_store] if in_store else notes
 
 
@@ -172,6 +185,8 @@ _NO_LOADER: dict[str, Any] = {
     "loaders": [],
     "copy": None,
     "copy_title": None,
+    "shares": None,
+    "starts": None,
     "burst": None,
     "curve": None,
     "jitter": None,

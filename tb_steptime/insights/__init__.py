@@ -11,6 +11,7 @@ from tb_steptime.insights.alignment import alignment
 from tb_steptime.insights.allocator_steady import allocator_steady
 from tb_steptime.insights.back_pressure import back_pressure
 from tb_steptime.insights.base import CouldBe, Insight, Judgement, Rail
+from tb_steptime.insights.epoch_starts import epoch_starts
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_rail
 from tb_steptime.insights.headlines import HEADLINES
@@ -51,6 +52,7 @@ PARTITION_RULES: tuple[Rule, ...] = (
     input_bound,
     no_workers,
     more_workers,
+    epoch_starts,
     loader_jitter,
     loader_overhead,
     sync_bubble,

@@ -22,7 +22,7 @@ def input_bound(facts: Facts) -> Insight | None:
     result = facts.data_loading
     if result.mean is None or recommended(facts) is not None:
         return None
-    if result.multiprocess is False and result.curve is not None:
+    if result.curve is not None and not result.curve.measured_workers:
         return None
     late = shares(facts).late_ns
     level, why = Confidence.HIGH, phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
@@ -59,6 +59,14 @@ def place_of(line: str) -> str:
     return f"{file}:{rest.partition(')')[0]}"
 
 
+def _more(factor: float) -> tuple[str, Quantity]:
+    """How many more workers: as many times as many, or a part of those there are."""
+    times = math.ceil(factor - ROUNDS_DOWN)
+    if times > 1:
+        return "about {more} times the present {workers}", count(times)
+    return "{more} more than the present {workers}", fraction(factor - 1)
+
+
 def _every_step_waits(steps: list[LoaderStep]) -> bool:
     return all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps)
 
@@ -86,12 +94,8 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
         )
     factor = facts.data_loading.burst.needed_factor if facts.data_loading.burst else None
     if factor is not None and factor > 1:
-        return phrase(
-            opens + ": about {times} times the present {workers} would keep up.",
-            times=count(math.ceil(factor - ROUNDS_DOWN)),
-            workers=code("num_workers"),
-            **values,
-        )
+        so_many, quantity = _more(factor)
+        return phrase(opens + ": " + so_many + " would keep up.", more=quantity, workers=code("num_workers"), **values)
     return phrase(
         opens + " until the next batch is there. Raise {workers}, then look at what a worker does.",
         workers=code("num_workers"),

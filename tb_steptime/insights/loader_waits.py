@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
-from tb_steptime.metrics.wait_shares import WaitShares, shared_out
+from tb_steptime.metrics.wait_shares import WaitShares
 from tb_steptime.phrases import Phrase, phrase
 
 #: "Leaves the GPU idle" cannot be said of a trace without a GPU.
@@ -17,10 +17,7 @@ EXPOSED = phrase("Mean over the steps of the time in which the loader is waited 
 
 def shares(facts: Facts) -> WaitShares:
     """All zero without loader events."""
-    result = facts.data_loading
-    if result.mean is None:
-        return WaitShares(0, 0, 0)
-    return shared_out(result.mean.exposed_ns, result.multiprocess is False, result.jitter, result.overhead)
+    return facts.data_loading.shares or WaitShares(0, 0, 0, 0)
 
 
 def loader_card(

@@ -34,7 +34,7 @@ def more_workers(facts: Facts) -> Insight | None:
 def recommended(facts: Facts) -> int | None:
     """How many workers to set; None where that is not known, or no more than there are."""
     curve = facts.data_loading.curve
-    if curve is None or facts.data_loading.multiprocess is False or curve.recommended <= curve.measured_workers:
+    if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
         return None
     return curve.recommended
 

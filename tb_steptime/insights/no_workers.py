@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.loader_waits import idles, loader_card, shares
+from tb_steptime.insights.loader_waits import idles, loader_card
 from tb_steptime.phrases import agreeing, code, count, ns, phrase
 
 
 def no_workers(facts: Facts) -> Insight | None:
     """Fires when the loader runs in the training process and its exposed wait is worth a card."""
     result = facts.data_loading
-    workers = result.curve.recommended if result.curve else None
-    if result.multiprocess is not False or result.mean is None or workers is None:
+    curve = result.curve
+    if curve is None or curve.measured_workers or result.mean is None:
         return None
+    workers = curve.recommended
     return loader_card(
         facts,
         "no_workers",
@@ -23,10 +24,10 @@ def no_workers(facts: Facts) -> Insight | None:
             + idles(facts)
             + agreeing("; {workers} (worker hides|workers hide) them: {setting}.", workers),
             wait=ns(result.mean.wait_ns),
-            exposed=ns(result.mean.exposed_ns),
+            exposed=ns(curve.gain_ns),
             workers=count(workers),
             setting=code(f"num_workers={workers}"),
         ),
-        shares(facts).late_ns,
+        curve.gain_ns,
         phrase("Every step waits: the loader's own marks and the GPU's idle time agree."),
     )

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading import is_multiprocess
+from tb_steptime.metrics.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
 from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
@@ -281,8 +282,7 @@ def _burst(
 ) -> Burst:  # fmt: skip
     steps = find_steps(trace).steps
     exposed = int(batches.exposed_ns[entries].sum())
-    span = sum(step.duration_ns for step in steps)
-    consumer = pace.consumer_ns if pace else max(0, round((span - exposed) / max(len(entries), 1)))
+    consumer = pace.consumer_ns if pace else _rest_ns(trace, batches, int(batches.loader[entries[0]]))
     known = workers or period
     keeps_up = not pace and not late
     stalls = not pace and late and bool(long.mean() > 0.5)
@@ -309,6 +309,13 @@ def _burst(
         sentence=_sentence(known, pace, consumer, keeps_up),
         waits=waits,
     )
+
+
+def _rest_ns(trace: Trace, batches: Batches, loader: int) -> int:
+    """Per batch: the steps without waits for this loader, and without beginning its epochs."""
+    mine = batches.loader == loader
+    span = sum(step.duration_ns for step in find_steps(trace).steps) - int(between_epochs_ns(trace).sum())
+    return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
 
 
 def workers_for(production_ns: int, spread_ns: int, consumer_ns: int) -> int | None:

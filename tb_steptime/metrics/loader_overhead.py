@@ -53,10 +53,14 @@ class Overhead(msgspec.Struct, frozen=True):
 
 
 def find_jitter(trace: Trace, burst: Burst | None) -> Jitter | None:
-    """Of the loader that is waited for most; None where no wait stands out, or where long ones come back regularly."""
+    """Of the loader that is waited for most; None where no wait stands out, or where something else explains long ones:
+    they come back regularly, workers that are too slow have no store to bridge them, or the training process makes the
+    batches itself."""
     batches = find_batches(trace)
     loader = most_waited(batches)
-    if loader is None or (burst is not None and burst.period is not None):
+    if loader is None or (burst is not None and (burst.period is not None or _too_slow(burst))):
+        return None
+    if is_multiprocess((batches.loaders[loader].iterator,)) is False:
         return None
     mine = batches.of(loader)
     wait, steps = batches.wait_ns[mine], find_steps(trace).steps
@@ -72,6 +76,13 @@ def find_jitter(trace: Trace, burst: Burst | None) -> Jitter | None:
         exposed_ns=int(beyond.sum()) // len(steps),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[mine[long]].tolist())),
     )
+
+
+def _too_slow(burst: Burst) -> bool:
+    """Whether it is known that all workers together take longer for a batch than the rest of the step does."""
+    if burst.production_ns is None or burst.workers is None:
+        return False
+    return burst.production_ns > burst.workers * burst.consumer_ns
 
 
 def find_overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
@@ -96,6 +107,6 @@ def overhead_as_recorded(told: Overhead, recorded: Recorded, batches: Batches) -
     if recorded.overhead_ns is None:
         return msgspec.structs.replace(told, unpickle_ns=recorded.unpickle_ns, pin_ns=recorded.pin_ns)
     loader = most_waited(batches)
-    exposed = batches.exposed_ns[batches.loader == loader]
+    exposed = batches.exposed_ns[batches.of(loader)] if loader is not None else batches.exposed_ns[:0]
     per_step = int(np.minimum(exposed, recorded.overhead_ns).sum()) // len(recorded.steps)
     return Overhead(recorded.overhead_ns, per_step, "recorder", recorded.unpickle_ns, recorded.pin_ns, None)

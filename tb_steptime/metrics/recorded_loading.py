@@ -174,6 +174,7 @@ def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
     main = next((each for each in recorded.loaders if each.main), None)
     if main is None or not main.workers or recorded.production_ns is None:
         return burst
+    making = recorded_making(recorded)
     return msgspec.structs.replace(
         burst,
         workers=main.workers,
@@ -181,32 +182,32 @@ def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
         production_ns=recorded.production_ns,
         spread_ns=recorded.production_spread_ns,
         consumer_ns=recorded.consumer_ns,
-        needed_workers=recorded.needed_workers,
+        needed_workers=making.needed if making else None,
         needed_factor=recorded.production_ns / main.workers / recorded.consumer_ns if recorded.consumer_ns else None,
         at_most_ns=None,
         gates=[],
-        sentence=_recorded_sentence(burst, recorded, main.workers),
+        sentence=_recorded_sentence(burst, making) if making else burst.sentence,
     )
 
 
-def _recorded_sentence(burst: Burst, recorded: Recorded, workers: int) -> Phrase | None:
-    needed = recorded.needed_workers
-    if needed is None:
-        return burst.sentence
+def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
+    """Of the same numbers as the curve; how long a step waits for late batches is the cards' to say."""
     values = {
-        "workers": count(workers), "batch": ns(recorded.production_ns), "rest": ns(recorded.consumer_ns),
-        "wait": ns(recorded.wait_ns), "needed": count(needed),
+        "workers": count(making.workers), "batch": ns(making.production_ns), "rest": ns(making.consumer_ns),
+        "needed": count(making.needed),
     }  # fmt: skip
-    pace = (
-        "One worker needs" if workers == 1 else "{workers} workers need"
-    ) + " {batch} per batch, the rest of the step"
-    if needed <= workers:
-        return Phrase(pace + " {rest}: {needed} would keep up.", values)
-    if burst.period == workers and burst.long_wait_ns is not None:  # the waits show it, too
-        values["wait"], who = ns(burst.long_wait_ns), one_in(workers)
-    else:
-        who = "a step"
-    return Phrase(pace + " {rest}: " + who + " waits {wait}; {needed} workers would end it.", values)
+    pace = agreeing(
+        "{workers} (worker needs|workers need) {batch} per batch, the rest of the step {rest}: ", making.workers
+    )
+    if making.needed <= making.workers:
+        return Phrase(pace + "{needed} would keep up.", values)
+    if making.useful(making.needed) < making.needed:
+        values["cores"] = count(making.cores)
+        return Phrase(pace + "{needed} workers would keep up, if they had more than {cores} cores.", values)
+    if burst.period == making.workers and burst.long_wait_ns is not None:  # the waits show it, too
+        values["wait"] = ns(burst.long_wait_ns)
+        return Phrase(pace + one_in(making.workers) + " waits {wait}; {needed} workers would end it.", values)
+    return Phrase(pace + "batches come late, {needed} workers would end it.", values)
 
 
 class _Figures:

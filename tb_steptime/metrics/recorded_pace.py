@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.loaders import find_batches
 from tb_steptime.metrics.recorded_batches import Ways
 from tb_steptime.trace.loader_records import LoaderRecords
@@ -47,6 +48,7 @@ def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, ove
     batches = int(covered[ways.step[mine]].sum())
     total = sum(step.duration_ns for step, told in zip(steps, covered.tolist(), strict=True) if told)
     late = int(np.maximum(_exposed(trace, records, ways, mine, covered) - overhead_ns, 0).sum())
+    late += int(between_epochs_ns(trace)[covered].sum())
     return Pace(round((total - late) / max(batches, 1)), batches / max(int(covered.sum()), 1))
 
 

@@ -3,10 +3,16 @@
 step   |.
        | '.                       P / N: the workers set the pace
        |   '-.____.____.____      C: the rest of the step does
+       | ...................      A: waits that no number of workers ends, such as for the first batch of an epoch
        +---1--2--3--4--5--6-> N
+
+Every point is a whole step, A + max(C, P / N), as the measured one is. C is the measured mean step less A and less all
+waits for late batches, so what the curve promises is what these waits cost, and the cards say the same.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import msgspec
 
@@ -15,7 +21,7 @@ from tb_steptime.phrases import Note, Phrase, agreeing, count, ns, phrase
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
-    """Predicted for so many workers: step_ns = max(consumer, loader_ns); loader_ns = production / workers."""
+    """Predicted for so many workers: step_ns, a mean step of the same span; loader_ns = production / workers."""
 
     workers: int
     step_ns: int
@@ -26,8 +32,10 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     """Step time against number of workers.
 
     measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
-    the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor. cores: of the recording machine,
-    where a recorder says it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+    the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
+    workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
+    apart says so. cores: of the recording machine, where a recorder says it; limit: what may keep the curve from coming
+    true (cores, disk), in a sentence.
     """
 
     points: list[CurvePoint]
@@ -36,6 +44,8 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     recommended: int
     floor_ns: int
     gain_ns: int
+    apart_ns: int
+    apart: Phrase | None
     cores: int | None
     limit: Phrase | None
     title: Phrase
@@ -65,14 +75,28 @@ class Making(msgspec.Struct, frozen=True):
     def loader_ns(self, workers: int) -> int:
         return round(self.batches * self.production_ns / self.useful(workers))
 
+
+@dataclass(frozen=True)
+class MeanStep:
+    """ns of the span's mean step, which a curve starts from; disjoint parts of duration_ns.
+
+    late_ns: exposed waits for batches that come late; first_ns: where epochs end and begin, waits or not; other_ns: what else no
+    number of workers ends, such as rare long waits, or another loader's.
+    """
+
+    duration_ns: int
+    late_ns: int
+    first_ns: int = 0
+    other_ns: int = 0
+
+    @property
+    def apart_ns(self) -> int:
+        return self.first_ns + self.other_ns
+
+    @property
     def rest_ns(self) -> int:
-        return round(self.batches * self.consumer_ns)
-
-    def keeps_up(self, workers: int) -> bool:
-        return self.loader_ns(workers) <= self.rest_ns()
-
-    def step_ns(self, workers: int) -> int:
-        return max(self.rest_ns(), self.loader_ns(workers))
+        """What is left where nothing is waited for but what stands apart."""
+        return max(0, self.duration_ns - self.late_ns - self.apart_ns)
 
 
 def of_burst(burst: Burst, batches: float) -> Making | None:
@@ -82,48 +106,76 @@ def of_burst(burst: Burst, batches: float) -> Making | None:
     return Making(burst.workers, burst.production_ns, burst.consumer_ns, burst.needed_workers, batches)
 
 
-def worker_curve(making: Making, measured_step_ns: int, late_ns: int) -> WorkerCurve:
-    """late_ns: of the mean step, exposed waits for batches that come late; no more than that can be gained.
-
-    Where no batch would come late, that is the gain, whatever the predicted step: the same figure as the card's.
-    """
+def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
+    """A number of workers that keeps up ends the waits for late batches, and nothing else."""
     recommended = making.useful(min(making.needed, MOST_WORKERS))
     most = min(max(recommended + 2, making.workers + 2, _WIDTH), MOST_WORKERS + 2)
-    keeps_up = making.keeps_up(recommended) and making.workers < recommended
-    late = max(0, min(late_ns, measured_step_ns))
-    gain = late if keeps_up else max(0, min(measured_step_ns - making.step_ns(recommended), late))
-    left = measured_step_ns - gain if gain else making.step_ns(recommended)
+    points = [
+        CurvePoint(workers, _step_ns(making, mean, workers), making.loader_ns(workers))
+        for workers in range(1, most + 1)
+    ]
+    floor = points[recommended - 1].step_ns
     return WorkerCurve(
-        points=[
-            CurvePoint(workers, making.step_ns(workers), making.loader_ns(workers)) for workers in range(1, most + 1)
-        ],
+        points=points,
         measured_workers=making.workers,
-        measured_step_ns=measured_step_ns,
+        measured_step_ns=mean.duration_ns,
         recommended=recommended,
-        floor_ns=left,
-        gain_ns=gain,
+        floor_ns=floor,
+        gain_ns=max(0, mean.duration_ns - floor) if making.workers < recommended else 0,
+        apart_ns=mean.apart_ns,
+        apart=_apart(mean),
         cores=making.cores,
         limit=_limit(making, recommended),
-        title=_title(making, recommended, left),
+        title=_title(making, recommended, floor),
     )
 
 
-def store_note(making: Making, measured_step_ns: int) -> Note | None:
+def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    return mean.apart_ns + max(mean.rest_ns, making.loader_ns(workers)) + _uneven_ns(making, mean, workers)
+
+
+def _uneven_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    """Of the waits for late batches, what the pace alone does not explain: some batches take longer than usual.
+
+    It ends with the number of workers that leaves room for them, and until then falls evenly. Where so many workers are
+    there and batches come late all the same, no more of them help.
+    """
+    if not making.workers:
+        return 0
+    now = max(0, mean.late_ns - max(0, making.loader_ns(making.workers) - mean.rest_ns))
+    if making.workers >= making.needed or workers <= making.workers:
+        return now
+    return now * max(0, making.needed - workers) // (making.needed - making.workers)
+
+
+def _apart(mean: MeanStep) -> Phrase | None:
+    if mean.first_ns < VISIBLE_FRACTION * mean.duration_ns:
+        return None
+    return phrase(
+        "In each step, measured or predicted: {first} for epochs that begin, which no number of workers ends.",
+        first=ns(mean.first_ns),
+    )
+
+
+def store_note(curve: WorkerCurve) -> Note | None:
     """Where the steps are faster than their workers: the first batches were made before the first step."""
-    if not making.workers or making.step_ns(making.workers) <= IN_STORE * measured_step_ns:
+    then = next((point.step_ns for point in curve.points if point.workers == curve.measured_workers), 0)
+    if then <= IN_STORE * curve.measured_step_ns:
         return None
     return Note(
         "batches_in_store",
         phrase("Workers made batches in advance while the profiler started."),
         phrase(
             "Once these are used up, a step takes about {then} instead of {now}, and gains grow with it.",
-            then=ns(making.step_ns(making.workers)),
-            now=ns(measured_step_ns),
+            then=ns(then),
+            now=ns(curve.measured_step_ns),
         ),
         ("data_loading",),
     )
 
 
+#: Less of the step than this is not worth a sentence.
+VISIBLE_FRACTION = 0.01
 #: A step that is so much shorter than its workers' pace lives on what they had in store.
 IN_STORE = 1.05
 #: Workers on the axis, if no more are needed.

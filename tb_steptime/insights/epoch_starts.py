@@ -1,0 +1,57 @@
+"""Epoch starts: the first batch of each epoch is waited for, however many workers there are."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.loader_waits import idles, loader_card, shares
+from tb_steptime.metrics.epoch_starts import EpochStarts
+from tb_steptime.phrases import Phrase, agreeing, code, count, fraction, ns, phrase
+
+_FORMULA = phrase(
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins. None of it is in the gains of "
+    "other cards."
+)
+
+
+def epoch_starts(facts: Facts) -> Insight | None:
+    """Fires when waits for first batches are worth a card, and worker processes make them: without these every batch
+    is waited for, the first one no longer than others."""
+    starts, share_ns = facts.data_loading.starts, shares(facts).first_ns
+    if starts is None or starts.workers is False:
+        return None
+    title, remedy = _deed(starts)
+    text = phrase(
+        "{exposed} a step ({share}) " + idles(facts) + ": first batches of epochs take {each}, " + remedy.template,
+        exposed=ns(share_ns),
+        share=fraction(facts.share(share_ns)),
+        each=ns(starts.wait_ns),
+        **remedy.values,
+    )
+    why = phrase(
+        agreeing(
+            "{number} (epoch begins|epochs begin) in these steps; longer epochs begin less often.", starts.batches
+        ),
+        number=count(starts.batches),
+    )
+    return loader_card(
+        facts, "epoch_starts", title, text, share_ns, why, Confidence.MEDIUM, starts.steps, formula=_FORMULA
+    )
+
+
+def _deed(starts: EpochStarts) -> tuple[Phrase, Phrase]:
+    """What to do, and how, as the end of a sentence."""
+    setting = code("persistent_workers=True")
+    if starts.anew:
+        return phrase("Keep the workers between epochs"), phrase(
+            "as workers start anew, which takes {more} more a step: {setting} keeps them.",
+            more=ns(starts.making_ns),
+            setting=setting,
+        )
+    if starts.anew is False:
+        return phrase("Make epochs longer"), phrase(
+            "as workers that stay have none in store: fewer, longer epochs begin less often."
+        )
+    return phrase("Keep the workers between epochs, or make epochs longer"), phrase(
+        "as none is in store: {setting} keeps workers, longer epochs start less often.", setting=setting
+    )

@@ -1,0 +1,116 @@
+"""What it costs that an epoch ends and another one begins: a wait of its own kind, which no number of workers ends.
+
+loader   l...l...m.nnnnnnn...l...l...      m: asked once more, there is no batch; n: the first batch of the next epoch
+workers  ....end..start [batch...]         nothing is in store, and without `persistent_workers` processes start first
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading import device_busy, exposed_waits, is_multiprocess, loader_intervals, loader_rows
+from tb_steptime.metrics.loaders import Batches, find_batches
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind
+
+#: A new iterator draws a seed for its workers, a sampler that shuffles draws another one: two are never of a kept one,
+#: none is never of a new one.
+_DRAWS, _SURELY_ANEW = "aten::random_", 2
+
+
+class EpochStarts(msgspec.Struct, frozen=True):
+    """Of the span's steps. batches: first ones of an epoch; wait_ns: mean wait for one of them; exposed_ns: of the mean
+    step, the marks that end an epoch included; making_ns: of it, too, but no wait for the loader: its new iterator is
+    made, and starts processes; steps: that take them.
+
+    workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
+    each epoch, None where neither a recorder nor the marks tell.
+    """
+
+    batches: int
+    wait_ns: int
+    exposed_ns: int
+    making_ns: int
+    workers: bool | None
+    anew: bool | None
+    steps: list[str]
+
+
+@per_trace
+def find_epoch_starts(trace: Trace) -> EpochStarts | None:
+    """None where no epoch begins in the steps."""
+    batches, steps = find_batches(trace), find_steps(trace).steps
+    first = np.flatnonzero(batches.first)
+    if not len(first):
+        return None
+    loaders = {batches.loaders[number].iterator for number in batches.loader[first].tolist()}
+    workers = is_multiprocess(tuple(loaders))
+    return EpochStarts(
+        batches=len(first),
+        wait_ns=round(float(batches.wait_ns[first].mean())),
+        exposed_ns=int(_exposed_ns(trace, batches.row[~batches.first]).sum()) // len(steps),
+        making_ns=int(_making_ns(trace).sum()) // len(steps),
+        workers=workers,
+        anew=None if workers is False else _anew(trace, batches.row[first]),
+        steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
+    )
+
+
+@per_trace
+def between_epochs_ns(trace: Trace) -> Int64:
+    """Of each step: time between the last batch of an epoch and asking for the first one of the next, without device
+    work. What a step takes while batches are in time does not hold it, as it comes once an epoch."""
+    return _exposed_ns(trace, find_batches(trace).row) + _making_ns(trace)
+
+
+def _making_ns(trace: Trace) -> Int64:
+    """Of each step: an epoch has ended, the next one's first batch is not asked for, and no device works."""
+    steps, events, batches = find_steps(trace), trace.events, find_batches(trace)
+    first = batches.row[batches.first]
+    making = Intervals.union(events.ends(_mark_before(trace, first)), events.start_ns[first]) - device_busy(trace)
+    return making.overlap_ns(steps.start_ns, steps.end_ns)
+
+
+def _mark_before(trace: Trace, wait: Int64) -> Int64:
+    """The loader's mark before each of these waits: what is the first batch of an epoch follows the end of another."""
+    rows = loader_rows(trace)
+    before: Int64 = rows[np.maximum(np.searchsorted(rows, wait) - 1, 0)]
+    return before
+
+
+def _exposed_ns(trace: Trace, others: Int64) -> Int64:
+    """Exposed waits of each step, less those of other rows: what waits inside one of these is of it."""
+    steps, events, rows = find_steps(trace), trace.events, loader_rows(trace)
+    low, high = steps.steps[0].host_start_ns, steps.steps[-1].host_start_ns + steps.steps[-1].host_ns
+    cut = rows[(events.start_ns[rows] < low) | (events.start_ns[rows] >= high)]  # nobody knows what these wait for
+    others = np.concatenate((others, cut))
+    apart = loader_intervals(trace) - Intervals.union(events.start_ns[others], events.ends(others))
+    return (exposed_waits(trace) & apart).overlap_ns(steps.start_ns, steps.end_ns)
+
+
+def _anew(trace: Trace, first: Int64) -> bool | None:
+    """As the recorder wrote, else as the marks tell. first: rows of the waits for first batches."""
+    settings = trace.loader_records.loaders if trace.loader_records else ()
+    kept = {each.persistent for each in settings if each.workers}
+    if len(kept) == 1 and (persistent := kept.pop()) is not None:
+        return not persistent
+    drawn = [_draws_before(trace, row) for row in first.tolist()]
+    if None in drawn:
+        return None
+    if all(number >= _SURELY_ANEW for number in drawn if number is not None):
+        return True
+    return None if any(drawn) else False
+
+
+def _draws_before(trace: Trace, first: int) -> int | None:
+    """How many seeds are drawn from the mark before a wait to that wait; None in a trace that holds no CPU ops."""
+    events = trace.events
+    if not (events.kind == Kind.CPU_OP).any():
+        return None
+    (before,) = _mark_before(trace, np.array([first]))
+    low, high = np.searchsorted(events.start_ns, (events.ends(before), events.start_ns[first])).tolist()
+    names = events.name[low:high][events.thread[low:high] == events.thread[first]]
+    return sum(trace.strings[int(name)] == _DRAWS for name in names)
