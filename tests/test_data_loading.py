@@ -157,12 +157,13 @@ def test_a_loop_with_one_loader_has_one():
     assert loaders(drawing) == [("Loader", None, None, 3, 2, 0)]
 
 
-def test_loaders_that_are_zipped_are_asked_one_right_after_the_other():
+def test_batches_that_are_asked_for_one_right_after_the_other_are_of_one_loader():
+    """Gradient accumulation that takes all batches of a step at once."""
     drawing = """
         step   | 11111122222233333 |
         loader | ll.m..nn.o..pp.q. |
         op     | ....aa....aa....a |"""
-    assert [row[:5] for row in loaders(drawing)] == [("Loader 1", None, 1, 3, 2), ("Loader 2", None, 2, 3, 1)]
+    assert loaders(drawing) == [("Loader", None, None, 6, 1, 0)]
 
 
 def test_batches_that_work_parts_are_of_one_loader():
@@ -185,8 +186,8 @@ def test_a_batch_without_a_backward_pass_is_evaluated():
     ]  # fmt: skip
 
 
-def test_zipped_loaders_stay_apart_from_an_evaluation_that_asks_more_often():
-    """An epoch of two zipped loaders ends with a mark without a batch, which the evaluation's first follows."""
+def test_batches_in_a_row_stay_apart_from_an_evaluation_that_asks_more_often():
+    """An epoch of two batches a step ends with a mark without a batch, which the evaluation's first follows."""
     drawing = """
         step          | 11111122222233333333333333333333 |
         loader        | l.m...n.o...p.............q.r... |
@@ -195,7 +196,7 @@ def test_zipped_loaders_stay_apart_from_an_evaluation_that_asks_more_often():
     backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
     rows = loader_table(timeline(drawing, names=backward | {"e": "aten::random_"}))  # a seed for new workers
     assert [(row.role, row.position, row.multiprocess, row.batches + row.first_batches) for row in rows] == [
-        ("training", 1, True, 3), ("training", 2, True, 3), ("evaluation", None, False, 3),
+        ("training", None, True, 6), ("evaluation", None, False, 3),
     ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Which loaders a span waits for, told apart.
 
 thread     [train][work.....][train][work.....]      one loader; backward passes follow its batches
-           [a][b][work......][a][b][work......]      two, zipped: the second is asked with nothing between
+           [a][b][work......][a][b][work......]      of one class: one loader, or two that are zipped; see `in_a_row`
            [train][work..][eval][f][eval][f][train]  no backward pass follows the batches of an evaluation
            [work][end][first]                        a mark without a batch ends an epoch; the next batch is its first
            [train][work][end][eval][f][eval][f]...   so does one before an evaluation, whose loaders are told by itself
@@ -14,35 +14,32 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading import (
-    exposed_waits,
-    is_multiprocess,
-    iterator_of,
-    loader_names,
-    loader_rows,
-)
+from tb_steptime.metrics.data_loading import exposed_waits, is_multiprocess, iterator_of, loader_waits
+from tb_steptime.metrics.loader_marks import NOT_RECORDED, Marks, find_marks, nothing_follows
 from tb_steptime.phrases import Phrase, count, phrase
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64
 
 #: Fewer waits do not tell whether they are alike.
 ENOUGH_WAITS = 6
 #: Waits that differ by less than a quarter of what the times between them differ by do not depend on these.
 STEADY_FRACTION = 0.25
-#: A new iterator draws a seed for its workers: no work on a batch.
-_SEEDING = ("aten::empty", "aten::random_", "aten::item", "aten::_local_scalar_dense")
-#: Events that are looked at together; the first op after a wait is mostly among the first few.
-_LOOK = 4096
+#: In one place of its row a loader of its own takes half as long again as in the place before or behind it, always.
+APART_TIMES = 1.5
+#: Single waits without a backward pass that are rarer end an epoch; others lead to one later.
+RARE_FRACTION = 1 / 3
+#: A recorded loader trains if a backward pass follows so many of its batches: some are asked for ahead.
+TRAINS_FRACTION = 0.25
 
 
 class LoaderRow(msgspec.Struct, frozen=True):
     """One loader of the span, as far as the trace tells them apart; ns are means per batch.
 
-    role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... within loaders
-    that are asked one right after the other (zipped), else None. batches: of the means, without the first ones of an
-    epoch; first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none.
+    role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... by first wait,
+    where several have the same role, else None. batches: of the means, without the first ones of an epoch;
+    first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none. in_a_row: so
+    many of its batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
     wait_ns = exposed_ns + hidden_ns.
     """
 
@@ -57,15 +54,18 @@ class LoaderRow(msgspec.Struct, frozen=True):
     hidden_ns: int
     first_batches: int
     first_batch_ns: int | None
+    in_a_row: int
 
 
 @dataclass(frozen=True)
 class Loader:
-    """What tells a loader from the others; see `LoaderRow`."""
+    """What tells a loader from the others; see `LoaderRow`. recorded: its number in a recorder's files, else None."""
 
     iterator: str
     role: str | None
     position: int | None
+    recorded: int | None
+    in_a_row: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,23 +92,49 @@ class Batches:
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
+@dataclass(frozen=True, eq=False)
+class _Turns:
+    """Of each mark: it is the how manieth of its kind in its chain, of how many, and of how many in most chains; 0
+    where chains have no number in common."""
+
+    turn: Int64
+    number: Int64
+    usual: Int64
+
+    def of(self, kept: Bool) -> _Turns:
+        return _Turns(self.turn[kept], self.number[kept], self.usual[kept])
+
+
+@dataclass(frozen=True)
+class WaitedFor:
+    """The loader that is waited for most. batches: that a step takes of it; wait_ns, exposed_ns: of the mean step, with
+    the first batches of epochs. in_a_row: see `LoaderRow`."""
+
+    loader: int
+    iterator: str
+    multiprocess: bool | None
+    recorded: int | None
+    batches: float
+    in_a_row: int
+    wait_ns: int
+    exposed_ns: int
+
+
 @per_trace
 def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
-    rows, step = _in_steps(trace, _outermost(trace))
-    chain, place, length = _chains(trace, rows, step)
-    trains = _trains(trace, rows, chain)
-    together = np.where(trains, _zipped(length[trains]), _zipped(length[~trains]))
-    kept = place >= length - together  # what stands before in a chain found its epoch at the end
-    first = kept & (length > together)
-    kept &= ~_lone(chain, trains)
-    position = np.where(together > 1, place - (length - np.minimum(length, together)) + 1, 0)
-    keys = _keys(trace, rows, trains, kept, position)
-    rows, step, first = rows[kept], step[kept], first[kept]
-    loaders = tuple(dict.fromkeys(key for key, keep in zip(keys, kept.tolist(), strict=True) if keep))
-    number = np.array([loaders.index(key) for key, keep in zip(keys, kept.tolist(), strict=True) if keep], np.int64)
-    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
-    return Batches(rows, number, first, step, end - start, exposed_waits(trace).overlap_ns(start, end), loaders)
+    marks = find_marks(trace)
+    trains, kept = _trains(trace, marks)
+    marks, trains = marks.of(kept), trains[kept]
+    kind = _kinds(trace, marks, trains)
+    turns = _turns(marks, kind)
+    ends, first = _epochs(marks, kind, turns)
+    marks, trains, kind, turns, first = marks.of(~ends), trains[~ends], kind[~ends], turns.of(~ends), first[~ends]
+    place = _places(trace, marks, kind, turns)
+    number, loaders = _loaders(trace, marks, trains, turns, np.stack((kind, place), axis=1))
+    start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
+    exposed = exposed_waits(trace).overlap_ns(start, end)
+    return Batches(marks.row, number, first, marks.step, end - start, exposed, loaders)
 
 
 def loader_table(trace: Trace) -> list[LoaderRow]:
@@ -124,6 +150,29 @@ def most_waited(batches: Batches) -> int | None:
         for number, mine in enumerate(batches.of(loader) for loader in range(len(batches.loaders)))
     ]
     return -max(cost)[2] if cost else None
+
+
+@per_trace
+def waited_for(trace: Trace) -> WaitedFor | None:
+    """None where no batch is asked for in the steps."""
+    batches, waits = find_batches(trace), loader_waits(trace)
+    number = most_waited(batches)
+    if number is None or waits is None:
+        return None
+    loader, mine, steps = batches.loaders[number], batches.loader == number, len(waits.wait_ns)
+    wait, exposed = float(waits.wait_ns.mean()), float(waits.exposed_ns.mean())
+    if len(batches.loaders) > 1:
+        wait, exposed = batches.wait_ns[mine].sum() / steps, batches.exposed_ns[mine].sum() / steps
+    return WaitedFor(
+        loader=number,
+        iterator=loader.iterator,
+        multiprocess=is_multiprocess((loader.iterator,)),
+        recorded=loader.recorded,
+        batches=int(mine.sum()) / steps,
+        in_a_row=loader.in_a_row,
+        wait_ns=round(wait),
+        exposed_ns=round(exposed),
+    )
 
 
 def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
@@ -157,6 +206,7 @@ def _row(batches: Batches, number: int) -> LoaderRow:
         hidden_ns=hidden,
         first_batches=len(first),
         first_batch_ns=_mean(batches.wait_ns[first]) if len(first) else None,
+        in_a_row=loader.in_a_row,
     )
 
 
@@ -171,96 +221,149 @@ def _label(loader: Loader) -> Phrase:
     return phrase(words + " {place}", place=count(loader.position))
 
 
-def _outermost(trace: Trace) -> Int64:
-    """Waits that are inside no other one: a DataPipe asks the one that it is built on, and each marks its wait."""
-    rows = loader_rows(trace)
-    reach = np.maximum.accumulate(trace.events.ends(rows)) if len(rows) else rows
-    inside = np.append(False, trace.events.start_ns[rows[1:]] < reach[:-1]) if len(rows) else np.empty(0, bool)
-    outermost: Int64 = rows[~inside]
-    return outermost
+def _trains(trace: Trace, marks: Marks) -> tuple[Bool, Bool]:
+    """Which marks are of a loader whose batches a backward pass follows, and which do not only end an epoch.
 
-
-def _in_steps(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
-    steps = find_steps(trace).steps
-    host_start = np.array([step.host_start_ns for step in steps], np.int64)
-    host_end = host_start + np.array([step.host_ns for step in steps], np.int64)
-    start = trace.events.start_ns[rows]
-    step = np.searchsorted(host_start, start, side="right") - 1
-    inside = (step >= 0) & (start < host_end[step])
-    return rows[inside], step[inside]
-
-
-def _chains(trace: Trace, rows: Int64, step: Int64) -> tuple[Int64, Int64, Int64]:
-    """For each wait its chain, its place in it, and the chain's length: waits of a step with no op between are one."""
-    opens = np.ones(len(rows), bool)
-    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
-    for i in np.flatnonzero(step[1:] == step[:-1]).tolist():
-        opens[i + 1] = _works_between(trace, int(end[i]), int(start[i + 1]), int(rows[i]))
-    chain = np.cumsum(opens) - 1
-    begin = np.flatnonzero(opens)
-    length = np.diff(np.append(begin, len(rows)))[chain]
-    return chain, np.arange(len(rows)) - begin[chain], length
-
-
-def _works_between(trace: Trace, low: int, high: int, wait: int) -> bool:
-    """Whether the waiting thread begins an op, a range or a call between two instants, but for a new iterator's own."""
-    events = trace.events
-    first, past = np.searchsorted(events.start_ns, (low, high)).tolist()
-    for at in range(first, past, _LOOK):
-        part = slice(at, min(past, at + _LOOK))
-        kind = events.kind[part]
-        works = (kind == Kind.CPU_OP) | (kind == Kind.USER) | (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
-        works &= (events.thread[part] == events.thread[wait]) & ~_own_names(trace)[events.name[part]]
-        if works.any():
-            return True
-    return False
-
-
-@per_trace
-def _own_names(trace: Trace) -> Bool:
-    """For each row of the string table: is it a loader's mark, or an op that a new iterator runs?"""
-    own: Bool = loader_names(trace) | np.array([name in _SEEDING for name in trace.strings.strings], bool)
-    return own
-
-
-def _zipped(length: Int64) -> int:
-    """How many loaders are asked one right after the other, in at least half of the chains; 1: each by itself.
-
-    A chain of n waits is n entries of its length.
+    A single wait that none follows, between two that train, is an epoch's end; where there are many, batches are asked
+    for ahead of the work on them.
     """
-    if not len(length):
-        return 1
-    chains = np.bincount(length) // np.maximum(np.arange(int(length.max()) + 1), 1)
-    most = int(chains.argmax())
-    return most if 2 * chains[most] >= chains.sum() else 1
+    by_chain = _backward_follows(trace, marks)
+    trains = by_chain[marks.chain] if len(marks.row) else by_chain
+    before, after = np.append(True, by_chain[:-1]), np.append(by_chain[1:], False)
+    alone = ~by_chain & before & after & (np.bincount(marks.chain, minlength=len(by_chain)) == 1)
+    untold = marks.recorded == NOT_RECORDED
+    lone = alone[marks.chain] & ~marks.seeded & untold
+    if lone.sum() <= RARE_FRACTION * by_chain.sum():
+        ends = lone & (marks.chain > 0)
+    else:
+        ends, trains = np.zeros(len(lone), bool), trains | lone
+    ends |= untold & _ends_of_others(trace, marks, trains)
+    for loader in np.unique(marks.recorded[~untold]).tolist():
+        theirs = marks.recorded == loader
+        trains = np.where(theirs, trains[theirs].mean() > TRAINS_FRACTION, trains)
+    return trains, ~ends
 
 
-def _trains(trace: Trace, rows: Int64, chain: Int64) -> Bool:
-    """Whether a backward pass follows a wait's chain, or no chain of the span has one. What the last chain leads to may
-    be cut off by the recording's end, so it is as the one before."""
-    if not len(rows):
-        return np.empty(0, bool)
-    begin = np.flatnonzero(np.diff(chain, prepend=-1))
-    opens = np.append(trace.events.start_ns[rows[begin]], np.iinfo(np.int64).max)
+def _backward_follows(trace: Trace, marks: Marks) -> Bool:
+    """For each chain: whether a backward pass follows it, or no chain of the span. What the last one leads to may be
+    cut off by the recording's end, so it is as the one before, but for another iterator's."""
+    begin = np.flatnonzero(np.diff(marks.chain, prepend=-1))
+    opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
     nodes = np.sort(trace.events.start_ns[backward_nodes(trace).event])
-    trains: Bool = np.diff(np.searchsorted(nodes, opens)) > 0
-    if not trains.any():
-        return np.ones(len(rows), bool)
-    trains[-1] |= bool(trains[-2:].any())
-    return trains[chain]
+    follows: Bool = np.diff(np.searchsorted(nodes, opens)) > 0
+    if not follows.any():
+        return np.ones(len(follows), bool)
+    last = begin[-2:]
+    if not marks.seeded[last[-1]] and len(np.unique(marks.recorded[last])) == 1:
+        follows[-1] |= bool(follows[-2:].any())
+    return follows
 
 
-def _lone(chain: Int64, trains: Bool) -> Bool:
-    """Single waits without a backward pass between two batches that train: no evaluation, but an epoch's end."""
-    before, after = np.append(False, trains[:-1]), np.append(trains[1:], False)
-    alone = np.bincount(chain, minlength=int(chain.max(initial=0)) + 1)[chain] == 1
-    lone: Bool = ~trains & before & after & alone
-    return lone
+def _ends_of_others(trace: Trace, marks: Marks, trains: Bool) -> Bool:
+    """Marks of an evaluation's loader with no work until the training's is asked, or the steps end: no batch came."""
+    name, ends = trace.events.name[marks.row], np.zeros(len(marks.row), bool)
+    if not len(name):
+        return ends
+    ends[:-1] = ~marks.works[1:] & (marks.chain[:-1] != marks.chain[1:]) & ~trains[:-1] & trains[1:]
+    ends[-1] = not trains[-1] and not marks.seeded[-1] and nothing_follows(trace, marks)
+    number = int(marks.chain[-1]) + 1
+    last = np.zeros(number, np.int64)
+    last[marks.chain] = name
+    for each in np.unique(name[trains]).tolist():
+        theirs = trains & (name == each) & (last[marks.chain] != each)
+        if len(np.unique(marks.chain[trains & (name == each)])) <= RARE_FRACTION * len(np.unique(marks.chain[trains])):
+            ends |= theirs
+    return ends
 
 
-def _keys(trace: Trace, rows: Int64, trains: Bool, kept: Bool, position: Int64) -> list[Loader]:
-    names = [iterator_of(trace.strings[int(name)]) for name in trace.events.name[rows]]
-    roles = ["training" if train else "evaluation" for train in trains.tolist()]
-    told = len(set(trains[kept].tolist())) > 1
-    places = [place or None for place in position.tolist()]
-    return [Loader(name, role if told else None, place) for name, role, place in zip(names, roles, places, strict=True)]
+def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
+    """Marks of different kinds are of different loaders: of another class, in another role, or by the recorder."""
+    told = np.stack((trace.events.name[marks.row].astype(np.int64), trains.astype(np.int64), marks.recorded), axis=1)
+    told[marks.recorded != NOT_RECORDED, :2] = 0
+    kind: Int64 = np.unique(told, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return kind
+
+
+def _turns(marks: Marks, kind: Int64) -> _Turns:
+    """How often each kind is asked in a row."""
+    turn, number, usual = np.zeros((3, len(kind)), np.int64)
+    for each in np.unique(kind).tolist():
+        mine = np.flatnonzero(kind == each)
+        begin = np.flatnonzero(np.diff(marks.chain[mine], prepend=-1))
+        length = np.diff(np.append(begin, len(mine)))
+        turn[mine] = np.arange(len(mine)) - np.repeat(begin, length)
+        number[mine] = np.repeat(length, length)
+        most = int(np.bincount(length).argmax())
+        usual[mine] = most if 2 * (length == most).sum() >= len(length) else 0
+    return _Turns(turn, number, usual)
+
+
+def _epochs(marks: Marks, kind: Int64, turns: _Turns) -> tuple[Bool, Bool]:
+    """Which marks only end an epoch, and which bring the first batch of one.
+
+    A new iterator's seed, or the recorder, tells. Where nobody does, what stands in a row before as many as usual found
+    its epoch at the end.
+    """
+    recorded = marks.recorded != NOT_RECORDED
+    first = np.where(recorded, marks.begins, marks.seeded)
+    row = marks.chain * (int(kind.max(initial=0)) + 1) + kind
+    untold = ~recorded & ~np.isin(row, row[first]) & (turns.usual > 0) & (turns.number > turns.usual)
+    ends: Bool = untold & (turns.turn < turns.number - turns.usual)
+    first |= untold & ~ends & (turns.turn == turns.number - turns.usual)
+    return ends, first
+
+
+#: Of a mark whose kind is not several loaders for sure.
+_TOGETHER = -1
+
+
+def _places(trace: Trace, marks: Marks, kind: Int64, turns: _Turns) -> Int64:
+    """Which of several loaders of one kind each mark is of, or _TOGETHER."""
+    place = np.full(len(kind), _TOGETHER, np.int64)
+    wait_ns = trace.events.dur_ns[marks.row]
+    for each in np.unique(kind[(turns.usual > 1) & (marks.recorded == NOT_RECORDED)]).tolist():
+        mine = kind == each
+        if is_multiprocess((_iterator(trace, marks, int(mine.argmax())),)) is False:
+            theirs = turns.of(mine)
+            if _are_apart(theirs, wait_ns[mine]):
+                place[mine] = np.maximum(theirs.turn - np.maximum(theirs.number - theirs.usual, 0), 0)
+    return place
+
+
+def _iterator(trace: Trace, marks: Marks, mark: int) -> str:
+    return iterator_of(trace.strings[int(trace.events.name[marks.row[mark]])])
+
+
+def _are_apart(turns: _Turns, wait_ns: Int64) -> bool:
+    """Whether a batch always takes longer in one place of the row than in another: then no loader makes both. Only of
+    loaders in the training process, whose waits do not depend on what was asked before."""
+    whole = turns.number == turns.usual
+    places = [wait_ns[whole & (turns.turn == turn)] for turn in range(int(turns.usual[0]))]
+    if len(places[0]) < ENOUGH_WAITS:
+        return False
+    low, high = np.array([np.percentile(waits, (10, 90)) for waits in places]).T
+    order = np.argsort(low)
+    return bool((low[order[1:]] >= APART_TIMES * high[order[:-1]]).all())
+
+
+def _loaders(trace: Trace, marks: Marks, trains: Bool, turns: _Turns, key: Int64) -> tuple[Int64, tuple[Loader, ...]]:
+    """For each mark the loader that it is of, and these in order of first wait. key: kind and place of each mark."""
+    _, opens, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(opens)
+    number: Int64 = np.argsort(order)[inverse.reshape(-1)].astype(np.int64)
+    told = len(set(trains.tolist())) > 1
+    roles = [("training" if trains[mark] else "evaluation") if told else None for mark in opens[order].tolist()]
+    loaders = []
+    for at, mark in enumerate(opens[order].tolist()):
+        recorded = int(marks.recorded[mark])
+        certain = recorded != NOT_RECORDED or key[mark, 1] != _TOGETHER
+        loaders.append(
+            Loader(
+                iterator=_iterator(trace, marks, mark),
+                role=roles[at],
+                position=roles[: at + 1].count(roles[at]) if roles.count(roles[at]) > 1 else None,
+                recorded=None if recorded == NOT_RECORDED else recorded,
+                in_a_row=1 if certain else max(1, int(turns.usual[mark])),
+            )
+        )
+    return number, tuple(loaders)
