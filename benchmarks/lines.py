@@ -4,6 +4,7 @@
 
 "real" is the share of a batch's time that the part took by its own clock, "told" what the recorder's looks say, with
 one standard deviation. Reading is a sleep; the loop and the tables hold Python's lock, the arithmetic gives it away.
+With the scale 1 each takes one to four milliseconds of a sample.
 """
 
 from __future__ import annotations
@@ -27,39 +28,39 @@ from tb_steptime.metrics.recorded_lines import line_shares
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.trace.loader_records import LineLooks
 
-NUMBERS = np.ones(300_000)
+
+def read(scale: int) -> None:
+    time.sleep(0.004 * scale)
 
 
-def read() -> None:
-    time.sleep(0.004)
-
-
-def loop() -> None:
+def loop(scale: int) -> None:
     total = 0
-    for each in range(30_000):
+    for each in range(30_000 * scale):
         total += each
 
 
-def tables() -> None:
+def tables(scale: int) -> None:
     table = {}
-    for each in range(4_000):
+    for each in range(4_000 * scale):
         table[str(each)] = (each, total := each % 7)
         if total == 3:
             table.pop(str(each))
 
 
-def arithmetic() -> None:
-    np.sqrt(NUMBERS * NUMBERS + NUMBERS)
+def arithmetic(scale: int) -> None:
+    numbers = np.ones(300_000 * scale)
+    np.sqrt(numbers * numbers + numbers)
 
 
-PARTS: tuple[Callable[[], None], ...] = (read, loop, tables, arithmetic)
+PARTS: tuple[Callable[[int], None], ...] = (read, loop, tables, arithmetic)
 
 
 class Parts(Dataset[Any]):
     """A sample is what each part took, ns."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, scale: int) -> None:
         self.count = count
+        self.scale = scale
 
     def __len__(self) -> int:
         return self.count
@@ -68,7 +69,7 @@ class Parts(Dataset[Any]):
         taken = []
         for part in PARTS:
             before = time.perf_counter_ns()
-            part()
+            part(self.scale)
             taken.append(time.perf_counter_ns() - before)
         return torch.tensor(taken)
 
@@ -83,10 +84,10 @@ class Told:
     error: float
 
 
-def compare(batches: int, workers: int) -> tuple[list[Told], int, int]:
+def compare(batches: int, workers: int, scale: int) -> tuple[list[Told], int, int]:
     """The parts, how many bursts of looks tell of them, and how many came too late to count."""
     with tempfile.TemporaryDirectory(prefix="lines_") as folder, LoaderRecorder(folder) as recorder:
-        loader = recorder.watch(DataLoader(Parts(4 * batches), 4, num_workers=workers))
+        loader = recorder.watch(DataLoader(Parts(4 * batches, scale), 4, num_workers=workers))
         taken = sum(batch.sum(0) for batch in loader).numpy()
         read_files, _ = read_all(Path(folder), sorted(os.listdir(folder)))
     looks = by_function(line_looks(read_files, 0))
@@ -110,10 +111,11 @@ def by_function(looks: LineLooks) -> LineLooks:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Whether workers are met in the lines that take their time.")
-    parser.add_argument("--batches", type=int, default=2000, help="of four samples (default: 2000)")
+    parser.add_argument("--batches", type=int, default=500, help="of four samples (default: 500)")
     parser.add_argument("--workers", type=int, default=2, help="(default: 2)")
+    parser.add_argument("--scale", type=int, default=4, help="of the parts' lengths (default: 4)")
     options = parser.parse_args(arguments)
-    parts, bursts, late = compare(options.batches, options.workers)
+    parts, bursts, late = compare(options.batches, options.workers, options.scale)
     print(f"{options.workers} workers, {bursts} bursts of looks, {late} that came too late\n")
     print("| part | real | told |")
     print("|---|---:|---:|")

@@ -6,11 +6,14 @@ a burst                       ^ ^  ^ ^ ^  ^ ^ ^ ^
 Python lets another thread in only where the first gives its lock away, or after the switch interval of 5 ms, and a
 look that comes so late sees the wrong line. So that interval is short while a burst lasts, and as it was in between.
 Following each line instead (sys.settrace) makes loops in Python ten times as slow as they are, and reading files not at
-all. A timer's signal would interrupt what the dataset waits for, which not every file system takes well.
+all. A timer's signal would interrupt what the dataset waits for, which not every file system takes well. What is left is
+some tenths of a millisecond, by which Python's own computing may be counted as the line after it: see
+`benchmarks/lines.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 import threading
@@ -27,7 +30,7 @@ from tb_steptime.record.places import Place, Places, is_followed, is_recorder, i
 LOOKS = 20
 LEAST_APART_NS, MOST_APART_NS = 500_000, 3_500_000
 MOST_AHEAD_NS = 20_000_000
-SWITCH_INTERVAL_S = 0.0001
+SWITCH_INTERVAL_S = 0.00001
 #: A look that comes later was let in above all because the other thread waits: the machine is full. Where more of a
 #: burst do, it does not count.
 LATEST_NS = 1_000_000
@@ -71,9 +74,10 @@ class LineSampler:
 
     def _run(self) -> None:
         rest_ns = self._own.randrange(PERIOD_NS)
-        while self._journal.alive:
-            self._sleep(rest_ns)
-            rest_ns = max(PERIOD_NS, BURST_REST * self._burst())
+        with contextlib.suppress(Exception):  # what goes wrong here ends the looks, and is nobody's concern
+            while self._journal.alive:
+                self._sleep(rest_ns)
+                rest_ns = max(PERIOD_NS, BURST_REST * self._burst())
 
     def _burst(self) -> int:
         """What it cost, ns."""
@@ -123,4 +127,4 @@ class LineSampler:
         return followed
 
     def _sleep(self, duration_ns: int) -> None:
-        time.sleep(duration_ns / 1e9)
+        time.sleep(max(0, duration_ns) / 1e9)
