@@ -6,8 +6,8 @@ a burst                       ^ ^  ^ ^ ^  ^ ^ ^ ^
 Python lets another thread in only where the first gives its lock away, or after the switch interval of 5 ms, and a
 look that comes so late sees the wrong line. So that interval is short while a burst lasts, and as it was in between.
 Following each line instead (sys.settrace) makes loops in Python ten times as slow as they are, and reading files not at
-all. A timer's signal would interrupt what the dataset waits for, which not every file system takes well. What is left is
-some tenths of a millisecond, by which Python's own computing may be counted as the line after it: see
+all. A timer's signal would interrupt what the dataset waits for, which not every file system takes well. What is left
+are some tenths of a millisecond by which Python's own computing may be counted as the line after it: see
 `benchmarks/lines.py`.
 """
 
