@@ -14,9 +14,10 @@ from tb_steptime.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.test_bursts import simulated, steps_that_wait
 from tests.test_recorded_loading import File, drawn, write_two_workers
+from tests.test_wait_shares import epochs
 from tests.timeline import timeline
 
-LOADER_CARDS = ("no_workers", "more_workers", "input_bound", "loader_jitter", "loader_overhead")
+LOADER_CARDS = ("no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead")
 
 
 def judged(trace: Trace) -> Judgement:
@@ -108,6 +109,14 @@ def test_input_bound_says_how_many_times_as_many_workers_keep_up():
     assert cards(trace) == {"input_bound"}
 
 
+def test_input_bound_says_how_many_more_where_these_are_not_twice_as_many():
+    insight = sure(steps_that_wait([2] * 9, work=8), "input_bound")
+    assert said(insight) == (
+        "2 µs a step (20 %) leave the step standing: 25 % more than the present `num_workers` would keep up."
+    )
+    assert "2 times the present" in said(sure(steps_that_wait([3] * 9, work=8), "input_bound"))
+
+
 def test_input_bound_needs_a_hundredth_of_the_step():
     assert card(steps_that_wait([1] * 3, work=100), "input_bound") is None
     assert card(steps_that_wait([1] * 3, work=99), "input_bound") is not None
@@ -158,6 +167,49 @@ def test_jitter_needs_a_hundredth_of_the_step():
 
 def test_waits_that_are_long_again_and_again_are_no_jitter():
     assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
+
+
+def in_epochs(work: int = 6, first: int = 30, loader: str = "loader", seeds: str = "st") -> Trace:
+    return epochs([[1] * 6, [first, *[1] * 5]], work=work, loader=loader, seeds=seeds)
+
+
+def test_the_start_of_an_epoch_is_worth_its_waits():
+    insight = sure(in_epochs(), "epoch_starts")
+    assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12, ["6"], Confidence.MEDIUM)
+    assert plain(insight.title) == "Keep the workers between epochs"
+    assert said(insight) == (
+        "3 µs a step (27 %) leave the step standing: workers start anew for each epoch, whose first batch takes 30 µs. "
+        "Set `persistent_workers=True`."
+    )
+    assert [evidence.step for evidence in insight.evidence] == ["6"]
+    assert cards(in_epochs()) == {"epoch_starts", "loader_overhead"}
+
+
+def test_workers_are_kept_where_they_are_not_yet():
+    kept, unknown = (sure(in_epochs(seeds=seeds), "epoch_starts") for seeds in ("..", "s."))
+    assert plain(kept.title) == "Make epochs longer"
+    assert said(kept).endswith(
+        ": an epoch's first batch takes 30 µs, as none is in store. Fewer, longer epochs wait less often."
+    )
+    assert plain(unknown.title) == "Keep the workers between epochs, or make epochs longer"
+    assert said(unknown).endswith(
+        ": an epoch's first batch takes 30 µs. Set `persistent_workers=True`, or make epochs longer where it is set."
+    )
+
+
+def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
+    assert card(in_epochs(work=255), "epoch_starts") is None
+    assert card(in_epochs(work=250), "epoch_starts") is not None
+
+
+def test_without_workers_an_epoch_starts_like_any_batch():
+    assert cards(in_epochs(loader="loader single")) == {"no_workers"}
+
+
+def test_first_batches_are_no_gain_of_more_workers():
+    """All steps but the first of an epoch find their batch ready: more workers end nothing."""
+    trace = epochs([[1] * 6, [60, *[1] * 5], [60, *[1] * 5]], work=40)
+    assert cards(trace) == {"epoch_starts", "loader_overhead"}
 
 
 def test_overhead_is_worth_what_every_wait_lasts():
@@ -228,8 +280,9 @@ def test_a_pageable_batch_beside_kernels_costs_nothing():
     [
         steps_that_wait(BURSTS, work=2), steps_that_wait(JITTER, work=10), steps_that_wait([8] * 9, work=2),
         steps_that_wait([6] * 6, loader="loader single"), simulated(3, 0.1)[1], simulated(1, 0.1)[1],
+        epochs([[9, 1, 1] * 3, [30, 1, 1] + [9, 1, 1] * 2], work=2),
     ],
-    ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1"],
+    ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs"],
 )  # fmt: skip
 def test_the_cards_share_one_exposed_wait(trace: Trace):
     results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}

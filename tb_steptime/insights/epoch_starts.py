@@ -9,8 +9,8 @@ from tb_steptime.metrics.epoch_starts import EpochStarts
 from tb_steptime.phrases import Phrase, agreeing, code, count, fraction, ns, phrase
 
 _FORMULA = phrase(
-    "Mean over the steps of the exposed wait where an epoch ends and the next one begins. None of it is in the gains of "
-    "other cards."
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins. No other card's gain has any "
+    "of it."
 )
 
 
@@ -20,13 +20,13 @@ def epoch_starts(facts: Facts) -> Insight | None:
     starts, share_ns = facts.data_loading.starts, shares(facts).first_ns
     if starts is None or starts.workers is False:
         return None
-    title, remedy = _deed(starts)
+    title, reason = _deed(starts)
     text = phrase(
-        "{exposed} a step ({share}) " + idles(facts) + ": first batches of epochs take {each}, " + remedy.template,
+        "{exposed} a step ({share}) " + idles(facts) + ": " + reason,
         exposed=ns(share_ns),
         share=fraction(facts.share(share_ns)),
         each=ns(starts.wait_ns),
-        **remedy.values,
+        setting=code("persistent_workers=True"),
     )
     why = phrase(
         agreeing(
@@ -39,19 +39,19 @@ def epoch_starts(facts: Facts) -> Insight | None:
     )
 
 
-def _deed(starts: EpochStarts) -> tuple[Phrase, Phrase]:
-    """What to do, and how, as the end of a sentence."""
-    setting = code("persistent_workers=True")
+def _deed(starts: EpochStarts) -> tuple[Phrase, str]:
+    """What to do, and why and how, as the end of a sentence with {each} and {setting}."""
     if starts.anew:
-        return phrase("Keep the workers between epochs"), phrase(
-            "as workers start anew, which takes {more} more a step: {setting} keeps them.",
-            more=ns(starts.making_ns),
-            setting=setting,
+        return (
+            phrase("Keep the workers between epochs"),
+            "workers start anew for each epoch, whose first batch takes {each}. Set {setting}.",
         )
     if starts.anew is False:
-        return phrase("Make epochs longer"), phrase(
-            "as workers that stay have none in store: fewer, longer epochs begin less often."
+        return (
+            phrase("Make epochs longer"),
+            "an epoch's first batch takes {each}, as none is in store. Fewer, longer epochs wait less often.",
         )
-    return phrase("Keep the workers between epochs, or make epochs longer"), phrase(
-        "as none is in store: {setting} keeps workers, longer epochs start less often.", setting=setting
+    return (
+        phrase("Keep the workers between epochs, or make epochs longer"),
+        "an epoch's first batch takes {each}. Set {setting}, or make epochs longer where it is set.",
     )

@@ -10,15 +10,17 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading import device_busy, exposed_waits, is_multiprocess, loader_intervals, loader_rows
-from tb_steptime.metrics.loaders import Batches, find_batches
+from tb_steptime.metrics.loaders import find_batches
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: A new iterator draws a seed for its workers, a sampler that shuffles draws another one: two are never of a kept one,
 #: none is never of a new one.
 _DRAWS, _SURELY_ANEW = "aten::random_", 2
+#: A seed and what it is made of.
+_NEW_ITERATOR = (_DRAWS, "aten::empty", "aten::item", "aten::_local_scalar_dense")
 
 
 class EpochStarts(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
         exposed_ns=int(_exposed_ns(trace, batches.row[~batches.first]).sum()) // len(steps),
         making_ns=int(_making_ns(trace).sum()) // len(steps),
         workers=workers,
-        anew=None if workers is False else _anew(trace, batches.row[first]),
+        anew=None if workers is False else _anew(trace),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
     )
 
@@ -67,18 +69,12 @@ def between_epochs_ns(trace: Trace) -> Int64:
 
 
 def _making_ns(trace: Trace) -> Int64:
-    """Of each step: an epoch has ended, the next one's first batch is not asked for, and no device works."""
-    steps, events, batches = find_steps(trace), trace.events, find_batches(trace)
-    first = batches.row[batches.first]
-    making = Intervals.union(events.ends(_mark_before(trace, first)), events.start_ns[first]) - device_busy(trace)
+    """Of each step: a new iterator has drawn its seed, its first batch is not asked for, and no device works."""
+    steps, batches, start = find_steps(trace), find_batches(trace), trace.events.start_ns
+    asked = start[batches.row[batches.first]]
+    begin = [int(start[seeds[0]]) if len(seeds) else wait for seeds, wait in zip(_seeds(trace), asked, strict=True)]
+    making = Intervals.union(np.array(begin, np.int64), asked) - device_busy(trace)
     return making.overlap_ns(steps.start_ns, steps.end_ns)
-
-
-def _mark_before(trace: Trace, wait: Int64) -> Int64:
-    """The loader's mark before each of these waits: what is the first batch of an epoch follows the end of another."""
-    rows = loader_rows(trace)
-    before: Int64 = rows[np.maximum(np.searchsorted(rows, wait) - 1, 0)]
-    return before
 
 
 def _exposed_ns(trace: Trace, others: Int64) -> Int64:
@@ -91,26 +87,37 @@ def _exposed_ns(trace: Trace, others: Int64) -> Int64:
     return (exposed_waits(trace) & apart).overlap_ns(steps.start_ns, steps.end_ns)
 
 
-def _anew(trace: Trace, first: Int64) -> bool | None:
-    """As the recorder wrote, else as the marks tell. first: rows of the waits for first batches."""
+def _anew(trace: Trace) -> bool | None:
+    """As the recorder wrote, else as the marks tell."""
     settings = trace.loader_records.loaders if trace.loader_records else ()
     kept = {each.persistent for each in settings if each.workers}
     if len(kept) == 1 and (persistent := kept.pop()) is not None:
         return not persistent
-    drawn = [_draws_before(trace, row) for row in first.tolist()]
-    if None in drawn:
-        return None
-    if all(number >= _SURELY_ANEW for number in drawn if number is not None):
+    if not (trace.events.kind == Kind.CPU_OP).any():
+        return None  # nor would it hold a seed
+    drawn = [len(seeds) for seeds in _seeds(trace)]
+    if min(drawn) >= _SURELY_ANEW:
         return True
     return None if any(drawn) else False
 
 
-def _draws_before(trace: Trace, first: int) -> int | None:
-    """How many seeds are drawn from the mark before a wait to that wait; None in a trace that holds no CPU ops."""
-    events = trace.events
-    if not (events.kind == Kind.CPU_OP).any():
-        return None
-    (before,) = _mark_before(trace, np.array([first]))
-    low, high = np.searchsorted(events.start_ns, (events.ends(before), events.start_ns[first])).tolist()
-    names = events.name[low:high][events.thread[low:high] == events.thread[first]]
-    return sum(trace.strings[int(name)] == _DRAWS for name in names)
+@per_trace
+def _seeds(trace: Trace) -> tuple[Int64, ...]:
+    """For each first batch, rows of seeds that are drawn after the mark before its wait and after all work since."""
+    batches, names = find_batches(trace), trace.strings.strings
+    seed = np.array([name == _DRAWS for name in names], bool)
+    own = np.array([name in _NEW_ITERATOR for name in names], bool)
+    return tuple(_drawn_before(trace, row, seed, own) for row in batches.row[batches.first].tolist())
+
+
+def _drawn_before(trace: Trace, wait: int, seed: Bool, own: Bool) -> Int64:
+    """seed, own: for each row of the string table, is it one, or what a new iterator runs."""
+    events, rows = trace.events, loader_rows(trace)
+    at = int(np.searchsorted(rows, wait))
+    low = int(events.ends(rows[at - 1 : at])[0]) if at else 0
+    between = np.arange(*np.searchsorted(events.start_ns, (low, events.start_ns[wait])))
+    between = between[(events.thread[between] == events.thread[wait]) & (events.kind[between] != Kind.PYTHON)]
+    work = between[~own[events.name[between]] & (events.ends(between) <= events.start_ns[wait])]
+    seeds = between[seed[events.name[between]]]
+    drawn: Int64 = seeds[events.start_ns[seeds] >= events.ends(work).max(initial=low)]
+    return drawn

@@ -54,11 +54,11 @@ class Overhead(msgspec.Struct, frozen=True):
 
 def find_jitter(trace: Trace, burst: Burst | None) -> Jitter | None:
     """Of the loader that is waited for most; None where no wait stands out, or where something else explains long ones:
-    they come back regularly, workers that are too slow have no store to bridge them, or the training process makes the
+    they come back regularly, too few workers have no store to bridge them, or the training process makes the
     batches itself."""
     batches = find_batches(trace)
     loader = most_waited(batches)
-    if loader is None or (burst is not None and (burst.period is not None or _too_slow(burst))):
+    if loader is None or (burst is not None and (burst.period is not None or _too_few(burst))):
         return None
     if is_multiprocess((batches.loaders[loader].iterator,)) is False:
         return None
@@ -78,11 +78,11 @@ def find_jitter(trace: Trace, burst: Burst | None) -> Jitter | None:
     )
 
 
-def _too_slow(burst: Burst) -> bool:
-    """Whether it is known that all workers together take longer for a batch than the rest of the step does."""
-    if burst.production_ns is None or burst.workers is None:
+def _too_few(burst: Burst) -> bool:
+    """Whether more workers are known to be needed, be it only to make up for batches that take longer than usual."""
+    if burst.needed_workers is None or burst.workers is None:
         return False
-    return burst.production_ns > burst.workers * burst.consumer_ns
+    return burst.needed_workers > burst.workers
 
 
 def find_overhead(trace: Trace, burst: Burst | None) -> Overhead | None:

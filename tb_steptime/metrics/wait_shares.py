@@ -31,7 +31,8 @@ class WaitShares(msgspec.Struct, frozen=True):
 def shared_out(
     exposed_ns: int, starts: EpochStarts | None, jitter: Jitter | None, overhead: Overhead | None
 ) -> WaitShares:
-    """exposed_ns: of the mean step. What nothing else claims is for late batches: in one process, all but first ones."""
+    """exposed_ns: of the mean step. What nothing else claims is for late batches; in one process all are, but first
+    ones."""
     first = min(exposed_ns, starts.exposed_ns) if starts else 0
     own = min(exposed_ns - first, overhead.exposed_ns or 0) if overhead else 0
     rare = min(exposed_ns - first - own, jitter.exposed_ns) if jitter else 0

@@ -80,8 +80,8 @@ class Making(msgspec.Struct, frozen=True):
 class MeanStep:
     """ns of the span's mean step, which a curve starts from; disjoint parts of duration_ns.
 
-    late_ns: exposed waits for batches that come late; first_ns: where epochs end and begin, waits or not; other_ns: what else no
-    number of workers ends, such as rare long waits, or another loader's.
+    late_ns: exposed waits for batches that come late; first_ns: where epochs end and begin, waits or not; other_ns:
+    what else no number of workers ends, such as rare long waits, or another loader's.
     """
 
     duration_ns: int

@@ -1,0 +1,273 @@
+"""What waits for a loader are for: shares that sum, the start of an epoch as one, and one arithmetic of gains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.data_loading import DataLoadingResult, analyse
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight
+from tb_steptime.loader_files import with_records
+from tb_steptime.metrics.batch_making import burst_of
+from tb_steptime.metrics.epoch_starts import EpochStarts, between_epochs_ns, find_epoch_starts
+from tb_steptime.metrics.loader_overhead import Jitter, Overhead, find_jitter
+from tb_steptime.metrics.wait_shares import WaitShares, shared_out
+from tb_steptime.metrics.worker_curve import Making, MeanStep, WorkerCurve, worker_curve
+from tb_steptime.phrases import Quantity, Unit
+from tb_steptime.printer import plain
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace
+from tests.test_bursts import FEED, simulated, steps_that_wait
+from tests.test_data_loading import REAL
+from tests.test_recorded_loading import ORIGIN, File, drawn, write_two_workers
+from tests.timeline import timeline
+
+#: A new iterator's seed, and a sampler's.
+SEEDS = {"s": "aten::random_", "t": "aten::random_"}
+
+
+def epochs(
+    waits: Sequence[Sequence[int]], work: int = 4, seeds: str = "s.", loader: str = "loader", extra: str = ""
+) -> Trace:
+    """A step for each wait, in us; from the second epoch on, the first one is asked for after 1 us of the end of the
+    epoch before and 2 us in which an iterator is made.
+
+    loader   l....l....e..llllllll....
+    op       .oooo.oooo.s.........oooo
+    """
+    rows = {"step": "", loader: "", "op": ""}
+    number = 0
+    for epoch, theirs in enumerate(waits):
+        for place, wait in enumerate(theirs):
+            opens = "e.." if epoch and not place else ""
+            rows["step"] += "ab"[number % 2] * (len(opens) + wait + work)
+            rows[loader] += opens + "l" * wait + "." * work
+            rows["op"] += ("." + seeds if opens else "") + "." * wait + "o" * work
+            number += 1
+    length = len(rows["step"])
+    lines = [f"{label} | {cells} |" for label, cells in rows.items()]
+    lines += [f"{line} | {'f' * length} |" for line in extra.split(",") if line]
+    return timeline("\n".join(lines), names=SEEDS | {"f": FEED})
+
+
+#: Three epochs of four steps of 5 us, and 11 us more, of which 9 are waited, where the later two begin.
+EPOCHS = [[1, 1, 1, 1], [9, 1, 1, 1], [9, 1, 1, 1]]
+
+
+def test_the_start_of_an_epoch_is_told_apart():
+    trace = epochs(EPOCHS)
+    assert find_epoch_starts(trace) == EpochStarts(
+        batches=2,
+        wait_ns=9_000,
+        exposed_ns=20_000 // 12,
+        making_ns=4_000 // 12,
+        workers=True,
+        anew=None,
+        steps=["4", "8"],
+    )
+    assert between_epochs_ns(trace).tolist() == [0, 0, 0, 0, 3_000, 0, 0, 0, 3_000, 0, 0, 0]
+    assert find_epoch_starts(epochs(EPOCHS[:1])) is None
+
+
+def test_what_the_device_works_beside_costs_nothing():
+    on_cpu = """
+        step     | 111122222222223333 |
+        loader   | l...m.lll.....l... |
+        op       | .aaa.....aaaaa.aaa |"""
+    device = """
+        runtime  | .k.......q.....r.. |
+        kernel 7 | ..kkkkkkkkqqqqqqrr |"""
+    starts = [find_epoch_starts(timeline(each)) for each in (on_cpu, on_cpu + device)]
+    assert [each.exposed_ns for each in starts if each] == [4_000 // 3, 0]
+    assert [each.wait_ns for each in starts if each] == [3_000, 3_000]
+
+
+@pytest.mark.parametrize(("seeds", "anew"), [("..", False), ("s.", None), ("st", True)])
+def test_seeds_tell_whether_workers_start_anew(seeds: str, anew: bool | None):
+    """One seed is of a new iterator or of a sampler that shuffles; without any the iterator is the old one."""
+    starts = find_epoch_starts(epochs(EPOCHS, seeds=seeds))
+    assert starts is not None
+    assert (starts.batches, starts.anew, starts.making_ns) == (2, anew, 0 if seeds == ".." else 4_000 // 12)
+
+
+def test_without_workers_nothing_starts_anew():
+    starts = find_epoch_starts(epochs(EPOCHS, seeds="st", loader="loader single"))
+    assert starts is not None
+    assert (starts.workers, starts.anew) == (False, None)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_recorder_tells_whether_workers_stay(tmp_path: Path, persistent: bool):
+    write_two_workers(tmp_path, persistent_workers=persistent)
+    starts = find_epoch_starts(with_records(drawn(tmp_path))[0])
+    assert starts is not None
+    assert (starts.batches, starts.anew) == (1, not persistent)
+
+
+JITTER = Jitter(typical_ns=100, long_ns=900, long_count=1, exposed_ns=30, steps=["1"])
+OVERHEAD = Overhead(20, 20, "ready", None, None, None)
+STARTS = EpochStarts(1, 500, 40, 0, True, None, ["2"])
+
+
+def test_shares_are_disjoint_and_sum_to_the_exposed_wait():
+    assert shared_out(100, STARTS, JITTER, OVERHEAD) == WaitShares(40, 10, 30, 20)
+    assert shared_out(100, None, None, None) == WaitShares(0, 100, 0, 0)
+    assert shared_out(50, STARTS, JITTER, OVERHEAD) == WaitShares(40, 0, 0, 10)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_on_real_traces_shares_sum_to_the_exposed_wait(trace_path: Callable[[str], Path], name: str):
+    result = analyse(read_trace(trace_path(name)))
+    if result.mean is None or result.shares is None:
+        pytest.skip("no loader events")
+    shares = result.shares
+    assert min(shares.first_ns, shares.late_ns, shares.jitter_ns, shares.overhead_ns) >= 0
+    assert shares.first_ns + shares.late_ns + shares.jitter_ns + shares.overhead_ns == result.mean.exposed_ns
+
+
+def test_waits_without_a_period_are_of_all_epochs_and_the_step_between_them():
+    """Of 12 steps of 77 us together, 26 are waited and 6 are between epochs: the rest of a step is 4 us."""
+    burst = burst_of(epochs(EPOCHS))
+    assert burst is not None
+    assert burst.consumer_ns == 4_000
+
+
+def test_too_few_workers_have_no_store_that_bridges_a_long_wait():
+    """Two workers, whose threads are seen: each round waits, and one wait is longer than the others."""
+    waits = [8, 8, 8, 8, 8, 30, 8, 8, 8]
+    alone = steps_that_wait(waits, work=2)
+    told = steps_that_wait(waits, 2, extra="python @f1,python @f2", names={"f": FEED})
+    burst = burst_of(told)
+    assert burst is not None
+    assert burst.needed_workers is not None
+    assert burst.needed_workers > 2
+    assert find_jitter(told, burst) is None
+    assert find_jitter(alone, burst_of(alone)) is not None
+
+
+def test_a_batch_that_the_training_process_makes_is_no_jitter():
+    waits = [8, 8, 8, 8, 8, 30, 8, 8, 8]
+    assert find_jitter(steps_that_wait(waits, work=2, loader="loader single"), None) is None
+
+
+# The curve: every point is a whole step of the span.
+
+
+def test_a_curve_holds_the_first_batches_of_epochs_in_every_point():
+    mean = MeanStep(44_000, late_ns=10_000, first_ns=11_000)
+    curve = worker_curve(Making(3, 99_000, 23_000, needed=5), mean)
+    assert [point.step_ns for point in curve.points[:6]] == [110_000, 60_500, 44_000, 35_750, 34_000, 34_000]
+    assert (curve.measured_step_ns, curve.recommended, curve.floor_ns, curve.gain_ns) == (44_000, 5, 34_000, 10_000)
+    assert curve.apart_ns == 11_000
+    assert curve.apart is not None
+    assert curve.apart.values == {"first": Quantity(11_000, Unit.NS)}
+    assert worker_curve(Making(3, 99_000, 23_000, needed=5), MeanStep(44_000, 10_000)).apart is None
+
+
+def test_waits_that_the_pace_does_not_explain_end_where_there_is_room_for_them():
+    """3 workers keep up on average, and 6 us are waited all the same; 5 workers leave room for slow batches."""
+    curve = worker_curve(Making(3, 60_000, 22_000, needed=5), MeanStep(28_000, late_ns=6_000))
+    assert [point.step_ns for point in curve.points[:6]] == [66_000, 36_000, 28_000, 25_000, 22_000, 22_000]
+    assert (curve.recommended, curve.gain_ns) == (5, 6_000)
+
+
+def test_waits_beside_enough_workers_stay_whatever_their_number():
+    curve = worker_curve(Making(5, 60_000, 22_000, needed=3), MeanStep(28_000, late_ns=6_000))
+    assert [point.step_ns for point in curve.points[:6]] == [66_000, 36_000, 28_000, 28_000, 28_000, 28_000]
+    assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (3, 28_000, 0)
+
+
+def recorded_pair(folder: Path, **settings: object) -> Trace:
+    write_two_workers(folder, **settings)
+    return with_records(drawn(folder))[0]
+
+
+def recorded_jitter(folder: Path) -> Trace:
+    """Two workers that need 14 us a batch and a step of 4 us without waits; one batch comes much later."""
+    waits = [3, 3, 30, 3, 3, 3, 3, 3]
+    main, files = File(folder, "main").began(-40), [File(folder, f"w{worker}") for worker in (0, 1)]
+    at = 0
+    for batch, wait in enumerate(waits):
+        main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
+        files[batch % 2].produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
+        at += wait + 4
+    for file in (main, *files):
+        file.write()
+    trace = steps_that_wait(waits, work=4)
+    return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
+
+
+CASES: dict[str, Callable[[Path], Trace]] = {
+    "bursts": lambda _: steps_that_wait([9, 1, 1] * 4, work=2),
+    "bursts in epochs": lambda _: epochs([[9, 1, 1] * 4, [12, 1, 1] + [9, 1, 1] * 2], work=2),
+    "known workers and a long wait": lambda _: steps_that_wait(
+        [8, 8, 8, 8, 8, 30, 8, 8, 8], 2, extra="python @f1,python @f2", names={"f": FEED}
+    ),
+    "one process": lambda _: steps_that_wait([6] * 6, loader="loader single"),
+    "one process in epochs": lambda _: epochs(EPOCHS, loader="loader single"),
+    "in store": lambda _: steps_that_wait([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4, work=2),
+    "simulated": lambda _: simulated(3, 0.1)[1],
+    "recorded": recorded_pair,
+    "recorded with a long wait": recorded_jitter,
+    "recorded, enough": lambda folder: recorded_pair(folder, num_workers=4),
+}
+
+
+def curve_of(result: DataLoadingResult) -> WorkerCurve:
+    assert result.curve is not None
+    return result.curve
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_curve_title_sentence_and_cards_are_of_one_arithmetic(tmp_path: Path, case: str):
+    results = {analysis.id: analysis.analyse(CASES[case](tmp_path)) for analysis in ANALYSES}
+    result = results["data_loading"]
+    assert isinstance(result, DataLoadingResult)
+    assert result.shares is not None
+    curve, shares = curve_of(result), result.shares
+    point = {each.workers: each.step_ns for each in curve.points}
+    steps = [each.step_ns for each in curve.points]
+    assert steps == sorted(steps, reverse=True)
+    assert curve.floor_ns == point[curve.recommended]
+    more = curve.recommended > curve.measured_workers
+    assert curve.gain_ns == (max(0, curve.measured_step_ns - curve.floor_ns) if more else 0)
+    assert curve.gain_ns <= shares.late_ns
+    if curve.measured_workers:  # today's number: never faster than measured
+        assert point[curve.measured_workers] >= curve.measured_step_ns
+    said = curve.title.values
+    assert said["number"].value == curve.recommended
+    assert "{left}" not in curve.title.template or said["left"].value == curve.floor_ns
+    if result.burst:
+        assert result.burst.needed_workers == result.needed_workers
+    if result.burst and result.burst.sentence and "would end it" in result.burst.sentence.template:
+        assert result.burst.sentence.values["needed"].value == curve.recommended
+    _agree(judge(results).insights, result)
+
+
+def _agree(insights: Sequence[Insight], result: DataLoadingResult) -> None:
+    gain = {each.id: each.gain_ns for each in insights}
+    shares, curve = result.shares, curve_of(result)
+    assert shares is not None
+    asked = gain.get("more_workers", gain.get("no_workers"))
+    assert asked is None or asked == curve.gain_ns
+    known = {"epoch_starts": shares.first_ns, "loader_jitter": shares.jitter_ns, "loader_overhead": shares.overhead_ns}
+    for card, share in known.items():
+        assert gain.get(card, share) == share
+    if curve.recommended > curve.measured_workers:
+        assert "input_bound" not in gain
+        assert result.jitter is None
+
+
+def test_what_a_recorder_says_of_too_few_workers_asks_for_as_many_as_the_curve(tmp_path: Path):
+    result = analyse(recorded_pair(tmp_path))
+    assert result.burst is not None
+    assert result.burst.sentence is not None
+    assert plain(result.burst.sentence).replace("\xa0", " ") == (
+        "2 workers need 14 µs per batch, the rest of the step 5 µs: batches come late, 3 workers would end it."
+    )
+    assert plain(curve_of(result).title).startswith("3 workers would leave a step of about ")
