@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_steptime.record import clock, format, journal
 from tb_steptime.record.format import (
@@ -22,6 +24,7 @@ from tb_steptime.record.format import (
     read_header,
 )
 from tb_steptime.record.journal import Journal
+from tb_steptime.record.resuming import next_sequence
 
 HEADER = {"host": "a", "settings": {"num_workers": 2}}
 
@@ -151,6 +154,70 @@ def test_a_full_file_is_gone_on_with(tmp_path, small_file, count):
     written(path, 1).close()
     rows = list(read_file(path).rows())
     assert [(row.kind, row.sequence) for row in rows[-2:]] == [(CLOCK, last + 1), (PRODUCED, last + 2)]
+
+
+def rows_of(count: int, first_rows: int, latest_rows: int) -> bytearray:
+    """The rows of a file that so many were written to, of which so many stay and so many go round."""
+    content = bytearray()
+    for sequence in range(count):
+        row = format.encode_row(BEGAN, 0, 0, sequence, 0, -1, 1, (1, 2))
+        at = place_in(sequence, first_rows, latest_rows) * ROW.size
+        content[at : at + ROW.size] = row
+    return content
+
+
+def place_in(sequence: int, first_rows: int, latest_rows: int) -> int:
+    return sequence if sequence < first_rows else first_rows + (sequence - first_rows) % latest_rows
+
+
+@given(
+    sizes=st.tuples(st.integers(0, 5), st.integers(1, 20)),
+    count=st.integers(0, 90),
+    cut=st.one_of(st.just(0), st.integers(0, 2000)),
+    damaged=st.lists(st.integers(0, 2400), max_size=30),
+    lost=st.one_of(st.none(), st.tuples(st.integers(0, 25), st.integers(0, 25))),
+)
+def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count, cut, damaged, lost):
+    """As one finds that reads all rows: behind the highest number, and behind the end of a file that is not full."""
+    content = rows_of(count, *sizes)
+    for byte in damaged:
+        content[byte : byte + 1] = bytes(255 - old for old in content[byte : byte + 1])
+    for position in range(*lost) if lost else ():
+        content[position * ROW.size : (position + 1) * ROW.size] = bytes(
+            len(content[position * ROW.size : (position + 1) * ROW.size])
+        )
+    del content[max(0, len(content) - cut) :]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(format, "FIRST_ROWS", sizes[0])
+        patch.setattr(format, "LATEST_ROWS", sizes[1])
+        header = encode_header(HEADER)
+        highest = max((row.sequence for row in decode(header + content).rows()), default=-1)
+        found = next_sequence(lambda at: bytes(content[at * ROW.size : (at + 1) * ROW.size]), len(content))
+    assert found == max(highest + 1, -(-len(content) // ROW.size))
+
+
+def test_few_rows_of_a_full_file_are_read_to_go_on_with_it():
+    """Its last row is found by halving. Here places 0 to 29 999 have been written a second time."""
+    read = []
+
+    def row_at(position: int) -> bytes:
+        read.append(position)
+        sequence = position + (format.LATEST_ROWS if position < 30_000 and position >= format.FIRST_ROWS else 0)
+        return format.encode_row(BEGAN, 0, 0, sequence, 0, -1, 1, (1, 2))
+
+    size = (format.FIRST_ROWS + format.LATEST_ROWS) * ROW.size
+    assert next_sequence(row_at, size) == 30_000 + format.LATEST_ROWS
+    assert len(read) < 20
+
+
+@pytest.mark.parametrize("size", [0, 10, 24, 40, 95])
+def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
+    """A worker was killed, or the disk was full, when it had just made the file."""
+    path = tmp_path / "x.loader"
+    path.write_bytes(encode_header({**HEADER, "pid": 1})[:size])
+    written(path, 2).close()
+    assert (batches(path), read_header(path)) == ([0, 1], HEADER)
+    assert read_file(path).lost_bytes == 0
 
 
 def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):

@@ -238,9 +238,12 @@ def read_header(path: Path) -> dict[str, Any]:
         return _header(content + file.read(rows_at - PREFIX.size), rows_at)
 
 
-def last_sequence(content: bytes, rows_at: int) -> int:
-    """The highest number of a good row; -1 where there is none."""
-    return max((sequence for sequence, _ in _good_rows(content, rows_at)), default=-1)
+def sequence_of(row: bytes, position: int) -> int | None:
+    """The number of the row in this place; None: it is cut or damaged, or does not belong there."""
+    if len(row) != ROW.size or zlib.crc32(row[_AFTER_CHECKSUM:]) != int.from_bytes(row[:_AFTER_CHECKSUM], "little"):
+        return None
+    sequence = int.from_bytes(row[8:12], "little")
+    return sequence if place(sequence) == position else None
 
 
 def _header(content: bytes, rows_at: int) -> dict[str, Any]:
@@ -258,10 +261,8 @@ def _good_rows(content: bytes, rows_at: int) -> list[tuple[int, bytes]]:
     found = []
     for position, start in enumerate(range(rows_at, len(content) - ROW.size + 1, ROW.size)):
         row = content[start : start + ROW.size]
-        if zlib.crc32(row[_AFTER_CHECKSUM:]) != int.from_bytes(row[:_AFTER_CHECKSUM], "little"):
-            continue
-        sequence = int.from_bytes(row[8:12], "little")
-        if place(sequence) == position:
+        sequence = sequence_of(row, position)
+        if sequence is not None:
             found.append((sequence, row))
     return found
 

@@ -14,16 +14,16 @@ from tb_steptime.record.format import (
     CLOCK,
     FIRST_ROWS,
     LATEST_ROWS,
-    MAX_HEADER_BYTES,
     NO_BATCH,
+    PREFIX,
     ROW,
     STEPPED,
     FormatError,
     encode_row,
-    last_sequence,
     place,
     rows_begin,
 )
+from tb_steptime.record.resuming import next_sequence
 
 #: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
 #: d is the shorter of the last two: one alone may have been interrupted by other processes.
@@ -174,21 +174,26 @@ def _open_file(path: Path) -> int:
 
 
 def _continue(file: int, header: bytes) -> tuple[int, int]:
-    """Where the rows of the file begin, and the number of its next row. An empty file is given its header.
-
-    The file goes on behind the last row's place, also where only a part of that row was written.
-    """
+    """Where the rows of the file begin, and the number of its next row. A file without a whole header is given one: a
+    process may be killed, or the disk be full, when it has just begun."""
     size = os.fstat(file).st_size
-    if size == 0:
+    rows_at = rows_begin(_read_at(file, PREFIX.size, 0)) if size >= PREFIX.size else len(header)
+    if size < rows_at:
         if _write_at(file, header, 0) != len(header):
             raise OSError("the file system took only a part")
         return len(header), 0
-    rows_at = rows_begin(os.read(file, MAX_HEADER_BYTES))
-    places = -(-max(0, size - rows_at) // ROW.size)
-    if places < _ROWS_IN_FILE:
-        return rows_at, places
-    os.lseek(file, 0, os.SEEK_SET)
-    return rows_at, last_sequence(os.read(file, size), rows_at) + 1
+
+    def read(position: int) -> bytes:
+        return _read_at(file, ROW.size, rows_at + position * ROW.size)
+
+    return rows_at, next_sequence(read, size - rows_at)
+
+
+def _read_at(file: int, size: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(file, size, offset)
+    os.lseek(file, offset, os.SEEK_SET)
+    return os.read(file, size)
 
 
 def _write_at(file: int, content: bytes | bytearray, offset: int) -> int:
