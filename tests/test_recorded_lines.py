@@ -159,4 +159,4 @@ def test_late_looks_do_not_count(monkeypatch, tmp_path):
     usual = sys.getswitchinterval()
     sampler._burst()
     assert sys.getswitchinterval() == usual
-    assert [(flags, sum(counts.values())) for _, flags, _, counts in sampler._bursts] == [(LATE, 0)]
+    assert [(flags, sum(counts.values())) for _, flags, counts in sampler._bursts] == [(LATE, 0)]

@@ -33,7 +33,8 @@ _NOT_LOOKED = (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
 
 
 class Lane:
-    """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside.
+    """The batch in the making, and the journal that it is written to. batch and requested_ns are set from outside, what
+    follows them by the functions below, which run for every batch: a call less there is time that training has.
 
     core_wait_ns: how long the thread that makes batches had to wait for a core so far; UNKNOWN where nobody tells.
     lines: looks at the thread now and then.
@@ -46,45 +47,34 @@ class Lane:
         lines: LineSampler | None = None,
     ) -> None:
         self.journal = journal
-        self._lines = lines
         self.batch = NO_BATCH
         self.requested_ns = 0
+        self.start_ns = 0
+        self.collate_ns = 0
         self.end_ns = 0
+        self.samples = UNKNOWN
+        self.looks = False
+        self.next_look_ns = 0
+        self._lines = lines
         self._core_wait_ns = core_wait_ns
-        self._start_ns = 0
-        self._collate_ns = 0
-        self._samples = UNKNOWN
-        self._looks = False
-        self._next_look_ns = 0
         self._took_ns = 0
         self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
         self._waited_ns = UNKNOWN
 
-    def begin(self) -> None:
-        self._collate_ns = 0
-        self._samples = UNKNOWN
-        start_ns = self._start_ns = now_ns()
-        self._looks = start_ns >= self._next_look_ns
-        if self._looks:
-            self._waited_ns = self._core_wait_ns()
-            self._cpu_ns[0] = thread_cpu_ns()
-        if self._lines is not None:
-            self._lines.batch = self.batch
+    def look_at_start(self) -> None:
+        self._waited_ns = self._core_wait_ns()
+        self._cpu_ns[0] = thread_cpu_ns()
 
-    def collate(self, samples: int) -> None:
-        self._samples = samples
-        self._collate_ns = now_ns()
-        if self._looks:
-            self._cpu_ns[1] = thread_cpu_ns()
+    def look_at_collate(self) -> None:
+        self._cpu_ns[1] = thread_cpu_ns()
 
     def end(self, flags: int, batch: Any) -> None:
         """The batch is whole, or there is none (flags)."""
         end_ns = self.end_ns = now_ns()
-        looked = self._look(flags, batch) if self._looks else _NOT_LOOKED
-        times = (self.requested_ns, self._start_ns, self._collate_ns or end_ns, end_ns)
-        self.journal.add(end_ns, PRODUCED, flags, self.batch, (*times, *looked, self._samples))
-        if self._lines is not None:
-            self._lines.write()
+        cpu, collate_cpu, waited, size = self._look(flags, batch) if self.looks else _NOT_LOOKED
+        collate_ns = self.collate_ns or end_ns
+        times = (self.requested_ns, self.start_ns, collate_ns, end_ns, cpu, collate_cpu, waited, size, self.samples)
+        self.journal.add(end_ns, PRODUCED, flags, self.batch, times)
         self.batch = NO_BATCH
         self.requested_ns = 0
 
@@ -92,15 +82,17 @@ class Lane:
         """CPU time of the dataset and of collate_fn, wait for a core, bytes."""
         cpu_ns = thread_cpu_ns()
         waited_ns = self._core_wait_ns()
-        start, collate = self._cpu_ns if self._collate_ns else (self._cpu_ns[0], cpu_ns)
+        start, collate = self._cpu_ns if self.collate_ns else (self._cpu_ns[0], cpu_ns)
         known = waited_ns != UNKNOWN and self._waited_ns != UNKNOWN
         try:
             size = UNKNOWN if flags else weigh(batch)
         except Exception:  # noqa: BLE001 - a batch of the user's own type may do anything when it is looked at
             size = UNKNOWN
+        if self._lines is not None:
+            self._lines.write()
         after_ns = now_ns()
         took_ns = after_ns - self.end_ns
-        self._next_look_ns = after_ns + LOOK_REST * _READINGS * min(took_ns, self._took_ns)
+        self.next_look_ns = after_ns + LOOK_REST * _READINGS * min(took_ns, self._took_ns)
         self._took_ns = took_ns
         return collate - start, cpu_ns - collate, waited_ns - self._waited_ns if known else UNKNOWN, size
 
@@ -136,14 +128,20 @@ class TimedFetcher:
         fetcher.collate_fn = TimedCollate(fetcher.collate_fn, lane, fetcher.auto_collation)
 
     def fetch(self, index: Any) -> Any:
-        self._lane.begin()
+        lane = self._lane
+        lane.collate_ns = 0
+        lane.samples = UNKNOWN
+        start_ns = lane.start_ns = now_ns()
+        lane.looks = start_ns >= lane.next_look_ns
+        if lane.looks:
+            lane.look_at_start()
         try:
             batch = self._fetcher.fetch(index)
         except BaseException as error:
             exhausted = self._ends and isinstance(error, StopIteration)
-            self._lane.end(EXHAUSTED if exhausted else FAILED, None)
+            lane.end(EXHAUSTED if exhausted else FAILED, None)
             raise
-        self._lane.end(0, batch)
+        lane.end(0, batch)
         return batch
 
     def __getattr__(self, name: str) -> Any:
@@ -161,5 +159,10 @@ class TimedCollate:
         self._batched = batched
 
     def __call__(self, samples: Any) -> Any:
-        self._lane.collate(len(samples) if self._batched and isinstance(samples, (list, tuple)) else UNKNOWN)
+        lane = self._lane
+        if self._batched and isinstance(samples, (list, tuple)):
+            lane.samples = len(samples)
+        lane.collate_ns = now_ns()
+        if lane.looks:
+            lane.look_at_collate()
         return self._function(samples)

@@ -22,7 +22,7 @@ from collections import Counter
 from types import CodeType, FrameType
 
 from tb_steptime.record.clock import now_ns
-from tb_steptime.record.format import LATE, LINES, LINES_IN_ROW
+from tb_steptime.record.format import LATE, LINES, LINES_IN_ROW, NO_BATCH
 from tb_steptime.record.journal import Journal
 from tb_steptime.record.places import Place, Places, is_followed, is_recorder, is_torch_fetch
 
@@ -41,8 +41,8 @@ BURST_REST = 400
 #: What a look costs the thread that makes batches beyond what is measured: the lock changes hands twice.
 HANDOVER_NS = 50_000
 
-#: When, flags, the batch, and how often each line was met.
-Burst = tuple[int, int, int, Counter[Place]]
+#: When, flags, and how often each line was met.
+Burst = tuple[int, int, Counter[Place]]
 
 
 class LineSampler:
@@ -50,7 +50,6 @@ class LineSampler:
     making of a batch, and around collate_fn within it."""
 
     def __init__(self, journal: Journal, fetch: CodeType, collate: CodeType) -> None:
-        self.batch = -1
         self._journal = journal
         self._fetch = fetch
         self._collate = collate
@@ -66,11 +65,11 @@ class LineSampler:
     def write(self) -> None:
         """The bursts since the last call: by the thread that writes the journal."""
         while self._bursts:
-            at_ns, flags, batch, counts = self._bursts.pop(0)
+            at_ns, flags, counts = self._bursts.pop(0)
             pairs = [(self._places.number(place, at_ns), count) for place, count in counts.items()]
             for first in range(0, max(1, len(pairs)), LINES_IN_ROW):
                 flat = [number for pair in pairs[first : first + LINES_IN_ROW] for number in pair]
-                self._journal.add(at_ns, LINES, flags, batch, (at_ns, *flat))
+                self._journal.add(at_ns, LINES, flags, NO_BATCH, (at_ns, *flat))
 
     def _run(self) -> None:
         rest_ns = self._own.randrange(PERIOD_NS)
@@ -97,9 +96,9 @@ class LineSampler:
         finally:
             sys.setswitchinterval(usual)
         if late > MOST_LATE:
-            self._bursts.append((now_ns(), LATE, self.batch, Counter()))
+            self._bursts.append((now_ns(), LATE, Counter()))
         elif counts:
-            self._bursts.append((now_ns(), 0, self.batch, counts))
+            self._bursts.append((now_ns(), 0, counts))
         return cost_ns
 
     def _look(self, counts: Counter[Place]) -> None:
