@@ -130,10 +130,11 @@ export interface Boxes {
  * workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
  * period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
  * of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
- * the more a batch's time varies, the more of these wait, too. production_ns: one worker's time for one batch;
- * spread_ns: its standard deviation; consumer_ns: the step without exposed waits. needed_workers: None where workers
- * is; needed_factor: as many times more workers keep up, known without their number. at_most_ns: where the loader
- * keeps up, a worker takes at most so long for a batch, times the number of workers.
+ * the more a batch's time varies, the more of these wait, too. batches: that a step takes of this loader.
+ * production_ns: one worker's time for one batch; spread_ns: its standard deviation; consumer_ns: the step without
+ * exposed waits, per batch. needed_workers: None where workers is; needed_factor: as many times more workers keep up,
+ * known without their number. at_most_ns: where the loader keeps up, a worker takes at most so long for a batch, times
+ * the number of workers.
  * gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
  * sentence: what there is to say, whichever. waits: all batches of the loader that is waited for most.
  */
@@ -144,6 +145,7 @@ export interface Burst {
   autocorrelation: number | null;
   long_wait_ns: number | null;
   short_wait_ns: number | null;
+  batches: number;
   production_ns: number | null;
   spread_ns: number | null;
   consumer_ns: number;
@@ -219,7 +221,7 @@ export interface CouldBe {
   parts_ns: Parts;
 }
 
-/** Predicted for so many workers: step_ns = max(consumer, loader_ns); loader_ns = production / workers. */
+/** Predicted for so many workers: step_ns, a mean step of the same span; loader_ns = production / workers. */
 export interface CurvePoint {
   workers: number;
   step_ns: number;
@@ -232,6 +234,7 @@ export interface CurvePoint {
  * measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
  * lines_missing: why not each of them has a line.
+ * shares: what the mean exposed wait is for, and starts: where epochs begin, None where none does in these steps.
  * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
  * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
  * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
@@ -259,6 +262,8 @@ export interface DataLoadingResult {
   loaders: LoaderRow[];
   copy: BatchCopy | null;
   copy_title: Phrase | null;
+  shares: WaitShares | null;
+  starts: EpochStarts | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
   jitter: Jitter | null;
@@ -357,6 +362,23 @@ export interface DeviceSplit {
   opportunities_more_ns: number;
   opportunities_more_gain_ns: number;
   waste: LaunchWaste;
+}
+
+/**
+ * Of the span's steps. batches: first ones of an epoch; wait_ns: mean wait for one of them; exposed_ns: of the mean
+ * step, the marks that end an epoch included; making_ns: of it, too, but no wait for the loader: its new iterator is
+ * made, and starts processes; steps: that take them.
+ * workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
+ * each epoch, None where neither a recorder nor the marks tell.
+ */
+export interface EpochStarts {
+  batches: number;
+  wait_ns: number;
+  exposed_ns: number;
+  making_ns: number;
+  workers: boolean | null;
+  anew: boolean | null;
+  steps: string[];
 }
 
 /**
@@ -782,9 +804,10 @@ export interface LoaderLine {
 
 /**
  * One loader of the span, as far as the trace tells them apart; ns are means per batch.
- * role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... within loaders
- * that are asked one right after the other (zipped), else None. batches: of the means, without the first ones of an
- * epoch; first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none.
+ * role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... by first wait,
+ * where several have the same role, else None. batches: of the means, without the first ones of an epoch;
+ * first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none. in_a_row: so
+ * many of its batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
  * wait_ns = exposed_ns + hidden_ns.
  */
 export interface LoaderRow {
@@ -799,6 +822,7 @@ export interface LoaderRow {
   hidden_ns: number;
   first_batches: number;
   first_batch_ns: number | null;
+  in_a_row: number;
 }
 
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
@@ -1005,7 +1029,8 @@ export interface PhaseSplit {
 
 /**
  * A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
- * >>> phrase("A step takes [{step}].", step=ns(177_600_000))
+ * >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
+ * {'step': Quantity(value=177600000, unit=<Unit.NS: 'ns'>)}
  */
 export interface Phrase {
   template: string;
@@ -1115,12 +1140,12 @@ export interface ReadyQueue {
  * Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
- * consumer_ns: the step without late batches. needed_workers: from these two. lanes: of the window [start_ns, end_ns),
- * all its pieces; steps that begin in it, and when each of them does.
- * overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
- * object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
- * workers, of which call stacks in the trace tell more. All but the lanes, the queues and the slowest batches is of
- * the loader that is waited for most.
+ * consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
+ * recorded. needed_workers: from production_ns and consumer_ns. lanes: of the window [start_ns, end_ns), all its
+ * pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
+ * there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
+ * how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more. All but
+ * the lanes, the queues and the slowest batches is of the loader that is waited for most.
  */
 export interface Recorded {
   files: number;
@@ -1138,6 +1163,7 @@ export interface Recorded {
   bytes: number | null;
   samples: number | null;
   consumer_ns: number;
+  batches_per_step: number;
   needed_workers: number | null;
   overhead_ns: number | null;
   unpickle_ns: number | null;
@@ -1496,6 +1522,14 @@ export interface ViewMeaning {
   tiles: string[];
 }
 
+/** ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin. */
+export interface WaitShares {
+  first_ns: number;
+  late_ns: number;
+  jitter_ns: number;
+  overhead_ns: number;
+}
+
 /** Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue. */
 export interface Waiting {
   state: SpanState;
@@ -1519,8 +1553,10 @@ export interface Waste {
 /**
  * Step time against number of workers.
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
- * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor. cores: of the recording machine,
- * where a recorder says it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+ * the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
+ * workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
+ * apart says so. cores: of the recording machine, where a recorder says it; limit: what may keep the curve from coming
+ * true (cores, disk), in a sentence.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -1529,6 +1565,8 @@ export interface WorkerCurve {
   recommended: number;
   floor_ns: number;
   gain_ns: number;
+  apart_ns: number;
+  apart: Phrase | null;
   cores: number | null;
   limit: Phrase | null;
   title: Phrase;

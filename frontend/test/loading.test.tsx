@@ -50,9 +50,25 @@ describe("the view of worker processes", () => {
   });
 
   test("several loaders are told apart; of one the first batch is said", () => {
-    const loader = { label: plain("training"), iterator: "It", multiprocess: true, role: null, position: null, batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS, first_batches: 1, first_batch_ns: 800 * MS };
+    const loader = { label: plain("training"), iterator: "It", multiprocess: true, role: null, position: null, batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS, first_batches: 1, first_batch_ns: 800 * MS, in_a_row: 1 };
     expect(view({ loaders: [loader, { ...loader, label: plain("evaluation"), first_batch_ns: null }] })).toContain("|Which of the 2 loaders is waited for?|a batch|Loader|Batches|Exposed|First|training|24|20.0 ms|800.0 ms|evaluation|24|20.0 ms|–|");
     expect(view({ loaders: [loader] })).toContain("|The first batch of an epoch takes |800.0 ms|, with the start of the workers: apart from the figures per batch.|");
+  });
+
+  test("a loader in the training process starts no workers", () => {
+    const loader = { label: plain("Loader"), iterator: "It", multiprocess: false, role: null, position: null, batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS, first_batches: 2, first_batch_ns: 80 * MS, in_a_row: 1 };
+    expect(view({ loaders: [loader] })).toContain("|2 first batches of epochs take |80.0 ms| each: apart from the figures per batch.|");
+  });
+
+  test("the exposed wait is shared out where it is for several things", () => {
+    const shares = { first_ns: 11 * MS, late_ns: 9 * MS, jitter_ns: 0, overhead_ns: 1 * MS };
+    const starts = { batches: 2, wait_ns: 100 * MS, exposed_ns: 11 * MS, making_ns: 16 * MS, workers: true, anew: true, steps: ["5"] };
+    expect(view({ shares, starts })).toContain("|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 epochs that begin and |1.0 ms| for receiving batches. New iterators take another 16.0 ms before they are asked for a batch.|");
+    expect(view({ shares: { ...shares, late_ns: 0, overhead_ns: 0 }, starts })).not.toContain("Exposed in the mean step");
+  });
+
+  test("below the curve stands what each of its points holds", () => {
+    expect(view({ curve: { ...CURVE, apart_ns: 11 * MS, apart: plain("In each step: 11 ms for epochs that begin.") } })).toContain("|In each step: 11 ms for epochs that begin.|The machine has 4 cores.|");
   });
 
   test("copies of the batch say from which memory, how fast, and what runs beside them", () => {

@@ -15,6 +15,7 @@ import { FirstBatch, Loaders } from "./data_loading/loaders";
 import { ProductionPicture, type RecordedProps } from "./data_loading/production";
 import { Receiving } from "./data_loading/receiving";
 import { RecordHint } from "./data_loading/record_hint";
+import { Shares } from "./data_loading/shares";
 import { SlowLines } from "./data_loading/slow_lines";
 import { Slowest } from "./data_loading/slowest";
 import { StepLines } from "./data_loading/step_lines";
@@ -78,6 +79,7 @@ function Waits(shared: LoaderPictureProps) {
   return (
     <div>
       <StepTable {...shared} />
+      <Shares result={shared.result} />
       {loaders.length === 1 && <FirstBatch loader={loaders[0]!} />}
       {overhead && <Receiving overhead={overhead} />}
       {loaders.length > 1 && <div class="below"><Loaders loaders={loaders} tab={shared.tab} name={shared.name} /></div>}

@@ -16,7 +16,7 @@ interface CurveProps {
 
 /** What the step takes with so many workers: measured here, predicted elsewhere. */
 export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
-  const { points, measured_workers: workers, measured_step_ns: now_ns, recommended, floor_ns, gain_ns, cores, limit } = curve;
+  const { points, measured_workers: workers, measured_step_ns: now_ns, recommended, floor_ns, gain_ns, cores, apart, limit } = curve;
   const others = comparedMark(compared);
   const scale = scaleFor(Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)), "ns");
   const saves = workers < recommended && gain_ns > 0; // fewer workers do as well, and save no time
@@ -34,6 +34,7 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         tip={(at) => tipOf(curve, others, at)}
       />
       {compared && <Elsewhere compared={compared} mark={others[0] ?? null} />}
+      {apart && <p class="quiet small aside"><Sentence phrase={apart} /></p>}
       {limit && <p class="quiet small aside"><Sentence phrase={limit} /></p>}
     </Picture>
   );
