@@ -292,6 +292,14 @@ def test_the_cards_share_one_exposed_wait(trace: Trace):
     assert sum(gains) >= 0.97 * mean.exposed_ns  # but for pieces that are worth no card
 
 
+def test_the_headline_names_the_cause_that_costs_most():
+    def verdict(trace: Trace) -> str:
+        return plain(judged(trace).headlines["data_loading"].verdict).replace("\xa0", " ")
+
+    assert verdict(in_epochs()) == "A step waits 3 µs because no batch is there when an epoch begins."
+    assert verdict(steps_that_wait([8] * 9, work=2)).endswith("do not finish batches in time.")
+
+
 def test_the_headline_says_what_to_type():
     headline = judged(steps_that_wait(BURSTS, work=2)).headlines["data_loading"]
     assert headline.code == "loader = DataLoader(dataset, num_workers=6,\n                    persistent_workers=True)"

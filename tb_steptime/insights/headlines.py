@@ -42,7 +42,7 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     first = next((insight for insight in insights if insight.view == "data_loading"), None)
     if first is None or first.gain_fraction < WARNING_FRACTION:
         return Headline(_kept_up(facts, result.mean))
-    return Headline(_loader_verdict(facts, result.mean), _action(facts, first), None, _loader_code(facts))
+    return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts))
 
 
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
@@ -54,13 +54,16 @@ def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
     return phrase("The loader keeps up: the GPU waits {exposed} a step for data.", exposed=ns(mean.exposed_ns))
 
 
-def _loader_verdict(facts: Facts, mean: LoaderStep) -> Phrase:
+def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
+    """first: what costs most, which is the cause that is named."""
     who = "The GPU waits {exposed} a step because " if facts.overview.has_device else "A step waits {exposed} because "
     why = {
         False: "the training process makes each batch itself.",
         True: "the worker processes do not finish batches in time.",
         None: "the next batch is not there in time.",
     }[facts.data_loading.multiprocess]
+    if first.id == "epoch_starts":
+        return phrase(who + "no batch is there when an epoch begins.", exposed=ns(first.gain_ns))
     return phrase(who + why, exposed=ns(mean.exposed_ns))
 
 
