@@ -131,7 +131,14 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
 
 
 def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
-    return mean.apart_ns + max(mean.rest_ns, making.loader_ns(workers)) + _uneven_ns(making, mean, workers)
+    return mean.apart_ns + mean.rest_ns + _short_ns(making, mean, workers) + _uneven_ns(making, mean, workers)
+
+
+def _short_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    """By how much the workers' pace is longer than the rest of the step; as many as are needed keep up."""
+    if making.useful(workers) >= making.needed:
+        return 0
+    return max(0, making.loader_ns(workers) - mean.rest_ns)
 
 
 def _uneven_ns(making: Making, mean: MeanStep, workers: int) -> int:
@@ -142,7 +149,7 @@ def _uneven_ns(making: Making, mean: MeanStep, workers: int) -> int:
     """
     if not making.workers:
         return 0
-    now = max(0, mean.late_ns - max(0, making.loader_ns(making.workers) - mean.rest_ns))
+    now = max(0, mean.late_ns - _short_ns(making, mean, making.workers))
     if making.workers >= making.needed or workers <= making.workers:
         return now
     return now * max(0, making.needed - workers) // (making.needed - making.workers)
