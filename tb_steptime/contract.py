@@ -159,11 +159,15 @@ class RecordedReport(msgspec.Struct, frozen=True):
 
 
 class DataLoadingReport(msgspec.Struct, frozen=True):
-    """Null is "not known", and why_unknown says why. Means are per step.
+    """Null is "not known", and why_unknown says why; but for period, null where waits have none.
 
-    iterator: of the loader that is waited for most. workers: 0 for a loader in the training process; needed_workers:
-    that keep up with the rest of the step, and predicted_step_ns what the step takes with 1, 2, ... of them.
-    consumer_ns: the step without late batches.
+    wait_ns_mean = exposed_ns_mean + hidden_ns_mean: of all loaders, per step. The rest is of the loader that is waited
+    for most, whether or not it has workers or a recorder:
+
+    iterator: its class. workers: 0 where the training process makes the batches. period: of long waits, in batches.
+    production_ns: what one process needs for one batch. consumer_ns: what the steps take beside its late batches, per
+    batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
+    place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are.
     """
 
     iterator: str | None = None

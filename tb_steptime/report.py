@@ -185,7 +185,6 @@ def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
     if result.unknown is not None or result.mean is None:
         return DataLoadingReport(why_unknown=plain(result.unknown) if result.unknown else None)
     burst, curve = result.burst, result.curve
-    gates = burst.gates if burst else []
     return DataLoadingReport(
         iterator=_main_iterator(result),
         workers=0 if result.multiprocess is False else burst.workers if burst else None,
@@ -194,17 +193,16 @@ def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
         hidden_ns_mean=result.mean.hidden_ns,
         period=burst.period if burst else None,
         production_ns=result.batch_ns,
-        consumer_ns=burst.consumer_ns if burst else result.without_wait_ns,
+        consumer_ns=result.consumer_ns,
         needed_workers=result.needed_workers,
         predicted_step_ns={str(point.workers): point.step_ns for point in curve.points} if curve else None,
-        why_unknown=plain(gates[0]) if gates else None,
+        why_unknown=plain(result.why_unknown) if result.why_unknown else None,
         recorded=_recorded(result.recorded) if result.recorded else None,
     )
 
 
 def _main_iterator(result: DataLoadingResult) -> str | None:
-    main = max(result.loaders, key=lambda row: row.exposed_ns * row.batches, default=None)
-    return main.iterator if main else None
+    return result.loaders[result.main_loader].iterator if result.main_loader is not None else None
 
 
 def _recorded(recorded: Recorded) -> RecordedReport:

@@ -17,7 +17,12 @@ from tests.test_recorded_loading import ORIGIN, File
 from tests.timeline import timeline
 
 MULTI, SINGLE = "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
-NAMES = {"b": "autograd::engine::evaluate_function: AddmmBackward0", "s": "aten::random_", "m": "aten::to"}
+NAMES = {
+    "b": "autograd::engine::evaluate_function: AddmmBackward0",
+    "s": "aten::random_",
+    "m": "aten::to",
+    "r": "aten::randperm",
+}
 
 
 def row(label: str, iterator: str, batches: int, wait: int, **more: Any) -> LoaderRow:
@@ -101,6 +106,15 @@ def test_a_new_iterators_seed_tells_the_first_batch_and_the_end_before():
         step   | 11112222333333333444455555 |
         loader | ll..oo..e..ffff..pp..qq... |
         op     | ..bb..bb..s....bb..bb..bb. |"""
+    assert table(drawing) == [row("Loader", MULTI, 4, 2, first=4)]
+
+
+def test_a_sampler_that_shuffles_is_part_of_the_new_iterator():
+    """It draws a seed of its own, and an order with it."""
+    drawing = """
+        step   | 111122223333333333344444555555 |
+        loader | ll..oo..e....ffff..pp...qq.... |
+        op     | ..bb..bb..srr....bb..bbb..bbbb |"""
     assert table(drawing) == [row("Loader", MULTI, 4, 2, first=4)]
 
 

@@ -230,8 +230,11 @@ export interface CurvePoint {
 
 /**
  * unknown says why nothing can be told (no loader events); all figures are then None or empty.
- * multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
- * measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
+ * main_loader: the row of loaders that is waited for most, and these are of it: multiprocess, None where the
+ * iterator's name does not tell; batch_ns, what one process needs for one batch, where it is measured: a single
+ * process, bursts, a recorder; consumer_ns: what the steps take beside late batches of it, per batch;
+ * batches_per_step; needed_workers; why_unknown says why there is no number of workers and no curve.
+ * without_wait_ns: the mean step less its mean exposed wait.
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
  * lines_missing: why not each of them has a line.
  * shares: what the mean exposed wait is for, and starts: where epochs begin, None where none does in these steps.
@@ -243,12 +246,16 @@ export interface CurvePoint {
 export interface DataLoadingResult {
   unknown: Phrase | null;
   iterators: string[];
+  main_loader: number | null;
   multiprocess: boolean | null;
   steps: LoaderStep[];
   mean: LoaderStep | null;
   batch_ns: number | null;
+  consumer_ns: number | null;
+  batches_per_step: number | null;
   without_wait_ns: number | null;
   needed_workers: number | null;
+  why_unknown: Phrase | null;
   tiles: Series[];
   tile_remarks: Record<string, Phrase>;
   steps_title: Phrase;

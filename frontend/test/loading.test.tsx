@@ -34,9 +34,10 @@ describe("the view of worker processes", () => {
 
   test("says why nothing is predicted, in place of the curve, and asks where it has no sentence", () => {
     const gate = plain("It cannot be told from this trace, because the waits have no period.");
-    const page = view({ curve: null, burst: { ...BURST, period: null, gates: [gate], sentence: plain("The workers keep up.") } });
+    const page = view({ curve: null, why_unknown: gate, burst: { ...BURST, period: null, gates: [gate], sentence: plain("The workers keep up.") } });
     expect(page).toContain("|How many workers are enough?|The workers keep up.|It cannot be told from this trace, because the waits have no period.|Do long waits come back?|");
     expect(page).not.toContain("waits in a row");
+    expect(view({ curve: null, burst: null, why_unknown: gate })).toContain("|How many workers are enough?|It cannot be told from this trace, because the waits have no period.|");
   });
 
   test("two waits are no pattern", () => {
@@ -57,7 +58,10 @@ describe("the view of worker processes", () => {
 
   test("a loader in the training process starts no workers", () => {
     const loader = { label: plain("Loader"), iterator: "It", multiprocess: false, role: null, position: null, batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS, first_batches: 2, first_batch_ns: 80 * MS, in_a_row: 1 };
-    expect(view({ loaders: [loader] })).toContain("|2 first batches of epochs take |80.0 ms| each: apart from the figures per batch.|");
+    const said = "|2 first batches of epochs take |80.0 ms| each: apart from the figures per batch.|";
+    expect(view({ loaders: [loader] })).toContain(said);
+    const starts = { batches: 2, wait_ns: 80 * MS, exposed_ns: 8 * MS, making_ns: 0, workers: true, anew: false, steps: ["5"] };
+    expect(view({ loaders: [{ ...loader, multiprocess: true }], starts })).toContain(said); // they stay
   });
 
   test("the exposed wait is shared out where it is for several things", () => {

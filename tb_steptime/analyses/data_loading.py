@@ -8,8 +8,17 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.batch_copies import BatchCopy, batch_copies
-from tb_steptime.metrics.batch_making import FEWEST, burst_of, find_making, what_is_recorded
-from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.batch_making import (
+    FEWEST,
+    batches_per_step,
+    burst_of,
+    consumer_ns,
+    find_making,
+    production_ns,
+    what_is_recorded,
+    why_unknown,
+)
+from tb_steptime.metrics.bursts import Burst, is_one_a_step
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
     LoaderWaits,
@@ -27,7 +36,7 @@ from tb_steptime.metrics.loader_overhead import (
     find_overhead,
     overhead_as_recorded,
 )
-from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
+from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table, waited_for
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.wait_shares import WaitShares, late_elsewhere_ns, shared_out
@@ -55,8 +64,11 @@ class LoaderStep(msgspec.Struct, frozen=True):
 class DataLoadingResult(msgspec.Struct, frozen=True):
     """unknown says why nothing can be told (no loader events); all figures are then None or empty.
 
-    multiprocess is None where the iterator's name does not tell. batch_ns: the production time of one batch where it is
-    measured: a single process, bursts, a recorder; without_wait_ns: the mean step less its mean exposed wait.
+    main_loader: the row of loaders that is waited for most, and these are of it: multiprocess, None where the
+    iterator's name does not tell; batch_ns, what one process needs for one batch, where it is measured: a single
+    process, bursts, a recorder; consumer_ns: what the steps take beside late batches of it, per batch;
+    batches_per_step; needed_workers; why_unknown says why there is no number of workers and no curve.
+    without_wait_ns: the mean step less its mean exposed wait.
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
     lines_missing: why not each of them has a line.
     shares: what the mean exposed wait is for, and starts: where epochs begin, None where none does in these steps.
@@ -68,12 +80,16 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
 
     unknown: Phrase | None
     iterators: list[str]
+    main_loader: int | None
     multiprocess: bool | None
     steps: list[LoaderStep]
     mean: LoaderStep | None
     batch_ns: int | None
+    consumer_ns: int | None
+    batches_per_step: float | None
     without_wait_ns: int | None
     needed_workers: int | None
+    why_unknown: Phrase | None
     tiles: list[Series]
     tile_remarks: dict[str, Phrase]
     steps_title: Phrase
@@ -105,21 +121,27 @@ def analyse(trace: Trace) -> DataLoadingResult:
     rows = _loader_steps(trace, waits)
     mean = _mean(rows)
     iterators = loader_iterators(trace)
-    single = is_multiprocess(iterators) is False
+    main = waited_for(trace)
+    multiprocess = main.multiprocess if main else is_multiprocess(iterators)
+    single = multiprocess is False
     activities = loader_activities(trace) if single else []
     on_device = has_device_activity(trace)
     needed = making.needed if (making := find_making(trace)) else None
     return DataLoadingResult(
         unknown=None,
         iterators=list(iterators),
-        multiprocess=is_multiprocess(iterators),
+        main_loader=main.loader if main else None,
+        multiprocess=multiprocess,
         steps=rows,
         mean=mean,
-        batch_ns=_batch_ns(trace, mean, single),
+        batch_ns=production_ns(trace),
+        consumer_ns=consumer_ns(trace),
+        batches_per_step=batches_per_step(trace),
         without_wait_ns=mean.duration_ns - mean.exposed_ns,
         needed_workers=needed,
+        why_unknown=why_unknown(trace),
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
-        tile_remarks=_tile_remarks(mean, single, on_device, burst_of(trace), needed),
+        tile_remarks=_tile_remarks(mean, on_device) | _batch_remarks(trace, single, needed),
         steps_title=_steps_title(mean, on_device),
         activities=activities[:ACTIVITY_ROWS],
         more_activities=len(activities[ACTIVITY_ROWS:]),
@@ -157,7 +179,7 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
 def _mean_step(trace: Trace, mean: LoaderStep, shares: WaitShares, starts: EpochStarts | None) -> MeanStep:
     elsewhere = late_elsewhere_ns(trace, shares.late_ns)
     first = shares.first_ns + (starts.making_ns if starts else 0)
-    return MeanStep(mean.duration_ns, shares.late_ns - elsewhere, first, shares.jitter_ns + elsewhere)
+    return MeanStep(mean.duration_ns, shares.late_ns - elsewhere, first, shares.jitter_ns)
 
 
 def _notes(trace: Trace, curve: WorkerCurve | None) -> list[Note]:
@@ -197,23 +219,20 @@ _NO_LOADER: dict[str, Any] = {
 }
 
 
-def _batch_ns(trace: Trace, mean: LoaderStep, single: bool) -> int | None:
-    if single:
-        return mean.wait_ns
-    burst = burst_of(trace)
-    return burst.production_ns if burst else None
-
-
 def _unknown() -> DataLoadingResult:
     return DataLoadingResult(
         unknown=phrase("This trace has no loader events: it reads no torch DataLoader inside the recorded steps."),
         iterators=[],
+        main_loader=None,
         multiprocess=None,
         steps=[],
         mean=None,
         batch_ns=None,
+        consumer_ns=None,
+        batches_per_step=None,
         without_wait_ns=None,
         needed_workers=None,
+        why_unknown=None,
         tiles=[],
         tile_remarks={},
         steps_title=phrase("No loader events"),
@@ -254,36 +273,37 @@ def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
     return phrase("Most of the wait hides behind the GPU's work")
 
 
-def _tile_remarks(
-    mean: LoaderStep, single: bool, on_device: bool, burst: Burst | None, needed: int | None
-) -> dict[str, Phrase]:
-    rest_ns = mean.duration_ns - mean.exposed_ns
-    remarks = {
+def _tile_remarks(mean: LoaderStep, on_device: bool) -> dict[str, Phrase]:
+    return {
         "data_loading_exposed": phrase("{share} of the step", share=_share(mean.exposed_ns, mean.duration_ns)),
         "data_loading_hidden": phrase("behind the GPU, costs nothing")
         if on_device
         else phrase("no GPU to hide behind"),
         "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
     }
-    if burst is not None and burst.production_ns is not None:
-        remarks["batch_time"] = phrase("to make, in a worker")
-        remarks["needed_workers"] = _needed_remark(burst.production_ns, burst.consumer_ns, needed)
-    if single:
-        remarks["batch_time"] = phrase("to make, in one process")
-        remarks["needed_workers"] = _needed_remark(mean.wait_ns, rest_ns, needed)
+
+
+def _batch_remarks(trace: Trace, single: bool, needed: int | None) -> dict[str, Phrase]:
+    batch, rest, batches = production_ns(trace), consumer_ns(trace), batches_per_step(trace)
+    if batch is None:
+        return {}
+    remarks = {"batch_time": phrase("to make, in one process") if single else phrase("to make, in a worker")}
+    if rest is not None:
+        remarks["needed_workers"] = _needed_remark(batch, rest, batches or 1.0, needed)
     return remarks
 
 
-def _needed_remark(batch_ns: int, rest_ns: int, needed: int | None) -> Phrase:
+def _needed_remark(batch_ns: int, rest_ns: int, batches: float, needed: int | None) -> Phrase:
     """How the number of workers comes about: a lone worker is never asked for, and jitter asks for one more."""
     enough = -(-batch_ns // rest_ns) if rest_ns > 0 else None
+    division = "{batch} / {rest}" if is_one_a_step(batches) else "{batch} / {rest} per batch"
     if needed is None or enough is None or needed == enough:
-        how = "{batch} / {rest}, rounded up"
+        how = ", rounded up"
     elif enough < FEWEST == needed:
-        how = "{batch} / {rest}, at least {fewest}"
+        how = ", at least {fewest}"
     else:
-        how = "{batch} / {rest}, and for jitter"
-    return phrase(how, batch=ns(batch_ns), rest=ns(rest_ns), fewest=count(FEWEST))
+        how = ", and for jitter"
+    return phrase(division + how, batch=ns(batch_ns), rest=ns(rest_ns), fewest=count(FEWEST))
 
 
 def _share(part_ns: int, whole_ns: int) -> Quantity:

@@ -22,7 +22,7 @@ def input_bound(facts: Facts) -> Insight | None:
     result = facts.data_loading
     if result.mean is None or recommended(facts) is not None:
         return None
-    if result.curve is not None and not result.curve.measured_workers:
+    if result.multiprocess is False:
         return None
     late = shares(facts).late_ns
     level, why = Confidence.HIGH, phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")

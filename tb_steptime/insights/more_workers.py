@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import loader_card
-from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.bursts import Burst, is_one_a_step
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 _FORMULA = phrase(
@@ -41,9 +41,11 @@ def recommended(facts: Facts) -> int | None:
 
 def _words(burst: Burst, number: int) -> Phrase:
     there = burst.workers or 0
+    rest = "the step only {rest}" if is_one_a_step(burst.batches) else "the loop uses one up in {rest}"
     return phrase(
-        agreeing("{there} (worker needs|workers need) {batch} per batch, the step only {rest}: {setting}", there)
-        + ", as far as cores and disk allow.",
+        agreeing("{there} (worker needs|workers need) {batch} per batch, ", there)
+        + rest
+        + ": {setting}, as far as cores and disk allow.",
         there=count(there),
         batch=ns(burst.production_ns),
         rest=ns(burst.consumer_ns),

@@ -1,15 +1,25 @@
-"""How fast batches are made and used, from whatever tells it best: a recorder, the single process, or bursts."""
+"""How fast batches are made and used, from whatever tells it best: a recorder, the single process, or bursts.
+
+Everything here is of the loader that is waited for most, and per batch, whoever makes it and whoever tells:
+
+production   one process's time for one batch: recorded, or the wait for it in the training process, or told by bursts
+consumer     what the steps take beside late batches of this loader, shared out to its batches
+needed       the fewest workers whose pace, production / workers, is no slower than the consumer's
+"""
 
 from __future__ import annotations
 
-from tb_steptime.metrics.bursts import Burst, find_burst, workers_for
-from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits
-from tb_steptime.metrics.loaders import find_batches, most_waited
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.bursts import Burst, find_burst, how_many_in_a_row, rest_ns, workers_for
+from tb_steptime.metrics.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.recorded_loading import Recorded, burst_as_recorded, recorded_loading, recorded_making
 from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.worker_curve import Making, of_burst
+from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
 
 #: A single worker has nobody to make up for a batch that takes longer than usual.
 FEWEST = 2
@@ -23,36 +33,115 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 @per_trace
 def burst_of(trace: Trace) -> Burst | None:
     """With what a recorder knows better."""
-    burst, recorded = find_burst(trace), what_is_recorded(trace)
+    burst, recorded = find_burst(trace), _recorded_of_main(trace)
     return burst_as_recorded(burst, recorded) if burst and recorded else burst
 
 
 @per_trace
 def find_making(trace: Trace) -> Making | None:
-    """None where nothing tells how long a batch takes."""
-    if is_multiprocess(loader_iterators(trace)) is False:
-        return _in_one_process(trace)
-    recorded = what_is_recorded(trace)
+    """None where nothing tells how long a batch takes, or how many workers keep up; see `why_unknown`."""
+    main, recorded = waited_for(trace), _recorded_of_main(trace)
+    if main is None:
+        return None
     told = recorded_making(recorded) if recorded else None
+    if main.multiprocess is False:
+        return _in_one_process(trace, main, told)
     if told is not None and told.workers:
         return told
-    burst, batches = find_burst(trace), find_batches(trace)
-    loader = most_waited(batches)
-    if burst is None or loader is None:
-        return None
-    return of_burst(burst, int((batches.loader == loader).sum()) / len(find_steps(trace).steps))
+    burst = find_burst(trace)
+    return of_burst(burst, main.batches) if burst else None
 
 
-def _in_one_process(trace: Trace) -> Making | None:
-    """The wait itself is the making of the batches that a step takes."""
-    waits, steps = loader_waits(trace), find_steps(trace).steps
-    if waits is None:
+def production_ns(trace: Trace) -> int | None:
+    """One process's time for one batch; None where nothing tells it."""
+    main, recorded, burst = waited_for(trace), _recorded_of_main(trace), burst_of(trace)
+    if main is None:
         return None
-    batch_ns = round(float(waits.wait_ns.mean()))
-    exposed = round(float(waits.exposed_ns.mean()))
-    consumer_ns = round(sum(step.duration_ns for step in steps) / len(steps)) - exposed
-    needed = workers_for(batch_ns, round(robust_deviation(waits.wait_ns)), consumer_ns)
+    if recorded is not None and recorded.production_ns is not None:
+        return recorded.production_ns
+    if main.multiprocess is False:
+        return round(float(_making_ns(trace, main).mean()))
+    return burst.production_ns if burst else None
+
+
+def consumer_ns(trace: Trace) -> int | None:
+    """The steps without late batches, per batch; None where it is open how many batches of a loader a step takes."""
+    main, recorded, burst = waited_for(trace), _recorded_of_main(trace), burst_of(trace)
+    if main is None:
+        return None
+    if recorded is not None:
+        return recorded.consumer_ns
+    if main.in_a_row > 1:
+        return None
+    return burst.consumer_ns if burst else rest_ns(trace, find_batches(trace), main.loader)
+
+
+def batches_per_step(trace: Trace) -> float | None:
+    """Of the loader that is waited for most; None where that is open."""
+    main = waited_for(trace)
+    return main.batches if main and main.in_a_row == 1 else None
+
+
+def why_unknown(trace: Trace) -> Phrase | None:
+    """Why there is no curve over the number of workers; None where there is one."""
+    main, burst = waited_for(trace), burst_of(trace)
+    if find_making(trace) is not None:
+        return None
+    if main is None:
+        return phrase(
+            "How long a batch takes cannot be told from this trace, because no batch is asked for within its steps."
+        )
+    if burst is not None and burst.gates:
+        return burst.gates[0]
+    if main.multiprocess is False and main.in_a_row > 1:
+        return how_many_in_a_row(main.in_a_row)
+    if consumer_ns(trace) == 0:
+        return phrase("How many workers keep up cannot be told from this trace, because its steps do nothing but wait.")
+    return phrase(
+        "How long a batch takes cannot be told from this trace, because it shows only first batches of epochs: record "
+        "more steps of an epoch."
+    )
+
+
+def making_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
+    """Of a loader in the training process: what making a batch takes, mean of each step; None where it takes none."""
+    main, batches = waited_for(trace), find_batches(trace)
+    if main is None:
+        return ()
+    mine = np.flatnonzero(batches.loader == main.loader)
+    number = np.bincount(batches.step[mine], minlength=main.steps)
+    total = np.bincount(batches.step[mine], batches.wait_ns[mine], main.steps)
+    return tuple(round(ns / many) if many else None for ns, many in zip(total.tolist(), number.tolist(), strict=True))
+
+
+def _recorded_of_main(trace: Trace) -> Recorded | None:
+    """What is recorded, unless it is of another loader than the one that is waited for."""
+    recorded, main = what_is_recorded(trace), waited_for(trace)
+    if recorded is None or main is None:
+        return None
+    met = any(loader.recorded is not None for loader in find_batches(trace).loaders)
+    theirs = next(each.loader for each in recorded.loaders if each.main)
+    return recorded if theirs == main.recorded or not met else None
+
+
+def _in_one_process(trace: Trace, main: WaitedFor, told: Making | None) -> Making | None:
+    """The wait itself is the making of a batch; a recorder knows better."""
+    if told is not None:
+        return msgspec.structs.replace(told, workers=0, needed=max(FEWEST, told.needed))
+    if main.in_a_row > 1:
+        return None
+    making = _making_ns(trace, main)
+    batch, rest = round(float(making.mean())), rest_ns(trace, find_batches(trace), main.loader)
+    needed = workers_for(batch, round(robust_deviation(making)), rest)
     records = trace.loader_records
     if needed is None:
         return None
-    return Making(0, batch_ns, consumer_ns, max(FEWEST, needed), 1.0, records.cores if records else None)
+    return Making(0, batch, rest, max(FEWEST, needed), main.batches, records.cores if records else None)
+
+
+def _making_ns(trace: Trace, main: WaitedFor) -> Int64:
+    """Of each batch of a loader in the training process; of the first ones of epochs where there are no others."""
+    batches = find_batches(trace)
+    rows = batches.of(main.loader)
+    making: Int64 = batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
+    return making

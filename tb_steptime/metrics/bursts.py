@@ -55,10 +55,11 @@ class Burst(msgspec.Struct, frozen=True):
     workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
     period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
     of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
-    the more a batch's time varies, the more of these wait, too. production_ns: one worker's time for one batch;
-    spread_ns: its standard deviation; consumer_ns: the step without exposed waits. needed_workers: None where workers
-    is; needed_factor: as many times more workers keep up, known without their number. at_most_ns: where the loader
-    keeps up, a worker takes at most so long for a batch, times the number of workers.
+    the more a batch's time varies, the more of these wait, too. batches: that a step takes of this loader.
+    production_ns: one worker's time for one batch; spread_ns: its standard deviation; consumer_ns: the step without
+    exposed waits, per batch. needed_workers: None where workers is; needed_factor: as many times more workers keep up,
+    known without their number. at_most_ns: where the loader keeps up, a worker takes at most so long for a batch, times
+    the number of workers.
     gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
     sentence: what there is to say, whichever. waits: all batches of the loader that is waited for most.
     """
@@ -69,6 +70,7 @@ class Burst(msgspec.Struct, frozen=True):
     autocorrelation: float | None
     long_wait_ns: int | None
     short_wait_ns: int | None
+    batches: float
     production_ns: int | None
     spread_ns: int | None
     consumer_ns: int
@@ -113,13 +115,17 @@ def find_burst(trace: Trace) -> Burst | None:
     waits, entries = _longest_stretch(trace, batches, loader)
     if not len(waits):
         return None
-    workers = workers_from_stacks(trace) if len(batches.loaders) == 1 else None
+    in_a_row = batches.loaders[loader].in_a_row
+    workers = workers_from_stacks(trace) if len(batches.loaders) == in_a_row == 1 else None
     period, alike = (workers, _alike(_capped(waits), workers)) if workers else _period(_capped(waits))
     long = _long(waits)
     gates = _gates(trace, batches, loader, waits, period, alike, workers)
     pace = _pace(waits, long, period) if period and not gates else None
+    if not pace and not gates:
+        gates = [_no_period(waits, alike)]
     late = _exposed_share(trace, batches, loader) >= EXPOSED_FRACTION
-    return _burst(trace, batches, entries, long, workers, period if pace else None, alike, pace, gates, late)
+    seen = period if pace or in_a_row > 1 else None
+    return _burst(trace, batches, entries, long, workers, seen, alike, pace, gates, late)
 
 
 def workers_from_stacks(trace: Trace) -> int | None:
@@ -197,6 +203,8 @@ def _gates(
                 share=fraction(share),
             )
         ]
+    if batches.loaders[loader].in_a_row > 1:
+        return [how_many_in_a_row(batches.loaders[loader].in_a_row)]
     if workers:
         return _gates_of_known(waits, workers)
     if len(_capped(waits)) < PERIODS * 2:
@@ -204,6 +212,15 @@ def _gates(
     if period is None:
         return [_no_period(waits, alike)]
     return []
+
+
+def how_many_in_a_row(batches: int) -> Phrase:
+    """Of one loader, they are used up that many times as fast as of as many zipped ones."""
+    return phrase(
+        "How many workers keep up cannot be told from this trace, because a step asks for {batches} batches in a row: "
+        "one loader may make them, or several. A recorder tells.",
+        batches=count(batches),
+    )
 
 
 def _gates_of_known(waits: _Waits, workers: int) -> list[Phrase]:
@@ -282,8 +299,10 @@ def _burst(
 ) -> Burst:  # fmt: skip
     steps = find_steps(trace).steps
     exposed = int(batches.exposed_ns[entries].sum())
-    consumer = pace.consumer_ns if pace else _rest_ns(trace, batches, int(batches.loader[entries[0]]))
-    known = workers or period
+    number = int(batches.loader[entries[0]])
+    in_a_row, a_step = batches.loaders[number].in_a_row, int((batches.loader == number).sum()) / len(steps)
+    consumer = pace.consumer_ns if pace else rest_ns(trace, batches, number)
+    known = workers or (period if pace else None)
     keeps_up = not pace and not late
     stalls = not pace and late and bool(long.mean() > 0.5)
     waits = [
@@ -294,24 +313,25 @@ def _burst(
     ]
     return Burst(
         workers=known,
-        workers_from="stacks" if workers else "period" if period else None,
+        workers_from="stacks" if workers else "period" if known else None,
         period=period,
         autocorrelation=alike,
         long_wait_ns=pace.long_ns if pace else None,
         short_wait_ns=pace.short_ns if pace else None,
+        batches=a_step,
         production_ns=pace.production_ns if pace else None,
         spread_ns=pace.spread_ns if pace else None,
         consumer_ns=consumer,
         needed_workers=workers_for(pace.production_ns, pace.spread_ns, consumer) if pace else None,
         needed_factor=_factor(pace, known, consumer, exposed, len(entries) if stalls else 0),
-        at_most_ns=consumer if keeps_up else None,
+        at_most_ns=in_a_row * consumer if keeps_up else None,
         gates=gates,
-        sentence=_sentence(known, pace, consumer, keeps_up),
+        sentence=_sentence(known, pace, in_a_row * consumer, a_step, keeps_up),
         waits=waits,
     )
 
 
-def _rest_ns(trace: Trace, batches: Batches, loader: int) -> int:
+def rest_ns(trace: Trace, batches: Batches, loader: int) -> int:
     """Per batch: the steps without waits for this loader, and without beginning its epochs."""
     mine = batches.loader == loader
     span = sum(step.duration_ns for step in find_steps(trace).steps) - int(between_epochs_ns(trace).sum())
@@ -338,10 +358,10 @@ def _factor(pace: _Pace | None, workers: int | None, consumer: int, exposed: int
     return (consumer + exposed / stalled) / consumer if stalled else None
 
 
-def _sentence(workers: int | None, pace: _Pace | None, consumer: int, keeps_up: bool) -> Phrase | None:
+def _sentence(workers: int | None, pace: _Pace | None, consumer: int, batches: float, keeps_up: bool) -> Phrase | None:
     """None where a gate's sentence is all there is to say."""
     if pace and workers:
-        return _explained(workers, pace)
+        return _explained(workers, pace, batches)
     if keeps_up and workers:
         return phrase(
             "The {workers} workers keep up: each takes at most {most} for a batch.",
@@ -355,13 +375,13 @@ def _sentence(workers: int | None, pace: _Pace | None, consumer: int, keeps_up: 
     return None
 
 
-def _explained(workers: int, pace: _Pace) -> Phrase:
+def _explained(workers: int, pace: _Pace, batches: float) -> Phrase:
     needed = workers_for(pace.production_ns, pace.spread_ns, pace.consumer_ns)
     who = agreeing("{workers} (worker needs|workers need) {batch} per batch", workers)
-    when = one_in(workers)
+    when = one_in(workers, batches)
     ends = "; {needed} workers would end it." if needed else "."
     return phrase(
-        who + ", the rest of the step {rest}: " + when + " waits {wait}" + ends,
+        who + ", " + rest_of_step(batches) + " {rest}: " + when + " waits {wait}" + ends,
         workers=count(workers),
         batch=ns(pace.production_ns),
         rest=ns(pace.consumer_ns),
@@ -370,6 +390,21 @@ def _explained(workers: int, pace: _Pace) -> Phrase:
     )
 
 
-def one_in(workers: int) -> str:
-    """Which steps wait, as words of a phrase that has {workers} among its values."""
-    return {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")
+#: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
+_ABOUT_ONE = 0.1
+
+
+def is_one_a_step(batches: float) -> bool:
+    return abs(batches - 1) < _ABOUT_ONE
+
+
+def rest_of_step(batches: float) -> str:
+    """What `consumer_ns` is, as words of a phrase."""
+    return "the rest of the step" if is_one_a_step(batches) else "the loop uses one up in"
+
+
+def one_in(workers: int, batches: float = 1.0) -> str:
+    """Which steps wait, as words of a phrase that has {workers} among its values; which batches, where a step takes
+    several."""
+    words = {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")
+    return words if is_one_a_step(batches) else words.replace("step", "batch")

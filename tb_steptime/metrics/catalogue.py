@@ -18,9 +18,9 @@ from tb_steptime.metrics import (
     tensor_cores,
 )
 from tb_steptime.metrics.base import Metric, Series
-from tb_steptime.metrics.batch_making import burst_of, find_making
+from tb_steptime.metrics.batch_making import find_making, making_per_step_ns, production_ns
 from tb_steptime.metrics.gpu import Figure
-from tb_steptime.metrics.loaders import find_batches
+from tb_steptime.metrics.loaders import find_batches, waited_for
 from tb_steptime.phrases import phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -30,6 +30,7 @@ NO_LOADER = phrase("no loader events")
 NO_DEVICE = phrase("no GPU activity")
 SEVERAL = phrase("differs from loader to loader")
 NOT_SEEN = phrase("the workers are not in this trace")
+IN_A_ROW = phrase("one loader or several, not known")
 
 Measure = Callable[[Trace], Figure]
 DeviceMeasure = Callable[[Trace, int], Figure]
@@ -112,18 +113,18 @@ def _batch_time(trace: Trace) -> Figure:
     waits = data_loading.loader_waits(trace)
     if waits is None:
         return gpu.unknown(trace, NO_LOADER)
-    if data_loading.is_multiprocess(data_loading.loader_iterators(trace)) is False:
-        return _mean(waits.wait_ns)
-    burst = burst_of(trace)
-    if burst is None or burst.production_ns is None:
+    production, main = production_ns(trace), waited_for(trace)
+    if production is None:
         return gpu.unknown(trace, NOT_SEEN if len(find_batches(trace).loaders) == 1 else SEVERAL)
-    return Figure(burst.production_ns, (None,) * len(waits.wait_ns), None)
+    alone = main is not None and main.multiprocess is False
+    return Figure(production, making_per_step_ns(trace) if alone else (None,) * len(waits.wait_ns), None)
 
 
 def _needed_workers(trace: Trace) -> Figure:
     batch, making = _batch_time(trace), find_making(trace)
     if batch.value is None or making is None:
-        return gpu.unknown(trace, batch.reason or gpu.NO_TIME)
+        main = waited_for(trace)
+        return gpu.unknown(trace, batch.reason or (IN_A_ROW if main and main.in_a_row > 1 else gpu.NO_TIME))
     return Figure(making.needed, (None,) * len(batch.steps), None)
 
 

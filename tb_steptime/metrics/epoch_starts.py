@@ -10,17 +10,16 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading import device_busy, exposed_waits, is_multiprocess, loader_intervals, loader_rows
+from tb_steptime.metrics.loader_marks import seeds_before
 from tb_steptime.metrics.loaders import find_batches
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Int64, Kind
 
 #: A new iterator draws a seed for its workers, a sampler that shuffles draws another one: two are never of a kept one,
 #: none is never of a new one.
-_DRAWS, _SURELY_ANEW = "aten::random_", 2
-#: A seed and what it is made of.
-_NEW_ITERATOR = (_DRAWS, "aten::empty", "aten::item", "aten::_local_scalar_dense")
+_SURELY_ANEW = 2
 
 
 class EpochStarts(msgspec.Struct, frozen=True):
@@ -103,21 +102,6 @@ def _anew(trace: Trace) -> bool | None:
 
 @per_trace
 def _seeds(trace: Trace) -> tuple[Int64, ...]:
-    """For each first batch, rows of seeds that are drawn after the mark before its wait and after all work since."""
-    batches, names = find_batches(trace), trace.strings.strings
-    seed = np.array([name == _DRAWS for name in names], bool)
-    own = np.array([name in _NEW_ITERATOR for name in names], bool)
-    return tuple(_drawn_before(trace, row, seed, own) for row in batches.row[batches.first].tolist())
-
-
-def _drawn_before(trace: Trace, wait: int, seed: Bool, own: Bool) -> Int64:
-    """seed, own: for each row of the string table, is it one, or what a new iterator runs."""
-    events, rows = trace.events, loader_rows(trace)
-    at = int(np.searchsorted(rows, wait))
-    low = int(events.ends(rows[at - 1 : at])[0]) if at else 0
-    between = np.arange(*np.searchsorted(events.start_ns, (low, events.start_ns[wait])))
-    between = between[(events.thread[between] == events.thread[wait]) & (events.kind[between] != Kind.PYTHON)]
-    work = between[~own[events.name[between]] & (events.ends(between) <= events.start_ns[wait])]
-    seeds = between[seed[events.name[between]]]
-    drawn: Int64 = seeds[events.start_ns[seeds] >= events.ends(work).max(initial=low)]
-    return drawn
+    """For each first batch, rows of the seeds that are drawn before its wait."""
+    batches = find_batches(trace)
+    return tuple(seeds_before(trace, row) for row in batches.row[batches.first].tolist())

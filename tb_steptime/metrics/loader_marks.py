@@ -20,15 +20,15 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: The loader of a mark of which no recorder tells.
 NOT_RECORDED = -1
-#: What a new iterator draws for its workers; an op of the loop that draws such numbers has a range around it.
+#: What a new iterator draws for its workers, and its sampler to shuffle. An op that draws such numbers is around it.
 _SEED = "aten::random_"
-#: A new iterator's own ops, and those that only hand a batch on: no work on it.
+#: Ops of a new iterator and of its sampler, and those that only hand a batch on: no work on it.
 _NO_WORK = {
-    _SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::to", "aten::_to_copy", "aten::copy_",
-    "aten::empty_strided", "aten::is_pinned", "aten::pin_memory", "aten::_pin_memory", "aten::record_stream",
+    _SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm", "aten::scalar_tensor",
+    "aten::resize_", "aten::resolve_conj", "aten::resolve_neg",
+    "aten::to", "aten::_to_copy", "aten::copy_", "aten::empty_strided", "aten::is_pinned", "aten::pin_memory",
+    "aten::_pin_memory", "aten::record_stream",
 }  # fmt: skip
-#: Events that are looked at together; the last op before a wait is mostly among the last few.
-_LOOK = 4096
 #: By how much the clocks of a trace and of a recorder may differ.
 _CLOCKS_NS = 20_000
 
@@ -107,27 +107,39 @@ def _in_steps(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def _between(trace: Trace, rows: Int64) -> tuple[Bool, Bool]:
-    """Before each mark and after the one before it: does its thread work, and does it draw a seed after all work?"""
+    """Before each mark and after the one before it: does its thread work, and does it draw a seed?"""
     works, seeded = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     low = np.append(0, trace.events.ends(rows)[:-1]).tolist() if len(rows) else []
     for i, (row, begin) in enumerate(zip(rows.tolist(), low, strict=True)):
-        works[i], seeded[i] = _before(trace, row, begin)
+        part = _from_to(trace, row, begin)
+        # what goes on around the mark is a range around the loader or the step
+        works[i] = (_works(trace, part) & (trace.events.ends(part) <= trace.events.start_ns[row])).any()
+        seeded[i] = len(_seeds_in(trace, part)) > 0
     return works, seeded
 
 
-def _before(trace: Trace, mark: int, low: int) -> tuple[bool, bool]:
-    """The last work on the mark's thread ends the search; an op inside of it draws no seed. What goes on around the
-    mark is a range around the loader or the step."""
-    events, seeds = trace.events, np.empty(0, np.int64)
-    first, past = np.searchsorted(events.start_ns, (low, events.start_ns[mark])).tolist()
-    for end in range(past, first, -_LOOK):
-        part = np.arange(max(first, end - _LOOK), end)
-        part = part[events.thread[part] == events.thread[mark]]
-        seeds = np.append(part[_seed_names(trace)[events.name[part]]], seeds)
-        working = part[_works(trace, part) & (events.ends(part) <= events.start_ns[mark])]
-        if len(working):
-            return True, bool((events.start_ns[seeds] >= events.ends(working).max()).any())
-    return False, len(seeds) > 0
+def seeds_before(trace: Trace, wait: int) -> Int64:
+    """Rows of the seeds that a new iterator, and its sampler, draw between the mark before a wait and that wait."""
+    rows = loader_rows(trace)
+    at = int(np.searchsorted(rows, wait))
+    return _seeds_in(trace, _from_to(trace, wait, int(trace.events.ends(rows[at - 1 : at])[0]) if at else 0))
+
+
+def _from_to(trace: Trace, mark: int, low: int) -> Int64:
+    """Rows of the mark's thread that begin from an instant on until the mark does."""
+    events = trace.events
+    part = np.arange(*np.searchsorted(events.start_ns, (low, events.start_ns[mark])).tolist(), dtype=np.int64)
+    of_thread: Int64 = part[events.thread[part] == events.thread[mark]]
+    return of_thread
+
+
+def _seeds_in(trace: Trace, part: Int64) -> Int64:
+    """Those that no op of the loop draws."""
+    events = trace.events
+    ops = part[events.kind[part] == Kind.CPU_OP]
+    reach = np.maximum.accumulate(np.append(0, events.ends(ops)[:-1])) if len(ops) else ops
+    seeds: Int64 = ops[_seed_names(trace)[events.name[ops]] & (events.start_ns[ops] >= reach)]
+    return seeds
 
 
 def _works(trace: Trace, rows: Int64) -> Bool:
@@ -156,7 +168,8 @@ def _launch_names(trace: Trace) -> Bool:
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> tuple[Marks, Int64]:
-    """With whose batch each mark waits for, and of which pass over the data. A row lies within its mark."""
+    """With whose batch each mark waits for, and of which pass over the data: a row's that lies within it, the longest
+    one."""
     taken = records.received
     start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
     loader, passage = np.full((2, len(start)), NOT_RECORDED, np.int64)
@@ -166,7 +179,9 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> tuple[Ma
     middle, wanted = (start + end) // 2, (taken.asked_ns + taken.returned_ns) // 2
     mark = np.clip(np.searchsorted(middle, wanted), 1, len(middle) - 1) if len(middle) > 1 else np.zeros_like(wanted)
     mark = np.where((mark > 0) & (wanted - middle[mark - 1] < middle[mark] - wanted), mark - 1, mark)
-    meets = (taken.returned_ns > start[mark] - _CLOCKS_NS) & (taken.asked_ns < end[mark] + _CLOCKS_NS)
+    overlap = np.minimum(taken.returned_ns, end[mark]) - np.maximum(taken.asked_ns, start[mark])
+    meets = np.argsort(overlap, kind="stable")
+    meets = meets[overlap[meets] > -_CLOCKS_NS]
     loader[mark[meets]], passage[mark[meets]] = taken.loader[meets], taken.passage[meets]
     begins[mark[meets]] = taken.batch[meets] == 0
     return replace(marks, recorded=loader, begins=begins), passage

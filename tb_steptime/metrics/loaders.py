@@ -108,8 +108,9 @@ class _Turns:
 @dataclass(frozen=True)
 class WaitedFor:
     """The loader that is waited for most. batches: that a step takes of it; wait_ns, exposed_ns: of the mean step, with
-    the first batches of epochs. in_a_row: see `LoaderRow`."""
+    the first batches of epochs. in_a_row: see `LoaderRow`. steps: of the span."""
 
+    steps: int
     loader: int
     iterator: str
     multiprocess: bool | None
@@ -144,12 +145,20 @@ def loader_table(trace: Trace) -> list[LoaderRow]:
 
 
 def most_waited(batches: Batches) -> int | None:
-    """The loader that costs most: by exposed wait, then by wait; None without batches."""
+    """The loader that costs most, by exposed wait, then by wait; None without batches.
+
+    Of those that at least half of the steps take batches of, if any of these is waited for: an evaluation in a step or
+    two may wait longer, and is not what the others wait for.
+    """
+    pairs = np.unique(np.stack((batches.loader, batches.step)), axis=1)
+    steps = np.bincount(pairs[0], minlength=len(batches.loaders))
+    often = 2 * steps >= len(np.unique(batches.step))
     cost = [
         (int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum()), -number)
         for number, mine in enumerate(batches.of(loader) for loader in range(len(batches.loaders)))
     ]
-    return -max(cost)[2] if cost else None
+    of_most = [each for each in cost if often[-each[2]] and each[1] > 0]
+    return -max(of_most or cost)[2] if cost else None
 
 
 @per_trace
@@ -164,6 +173,7 @@ def waited_for(trace: Trace) -> WaitedFor | None:
     if len(batches.loaders) > 1:
         wait, exposed = batches.wait_ns[mine].sum() / steps, batches.exposed_ns[mine].sum() / steps
     return WaitedFor(
+        steps=steps,
         loader=number,
         iterator=loader.iterator,
         multiprocess=is_multiprocess((loader.iterator,)),

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.bursts import Burst, one_in, workers_for
+from tb_steptime.metrics.bursts import Burst, one_in, rest_of_step, workers_for
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines
@@ -100,7 +100,7 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         return None
     steps = find_steps(trace).steps
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
-    main = main_loader(records, ways)
+    main = main_loader(trace, records, ways)
     mine = np.flatnonzero(records.received.loader[ways.received] == main)
     workers = recorded_workers(records, low, high)
     figures = _Figures(trace, records, ways, mine, main)
@@ -196,9 +196,8 @@ def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
         "workers": count(making.workers), "batch": ns(making.production_ns), "rest": ns(making.consumer_ns),
         "needed": count(making.needed),
     }  # fmt: skip
-    pace = agreeing(
-        "{workers} (worker needs|workers need) {batch} per batch, the rest of the step {rest}: ", making.workers
-    )
+    pace = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", making.workers)
+    pace += rest_of_step(making.batches) + " {rest}: "
     if making.needed <= making.workers:
         return Phrase(pace + "{needed} would keep up.", values)
     if making.useful(making.needed) < making.needed:
@@ -206,7 +205,9 @@ def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
         return Phrase(pace + "{needed} workers would keep up, if they had more than {cores} cores.", values)
     if burst.period == making.workers and burst.long_wait_ns is not None:  # the waits show it, too
         values["wait"] = ns(burst.long_wait_ns)
-        return Phrase(pace + one_in(making.workers) + " waits {wait}; {needed} workers would end it.", values)
+        return Phrase(
+            pace + one_in(making.workers, making.batches) + " waits {wait}; {needed} workers would end it.", values
+        )
     return Phrase(pace + "batches come late, {needed} workers would end it.", values)
 
 

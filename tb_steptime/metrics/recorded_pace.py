@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.epoch_starts import between_epochs_ns
-from tb_steptime.metrics.loaders import find_batches
+from tb_steptime.metrics.loaders import find_batches, waited_for
 from tb_steptime.metrics.recorded_batches import Ways
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace
@@ -19,17 +19,15 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
 
-def main_loader(records: LoaderRecords, ways: Ways) -> int:
-    """The loader that is waited for most, of those that at least half of the steps take batches of, if there are any:
-    an evaluation in a step or two may wait longer, and is not what the others wait for. First batches of a pass, for
-    which workers have to start, count where there are no others."""
+def main_loader(trace: Trace, records: LoaderRecords, ways: Ways) -> int:
+    """The loader that the trace's waits are for, if its batches are recorded; else the recorded one that is waited for
+    most, by first batches of a pass where there are no others."""
     loader = records.received.loader[ways.received]
+    main = waited_for(trace)
+    if main is not None and main.recorded is not None and main.recorded in loader:
+        return main.recorded
     later = np.where(records.received.batch[ways.received] != 0, ways.wait_ns, 0)
-    waits = np.bincount(loader, later if later.any() else ways.wait_ns)
-    pairs = np.unique(np.stack((loader, ways.step)), axis=1)
-    steps = np.bincount(pairs[0], minlength=len(waits))
-    often = steps >= len(np.unique(ways.step)) / 2
-    return int(np.where(often, waits, -1).argmax()) if waits[often].any() else int(waits.argmax())
+    return int(np.bincount(loader, later if later.any() else ways.wait_ns).argmax())
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ exposed wait   |oo|JJJJ|llllllllllllllllllll|fffff|
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from tb_steptime.metrics.epoch_starts import EpochStarts
 from tb_steptime.metrics.loader_overhead import Jitter, Overhead
@@ -40,12 +39,11 @@ def shared_out(
 
 
 def late_elsewhere_ns(trace: Trace, late_ns: int) -> int:
-    """Of the late batches' share: for loaders of another role than the one that is waited for most. Workers of this one
-    end no wait of an evaluation."""
+    """Of the late batches' share: for other loaders than the one that is waited for most. Workers of this one end no
+    wait of theirs."""
     batches = find_batches(trace)
     main = most_waited(batches)
     if main is None:
         return 0
-    others = [number for number, each in enumerate(batches.loaders) if each.role != batches.loaders[main].role]
-    mine = np.isin(batches.loader, others) & ~batches.first
-    return min(late_ns, int(batches.exposed_ns[mine].sum()) // len(find_steps(trace).steps))
+    theirs = (batches.loader != main) & ~batches.first
+    return min(late_ns, int(batches.exposed_ns[theirs].sum()) // len(find_steps(trace).steps))

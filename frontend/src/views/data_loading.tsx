@@ -57,7 +57,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           </div>
           <div class="column">
             {result.curve && <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />}
-            {!result.curve && result.burst && <NoCurve burst={result.burst} />}
+            {!result.curve && <NoCurve {...result} />}
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
             {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
@@ -75,12 +75,12 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
 
 /** How long each step waits, and for which loader. */
 function Waits(shared: LoaderPictureProps) {
-  const { loaders, overhead } = shared.result;
+  const { loaders, overhead, starts } = shared.result;
   return (
     <div>
       <StepTable {...shared} />
       <Shares result={shared.result} />
-      {loaders.length === 1 && <FirstBatch loader={loaders[0]!} />}
+      {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={starts} />}
       {overhead && <Receiving overhead={overhead} />}
       {loaders.length > 1 && <div class="below"><Loaders loaders={loaders} tab={shared.tab} name={shared.name} /></div>}
     </div>

@@ -81,8 +81,8 @@ function curveTable({ points, measured_workers: workers, measured_step_ns: now_n
 }
 
 /** In place of the curve: why it cannot be drawn, and what is known all the same. */
-export function NoCurve({ burst }: { burst: NonNullable<DataLoadingResult["burst"]> }) {
-  const said = [...(burst.sentence ? [burst.sentence] : []), ...burst.gates];
+export function NoCurve({ burst, why_unknown: why }: DataLoadingResult) {
+  const said = [...(burst?.sentence ? [burst.sentence] : []), ...(why ? [why] : [])];
   if (said.length === 0) return null;
   return (
     <section class="picture no-curve">
