@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,8 @@ pytest.importorskip("torch", reason="torch is needed only to record; it is not i
 from torch.utils.data import DataLoader
 
 from tb_steptime.record import LoaderRecorder, journal
+from tb_steptime.record import recorder as recorder_module
+from tb_steptime.record import recordings as recordings_module
 from tb_steptime.record.format import ENDED, FAILED, PRODUCED, RECEIVED
 from tests.recorded import Told, recordings, rows
 
@@ -91,7 +94,70 @@ def test_a_deleted_directory_disturbs_nobody(tmp_path, caplog):
             seen += 1
             shutil.rmtree(tmp_path / "logs", ignore_errors=True)
     assert seen == 12
-    assert len(caplog.records) <= 1
+    assert [record.message for record in caplog.records] == [
+        f"Loaders are not recorded in {tmp_path / 'logs'}: files of the recording were deleted or moved. "
+        "Training goes on."
+    ]
+
+
+def test_a_directory_that_was_deleted_is_told_at_the_end(tmp_path, caplog):
+    recorder = LoaderRecorder(tmp_path / "logs")
+    iterator = iter(recorder.watch(DataLoader(Told(16), 4)))
+    next(iterator)
+    shutil.rmtree(tmp_path / "logs")
+    recorder.close()
+    assert caplog.text.count("were deleted or moved. Training goes on.") == 1
+
+
+def test_more_loaders_than_are_recorded_are_told_once(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(recordings_module, "MAX_LOADERS", 3)
+    monkeypatch.setattr(recorder_module, "MAX_LOADERS", 3)
+    with LoaderRecorder(tmp_path) as recorder:
+        datasets = [Told(8, 0) for _ in range(6)]
+        for dataset in datasets:
+            assert len(list(recorder.watch(DataLoader(dataset, 4)))) == 2
+        assert len(list(recorder.watch(DataLoader(datasets[1], 4)))) == 2
+    assert [file.header["loader"] for file in recordings(tmp_path)] == [0, 1, 2]
+    assert [row.pass_number for row in rows(tmp_path, PRODUCED)] == [0, 0, 0, 0, 1, 1, 0, 0]
+    assert [record.message for record in caplog.records] == [
+        f"Some loaders are not recorded in {tmp_path}: there are more than 3. The first ones are recorded."
+    ]
+
+
+class Equal(DataLoader):
+    """As some write it to compare settings; such loaders have no hash."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+class Unwilling(DataLoader):
+    """Refuses what a recorder does to it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "dataset" and not sys._getframe(1).f_code.co_filename.endswith("dataloader.py"):
+            raise RuntimeError("not for you")
+        return super().__getattribute__(name)
+
+
+def test_loaders_that_are_equal_are_told_apart(tmp_path):
+    with LoaderRecorder(tmp_path) as recorder:
+        first, second = (Equal(Told(8, 0), 4) for _ in range(2))
+        assert recorder.watch(first) is first
+        assert (len(list(second)), len(list(first))) == (2, 2)
+    assert len(rows(tmp_path, PRODUCED)) == 2
+
+
+@pytest.mark.parametrize("watch_all", [False, True])
+def test_loaders_that_refuse_are_left_alone(tmp_path, caplog, watch_all):
+    loader = Unwilling(Told(8, 0), 4)
+    with LoaderRecorder(tmp_path) as recorder:
+        if watch_all:
+            recorder.watch_all()
+        else:
+            assert recorder.watch(loader) is loader
+        assert len(list(loader)) == 2
+    assert [record.message.split(": ")[1] for record in caplog.records] == ["not for you. Training goes on."]
 
 
 @pytest.mark.parametrize("when", [0.0, 0.03, 0.1])
@@ -148,13 +214,11 @@ def test_batches_that_cannot_be_weighed_are_recorded_all_the_same(tmp_path):
 
 
 def test_a_mistake_of_the_recorder_itself_is_no_mistake_of_the_training(tmp_path, monkeypatch, caplog):
-    from tb_steptime.record import recorder as module
-
     def fail(*arguments):
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr(module, "follow", fail)
+    monkeypatch.setattr(recordings_module, "follow", fail)
     assert train(LoaderRecorder(tmp_path)) == 8
-    monkeypatch.setattr(module, "describe_loader", fail)
+    monkeypatch.setattr(recordings_module, "describe_loader", fail)
     assert train(LoaderRecorder(tmp_path)) == 8
     assert [record.message.split(": ")[1] for record in caplog.records] == ["a mistake. Training goes on."] * 2

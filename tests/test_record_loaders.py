@@ -25,6 +25,7 @@ from tb_steptime.loader_files.lines import line_looks  # noqa: E402
 from tb_steptime.loader_files.rows import read_all  # noqa: E402
 from tb_steptime.record import LoaderRecorder, clock, lane, line_samples  # noqa: E402
 from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
+from tb_steptime.record.watched import MAX_HELD  # noqa: E402
 from tests.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
 
 HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
@@ -180,6 +181,51 @@ def test_batches_are_looked_at_as_often_as_a_small_share_of_the_time_allows(
     assert {row.batch for row in made if row.named()["bytes"] == 32} == set(looks)
     assert {row.batch for row in made if row.named()["bytes"] == -1} == set(range(40)) - set(looks)
     assert_looks_are_whole(made)
+
+
+@pytest.mark.parametrize("kind", [Told, list])
+@pytest.mark.parametrize("close", [False, True])
+def test_no_dataset_is_kept(recorder, kind, close):
+    """Neither one that can be referred to weakly nor a list; of a list its samples tell."""
+    sample = weakref.WeakSet()
+    for _ in range(6):
+        dataset = Told(8, 0) if kind is Told else [torch.zeros(4) for _ in range(8)]
+        sample.add(dataset if kind is Told else dataset[0])
+        list(recorder.watch(DataLoader(dataset, 4)))
+        del dataset
+        if close:
+            recorder.close()
+        gc.collect()
+        assert len(sample) == 0
+    assert not recorder._watched._datasets
+    assert not recorder._watched._held
+
+
+def test_lists_that_are_never_read_are_let_go(recorder):
+    samples = weakref.WeakSet()
+    for _ in range(MAX_HELD + 3):
+        dataset = [torch.zeros(4)]
+        samples.add(dataset[0])
+        recorder.watch(DataLoader(dataset))
+        del dataset
+    gc.collect()
+    assert len(samples) == MAX_HELD
+    recorder.close()
+    gc.collect()
+    assert len(samples) == 0
+
+
+@pytest.mark.parametrize("kind", [Told, list])
+def test_a_loader_that_a_framework_makes_of_a_watched_one_is_recorded(recorder, kind):
+    """It lets go of the first one before it uses its own."""
+    dataset = Told(8, 0) if kind is Told else list(torch.zeros(8))
+    recorder.watch(DataLoader(dataset, 4))
+    gc.collect()
+    loader = DataLoader(dataset, 2)
+    for _ in range(2):
+        list(loader)
+    recorder.close()
+    assert len(rows(recorder.directory, PRODUCED)) == 8
 
 
 def test_loaders_in_one_process_are_told_apart(recorder):
@@ -392,6 +438,76 @@ def test_nothing_is_recorded_after_the_end(tmp_path):
         list(loader)
     list(loader)
     assert {row.pass_number for row in rows(tmp_path, BEGAN)} == {0}
+
+
+PERSISTENT = {"batch_size": 4, "num_workers": 2, "persistent_workers": True}
+BEGUN_BEFORE = (
+    "Workers that had begun before are not recorded in {}, only what the training gets from them: they persist "
+    "(persistent_workers) since an earlier pass."
+)
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("watched_before", [False, True])
+@pytest.mark.parametrize("cut", [None, 2])
+def test_of_workers_that_had_begun_before_what_is_received_is_recorded(tmp_path, caplog, watched_before, cut, pinned):
+    """By a recorder that was closed, or by none. cut: the pass before was broken off after so many batches."""
+    loader = DataLoader(Told(32), **PERSISTENT, pin_memory=pinned)
+    if watched_before:
+        with LoaderRecorder(tmp_path / "a") as recorder:
+            recorder.watch(loader)
+            list(zip(range(cut or 100), loader, strict=False))
+    else:
+        list(zip(range(cut or 100), loader, strict=False))
+    with LoaderRecorder(tmp_path / "b") as recorder:
+        recorder.watch(loader)
+        passes = [list(loader) for _ in range(3)]
+    list(loader)
+    received = rows(tmp_path / "b", RECEIVED)
+    assert [(row.pass_number, row.batch) for row in received] == [(p, n) for p in range(3) for n in range(8)]
+    for row, batch in zip(received, [batch for batches in passes for batch in batches], strict=True):
+        times, made = row.named(), batch.reshape(-1, 4)
+        assert times["requested_ns"] <= int(made[:, 1].min())
+        assert int(made[:, 2].max()) - MS <= times["arrived_ns"] <= times["unpickled_ns"] <= times["returned_ns"]
+    assert [row.pass_number for row in rows(tmp_path / "b", BEGAN)] == [0, 1, 2]
+    assert [row.flags for row in rows(tmp_path / "b", ENDED)] == [EXHAUSTED] * 3
+    assert {file.header["process"] for file in recordings(tmp_path / "b")} == {"main"}
+    assert [record.message for record in caplog.records] == [BEGUN_BEFORE.format(tmp_path / "b")]
+
+
+def test_workers_that_begin_under_a_recorder_are_recorded_by_it(tmp_path, caplog):
+    with LoaderRecorder(tmp_path) as recorder:
+        loader = recorder.watch(DataLoader(Told(16), **PERSISTENT))
+        passes = passes_over(loader, 3)
+    assert_tells_what_happened(tmp_path, passes)
+    assert not caplog.records
+
+
+def test_the_newest_recorder_that_watches_takes_over_until_it_is_closed(tmp_path):
+    loader = LoaderRecorder(tmp_path / "a").watch(DataLoader(Told(8, 0), 4))
+    list(loader)
+    with LoaderRecorder(tmp_path / "b") as recorder:
+        list(recorder.watch(loader))
+        with LoaderRecorder(tmp_path / "c").watch_all():
+            list(loader)
+        list(loader)
+    list(loader)
+    passes = {name: {row.pass_number for row in rows(tmp_path / name, PRODUCED)} for name in "abc"}
+    assert passes == {"a": {0, 1}, "b": {0, 1}, "c": {0}}
+
+
+def test_the_newest_recorder_takes_over_a_loader_with_persistent_workers(tmp_path):
+    first = LoaderRecorder(tmp_path / "a")
+    loader = first.watch(DataLoader(Told(8, 0), **PERSISTENT))
+    list(loader)
+    with LoaderRecorder(tmp_path / "b") as second:
+        list(second.watch(loader))
+    list(loader)
+    first.close()
+    taken = {name: [(row.pass_number, row.batch) for row in rows(tmp_path / name, RECEIVED)] for name in "ab"}
+    assert taken["b"] == [(0, 0), (0, 1)]
+    assert [batch for _, batch in taken["a"]] == [0, 1, 0, 1]
+    assert len({number for number, _ in taken["a"]}) == 2
 
 
 def test_a_watched_loader_can_be_pickled(recorder):

@@ -40,6 +40,12 @@ class Passage:
         self.over = False
         self.begin_ns = now_ns()
 
+    def go_on_in(self, journal: Journal) -> None:
+        """Another recorder takes over, with the pass that has just begun."""
+        self.journal = journal
+        if self.lane is not None:
+            self.lane.journal = journal
+
     def ready(self) -> None:
         """iter(loader) returns."""
         ready_ns = now_ns()
@@ -50,6 +56,7 @@ class Passage:
         end_ns = now_ns()
         self.journal.add(end_ns, ENDED, flags, NO_BATCH, (end_ns,))
         self.journal.flush()
+        self.journal.check()
 
     def received(self, batch: int, asked_ns: int, depths: tuple[int, int, int]) -> None:
         """depths: ready, outstanding, unpinned, when asked."""
@@ -59,9 +66,12 @@ class Passage:
         self.journal.add(returned_ns, RECEIVED, 0, batch, (*times, *depths))
 
 
-def follow(iterator: Any, passage: Passage) -> None:
-    """Record what the iterator, just made, does from here on. Raises AttributeError for an iterator of another make."""
+def follow(iterator: Any, passage: Passage, new: bool = True) -> None:
+    """Record what the iterator does from here on. It was just made, or (not new) goes on with a new pass, as one that
+    another recorder may have followed before. Raises AttributeError for an iterator of another make."""
     if is_swapped(iterator):
+        iterator._tb_steptime.go_on_in(passage.journal)
+        iterator._tb_steptime.ready()
         return
     iterator._tb_steptime = passage
     if hasattr(iterator, "_dataset_fetcher"):
@@ -70,9 +80,8 @@ def follow(iterator: Any, passage: Passage) -> None:
         swap_methods(iterator, _single_process)
     else:
         _follow_queues(iterator, passage)
-        # The first requests were made just before the iterator was there to be followed.
-        now = now_ns()
-        passage.requests.update(dict.fromkeys(iterator._task_info, now))
+        if new:  # the first requests were made just before; when those of a later pass were made, is not known
+            passage.requests.update(dict.fromkeys(iterator._task_info, now_ns()))
         swap_methods(iterator, _multi_process)
     passage.ready()
 

@@ -55,6 +55,7 @@ class Journal:
         self._file: int | None = None
         self._sequence = 0
         self._waiting: list[_Row] = []
+        self._path = path
         self._next_write_ns = 0
         self._took_ns = 0
         self._clock = Clock()
@@ -103,6 +104,17 @@ class Journal:
         self._next_write_ns = after + max(LEAST_REST_NS, REST * min(after - before, self._took_ns))
         self._took_ns = after - before
 
+    def check(self) -> None:
+        """A file can be written that was deleted meanwhile, and is lost with all rows: that ends it."""
+        if self._file is None:
+            return
+        try:
+            self._path.stat()
+        except FileNotFoundError:
+            self._end(OSError("files of the recording were deleted or moved"))
+        except OSError:
+            return  # it may be there all the same
+
     def close(self) -> None:
         """Write what waits, and nothing after that."""
         self.flush()
@@ -110,10 +122,11 @@ class Journal:
 
     def abandon(self) -> None:
         """Write nothing any more, not even what waits: in a forked child it is its parent's."""
-        if self._file is not None:
-            os.close(self._file)
-        self._file = None
+        file, self._file = self._file, None
         self._waiting.clear()
+        if file is not None:
+            with contextlib.suppress(OSError):  # some file systems tell only here that a write failed
+                os.close(file)
 
     def _add_clock(self, at_ns: int, moved_ns: int) -> None:
         ahead = self._clock.ahead_ns
@@ -145,8 +158,7 @@ class Journal:
             waiting = waiting[room:]
 
     def _end(self, error: Exception) -> None:
-        with contextlib.suppress(OSError):
-            self.abandon()
+        self.abandon()
         self._gave_up(getattr(error, "strerror", None) or str(error))
 
 
@@ -158,6 +170,7 @@ _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 def _flush_all() -> None:
     for journal in list(_open):
         journal.flush()
+        journal.check()
 
 
 def _abandon_all() -> None:
