@@ -17,7 +17,7 @@ from tests.recorded import Told, recordings, rows
 
 torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
-from tb_steptime.record import profile_steps  # noqa: E402
+from tb_steptime.record import profile_steps, recorder  # noqa: E402
 
 SHORT = {"skip_first": 1, "wait": 1, "warmup": 1, "active": 3, "repeat": 2}
 STEPS = 1 + 2 * (1 + 1 + 3)
@@ -84,6 +84,42 @@ def test_too_few_steps_are_told(tmp_path, caplog):
     assert not spans(tmp_path)
 
 
+@pytest.mark.parametrize("steps", range(STEPS + 3))
+def test_steps_that_were_not_over_are_none(tmp_path, caplog, steps):
+    """The loop ends after so many, inside the next one: no span shows it, nor is one written that holds no other."""
+    layer = torch.nn.Linear(4, 2)
+    with profile_steps(tmp_path, **SHORT) as prof:
+        for _ in range(steps):
+            layer(torch.rand(3, 4)).sum().backward()
+            prof.step()
+        layer(torch.rand(3, 4)).sum().backward()
+    recorded = [[number for number in span if number < steps] for span in ([3, 4, 5], [8, 9, 10])]
+    found = [[step.number for step in find_steps(read_trace(path)).steps] for path in spans(tmp_path)]
+    assert found == [span for span in recorded if span]
+    told = [f"No step was recorded: there were {steps}, and the first span needs 6."]
+    assert [record.message for record in caplog.records] == ([] if found else told)
+
+
+def test_a_profiler_that_was_left_running_ends_when_the_next_one_starts(tmp_path, caplog):
+    layer = torch.nn.Linear(4, 2)
+    left = profile_steps(tmp_path / "left", **SHORT).start()
+    for _ in range(5):
+        layer(torch.rand(3, 4)).sum().backward()
+        left.step()
+    with profile_steps(tmp_path / "next", **SHORT) as prof:
+        assert left.profiler is None
+        for _ in range(STEPS):
+            layer(torch.rand(3, 4)).sum().backward()
+            prof.step()
+    left.stop()
+    found = {name: [len(find_steps(read_trace(path)).steps) for path in spans(tmp_path / name)] for name in NAMES}
+    assert found == {"left": [2], "next": [3, 3]}
+    assert not caplog.records
+
+
+NAMES = ("left", "next")
+
+
 def test_an_error_in_the_loop_is_passed_on_with_what_was_recorded(tmp_path):
     with pytest.raises(LookupError), profile_steps(tmp_path, **SHORT) as prof:
         for number in range(STEPS):
@@ -108,9 +144,9 @@ def test_nothing_happens_when_not_enabled(tmp_path):
     assert not (tmp_path / "logs").exists()
 
 
-def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
+def fit_lightning(folder: Path, callbacks: list[Any], fails_at: int | None = None) -> Any:
+    """The training's loader after a fit of one epoch, which may fail in a step."""
     lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
-    from tb_steptime.record.lightning import StepInsightsCallback
 
     class Network(lightning.LightningModule):
         def __init__(self) -> None:
@@ -118,6 +154,8 @@ def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
             self.layer = torch.nn.Linear(4, 2)
 
         def training_step(self, batch: Any, number: int) -> Any:
+            if number == fails_at:
+                raise LookupError
             return torch.nn.functional.cross_entropy(self.layer(batch[0]), batch[1])
 
         def validation_step(self, batch: Any, number: int) -> None:
@@ -126,9 +164,9 @@ def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
-    monkeypatch.setenv("PL_SEED_WORKERS", "1")
     train, check = (torch.utils.data.DataLoader(Pairs(4 * n), 4, num_workers=2) for n in (STEPS, 3))
     lightning.Trainer(
+        default_root_dir=folder,
         max_epochs=1,
         accelerator="cpu",
         logger=False,
@@ -136,9 +174,23 @@ def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=1,
-        callbacks=[StepInsightsCallback(tmp_path / "logs", **SHORT)],
+        callbacks=callbacks,
     ).fit(Network(), train, check)
+    return train
+
+
+def lightning_callback(folder: Path) -> Any:
+    pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+    from tb_steptime.record.lightning import StepInsightsCallback
+
+    return StepInsightsCallback(folder, **SHORT)
+
+
+def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
     logs = tmp_path / "logs"
+    callback = lightning_callback(logs)
+    monkeypatch.setenv("PL_SEED_WORKERS", "1")
+    train = fit_lightning(tmp_path, [callback])
     assert len({file.header["loader"] for file in recordings(logs)}) >= 2, "the loader that validates is recorded too"
     (training,) = [file for file in recordings(logs) if file.header["process"] == "main" and len(file) > STEPS]
     assert len([row for row in training.rows() if row.kind == RECEIVED]) == STEPS
@@ -146,22 +198,26 @@ def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
     assert "pl_worker_init_function" in repr(train.worker_init_fn), "seeding of workers is as Lightning sets it up"
 
 
-def test_transformers_are_profiled_by_a_callback(tmp_path):
+def train_transformers(folder: Path, callbacks: list[Any], fails_at: int | None = None) -> None:
+    """So many steps as two spans need; the training may fail in one."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
-    from tb_steptime.record.transformers import StepInsightsTrainerCallback
 
     class Network(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(4, 2)
+            self.calls = 0
 
         def forward(self, features: Any, labels: Any) -> Any:
+            self.calls += 1
+            if self.calls - 1 == fails_at:
+                raise LookupError
             scores = self.layer(features)
             return {"loss": torch.nn.functional.cross_entropy(scores, labels), "logits": scores}
 
     arguments = transformers.TrainingArguments(
-        output_dir=str(tmp_path / "out"),
+        output_dir=str(folder / "out"),
         max_steps=STEPS,
         per_device_train_batch_size=4,
         dataloader_num_workers=2,
@@ -171,13 +227,53 @@ def test_transformers_are_profiled_by_a_callback(tmp_path):
         use_cpu=True,
         disable_tqdm=True,
     )
-    transformers.Trainer(
-        model=Network(),
-        args=arguments,
-        train_dataset=Named(8 * STEPS),
-        callbacks=[StepInsightsTrainerCallback(tmp_path / "logs", **SHORT)],
-    ).train()
+    transformers.Trainer(model=Network(), args=arguments, train_dataset=Named(8 * STEPS), callbacks=callbacks).train()
+
+
+def transformers_callback(folder: Path) -> Any:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from tb_steptime.record.transformers import StepInsightsTrainerCallback
+
+    return StepInsightsTrainerCallback(folder, **SHORT)
+
+
+def test_transformers_are_profiled_by_a_callback(tmp_path):
+    callback = transformers_callback(tmp_path / "logs")
+    train_transformers(tmp_path, [callback])
     assert_both_are_there(tmp_path / "logs")
+
+
+def assert_recorded_after_an_error(tmp_path: Path, train: Any, make: Any, same: bool) -> None:
+    """A training fails in its sixth step, the third of the first span; the next one is recorded as if there had been
+    none before. Of the first, what was under way is there; nothing later."""
+    first = make(tmp_path / "first")
+    with pytest.raises(LookupError):
+        train(tmp_path, [first], fails_at=5)
+    train(tmp_path, [first if same else make(tmp_path / "next")])
+    assert not recorder._recorders, "nothing records the rest of the process"
+    found = {path: [step.number for step in find_steps(read_trace(path)).steps] for path in spans(tmp_path / "first")}
+    assert list(found.values()) == [[3, 4], *([[3, 4, 5], [8, 9, 10]] if same else [])]
+    if not same:
+        assert_both_are_there(tmp_path / "next")
+        assert {row.pass_number for row in rows(tmp_path / "first", RECEIVED)} == {0}
+        assert len(rows(tmp_path / "first", RECEIVED)) <= 10
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_after_an_error_in_lightning_the_next_training_is_recorded(tmp_path, same):
+    assert_recorded_after_an_error(tmp_path, fit_lightning, lightning_callback, same)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_after_an_error_in_transformers_the_next_training_is_recorded(tmp_path, same):
+    assert_recorded_after_an_error(tmp_path, train_transformers, transformers_callback, same)
+
+
+def test_after_an_error_in_lightning_nothing_is_recorded_any_more(tmp_path):
+    with pytest.raises(LookupError):
+        fit_lightning(tmp_path, [lightning_callback(tmp_path / "logs")], fails_at=5)
+    assert not recorder._recorders
+    assert len(spans(tmp_path / "logs")) == 1
 
 
 def test_loaders_that_accelerate_makes_anew_are_recorded(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.trace.model import Trace
+import pytest
+
+from tb_steptime.trace.model import Job, Trace
 from tb_steptime.trace.steps import find_steps
 from tests.timeline import timeline
 
@@ -68,6 +70,35 @@ def test_a_last_step_with_under_four_fifths_of_the_launches_is_left_out():
         kernel 7 | ..a.b.c.d.e..f.g.h...... |""")
     assert [name for name, *_ in windows(whole)] == ["5", "6"]
     assert [name for name, *_ in windows(cut)] == ["5"]
+
+
+def test_a_last_step_that_launched_nothing_anywhere_is_judged_by_its_ops():
+    """Ten ops in the step before, and eight or seven in the last one."""
+    whole = timeline("""
+        step     | 555555555555555555556666666666666666 |
+        op       | a.b.c.d.e.f.g.h.i.j.a.b.c.d.e.f.g.h. |""")
+    cut = timeline("""
+        step     | 5555555555555555555566666666666666 |
+        op       | a.b.c.d.e.f.g.h.i.j.a.b.c.d.e.f.g. |""")
+    few = timeline("""
+        step     | 55555555555555555566666666666666 |
+        op       | a.b.c.d.e.f.g.h.i.a............. |""")
+    assert [name for name, *_ in windows(whole)] == ["5", "6"]
+    assert (windows(cut), note_ids(cut)) == ([("5", 0, 20_000)], ["incomplete_steps"])
+    assert [name for name, *_ in windows(few)] == ["5", "6"], "nine ops tell too little"
+
+
+@pytest.mark.parametrize(("unfinished", "kept"), [(6, ["5"]), (7, ["5", "6"]), (None, ["5", "6"])])
+def test_a_step_that_the_recorder_says_was_not_over_is_left_out(unfinished, kept):
+    trace = timeline(
+        """
+        step     | 5555566666....... |
+        runtime  | .a....b.......... |
+        kernel 7 | ..aaaaabbbbbbb... |""",
+        job=Job(unfinished_step=unfinished),
+    )
+    assert [name for name, *_ in windows(trace)] == kept
+    assert note_ids(trace) == ["incomplete_steps"][len(kept) - 1 :]
 
 
 def test_no_marks_make_one_step_over_the_ops_and_say_so():

@@ -30,6 +30,7 @@ class StepInsightsCallback(Callback):  # type: ignore[misc]
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Before any loader has been asked for a batch."""
+        self._stop()
         if stage == "fit":
             self._profiler = profile_steps(self._directory, **self._options)
             self._profiler.recorder.watch_all()

@@ -24,6 +24,10 @@ from tb_steptime.record.recorder import LoaderRecorder
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")
 
+#: Written beside a trace's events where the loop ended inside a span: the number of the step that was not over. torch
+#: ends its mark with the recording, so that it looks like any other.
+UNFINISHED_STEP = "tb_steptime_unfinished_step"
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -76,6 +80,7 @@ class StepProfiler:
     def start(self) -> StepProfiler:
         """As `with` does; for callbacks, which have two hooks in place of a block."""
         if self._enabled and self.profiler is None:
+            _let_go(self)
             self.profiler = self._make().__enter__()
         return self
 
@@ -96,8 +101,12 @@ class StepProfiler:
         self._enabled = False
 
     def _leave(self, *error: Any) -> None:
+        global _latest
+        if _latest is self:
+            _latest = None
         profiler, self.profiler = self.profiler, None
         if profiler is not None:
+            _leave_out_unfinished(profiler)
             profiler.__exit__(*error)
 
     def _make(self) -> Any:
@@ -123,6 +132,36 @@ class StepProfiler:
             self._written += 1
 
         return count
+
+
+#: The one that was started last.
+_latest: StepProfiler | None = None
+
+
+def _let_go(started: StepProfiler) -> None:
+    """torch has one profiler at a time: one that a training left running is stopped when the next one starts."""
+    global _latest
+    earlier, _latest = _latest, started
+    if earlier is None:
+        return
+    try:
+        earlier._leave(None, None, None)
+    except Exception as error:  # noqa: BLE001 - of a training that is over
+        _log.warning("The last span was not written to %s: %s.", earlier.directory, error)
+
+
+def _leave_out_unfinished(profiler: Any) -> None:
+    """The loop may have ended inside a span. Then a span in which no step is over yet is not written."""
+    from torch.profiler import ProfilerAction
+
+    recorded = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+    if profiler.current_action not in recorded:
+        return
+    number = profiler.step_num
+    if number and profiler.schedule(number - 1) == ProfilerAction.RECORD:
+        profiler.add_metadata_json(UNFINISHED_STEP, str(number))
+    else:
+        profiler.on_trace_ready = None
 
 
 def profile_steps(

@@ -58,6 +58,7 @@ class Job:
     record_shapes: bool | None = None
     profile_memory: bool | None = None
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
+    unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
 
 
 @dataclass(frozen=True, eq=False)

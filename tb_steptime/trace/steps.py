@@ -11,6 +11,7 @@ The rule is torch-tb-profiler's, so that both tabs speak of the same windows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,8 @@ STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
 
 #: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
 CUT_STEP_FRACTION = 0.8
+#: Without activities on a device its CPU ops tell, where the step before has so many: with fewer, one matters too much.
+FEWEST_OPS = 10
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,13 @@ def find_steps(trace: Trace) -> Steps:
     start, end = trace.events.start_ns[marks], trace.events.ends(marks)
     launched = _launched_in(trace, start, end)
     windows = _device_windows(trace, start, end, launched)
-    kept = _complete_steps(launched)
+    kept = _complete_steps(launched) if launched.count.any() else len(names)
+    over = _steps_over(trace, marks[:kept], names)
     steps = [
         Step(str(number), number, *window, int(host_start), int(host_end - host_start))
         for number, window, host_start, host_end in zip(names, windows, start, end, strict=True)
     ]
-    return Steps(tuple(steps[:kept]), _cut_note(len(steps) - kept))
+    return Steps(tuple(steps[:over]), _cut_note(len(steps) - kept, kept - over))
 
 
 @per_trace
@@ -142,23 +146,44 @@ def _complete_steps(launched: _Launched) -> int:
     """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out."""
     number = launched.count
     with_work = np.flatnonzero(number)
-    if not len(with_work) or len(number) == 1:
+    if len(number) == 1:
         return len(number)
     last = int(with_work[-1])
     cut = last > 0 and number[last] < CUT_STEP_FRACTION * number[last - 1]
     return last if cut else last + 1
 
 
-def _cut_note(dropped: int) -> tuple[Note, ...]:
-    if not dropped:
+def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
+    """How many of these steps were over when the recording ended: the recorder says so, or, where nothing was launched,
+    the last one has too few CPU ops."""
+    last = len(marks) - 1
+    if last < 1:
+        return len(marks)
+    if trace.job.unfinished_step is not None:
+        return last if names[last] == trace.job.unfinished_step else len(marks)
+    if len(find_launches(trace).activity):
+        return len(marks)
+    before, ops = _ops_in(trace, marks[-2:]).tolist()
+    return last if before >= FEWEST_OPS and ops < CUT_STEP_FRACTION * before else len(marks)
+
+
+def _ops_in(trace: Trace, marks: Int64) -> Int64:
+    """CPU ops that begin inside each mark, on any thread."""
+    ops = np.sort(trace.events.start_ns[trace.events.rows(Kind.CPU_OP)])
+    begin, end = trace.events.start_ns[marks], trace.events.ends(marks)
+    return (np.searchsorted(ops, end) - np.searchsorted(ops, begin)).astype(np.int64)
+
+
+def _cut_note(launched_little: int, not_over: int) -> tuple[Note, ...]:
+    cause = phrase("The recording ends inside a step.")
+    if launched_little:
+        dropped = count(launched_little + not_over)
+        effect = phrase("Steps left out at the end because they launched too little: {dropped}.", dropped=dropped)
+    elif not_over:
+        effect = phrase("Steps left out at the end because they were not over: {dropped}.", dropped=count(not_over))
+    else:
         return ()
-    return (
-        Note(
-            "incomplete_steps",
-            phrase("The recording ends inside a step."),
-            phrase("Steps left out at the end because they launched too little: {dropped}.", dropped=count(dropped)),
-        ),
-    )
+    return (Note("incomplete_steps", cause, effect),)
 
 
 def _one_step(trace: Trace) -> Steps:

@@ -18,6 +18,7 @@ _WANTED = {
     "record_shapes",
     "profile_memory",
     "tb_steptime_simulated",
+    "tb_steptime_unfinished_step",
 }
 _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
@@ -66,6 +67,7 @@ class Metadata:
             record_shapes=_flag(self._values.get("record_shapes")),
             profile_memory=_flag(self._values.get("profile_memory")),
             simulated=simulated if isinstance(simulated, str) else None,
+            unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
         )
 
 
