@@ -221,6 +221,35 @@ def test_without_a_number_of_workers_a_card_still_says_to_use_some():
 
 def test_a_card_counts_the_batches_of_its_loader_alone():
     assert card(drawn(ZIPPED), "no_workers") == (
-        "The training process makes each batch itself. Of the 6 µs this takes, 6 µs leave the step standing; 2 workers "
-        "hide them: `num_workers=2`."
+        "Loader 1: The training process makes each batch itself. Of the 6 µs this takes, 6 µs leave the step standing; "
+        "2 workers hide them: `num_workers=2`."
     )
+
+
+def test_of_late_batches_in_a_row_neither_the_loaders_own_work_nor_jitter_is_told():
+    """Two workers make both batches of a step at the same time, and take longer than the step does."""
+    waits = [(6, 1), (6, 1), (6, 1), (12, 1)] + [(6, 1)] * 5
+    result = analyse(drawn(chains(waits, "loader", work=40)))
+    assert result.overhead is not None
+    assert (result.overhead.ns, result.jitter) == (None, None)
+
+
+def test_batches_in_a_row_that_lie_ready_are_the_loaders_own_work():
+    drawing = "\n".join(
+        f"{label} | {''.join(cells)} |"
+        for label, cells in {
+            "step": ["xy"[step % 2] * (2 + work) for step, work in enumerate(WORK)],
+            "loader": ["lm" + "." * work for work in WORK],
+            "op": [".." + "b" * work for work in WORK],
+        }.items()
+    )
+    result = analyse(drawn(drawing))
+    assert result.overhead is not None
+    assert (result.overhead.ns, result.overhead.told_by) == (1_000, "steady")
+    assert result.burst is not None
+    assert result.burst.sentence is not None
+    assert plain(result.burst.sentence).replace("\xa0", " ").startswith("The workers keep up")
+
+
+#: The work of steps, in us, that is far from alike.
+WORK = [50, 90, 70, 60, 80, 55, 95, 65]

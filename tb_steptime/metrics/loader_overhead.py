@@ -55,10 +55,12 @@ class Overhead(msgspec.Struct, frozen=True):
 def find_jitter(trace: Trace, burst: Burst | None) -> Jitter | None:
     """Of the loader that is waited for most; None where no wait stands out, or where something else explains long ones:
     they come back regularly, too few workers have no store to bridge them, or the training process makes the
-    batches itself."""
+    batches itself. Nor of late batches in a row, which may be a step's first, or workers that are too slow."""
     batches = find_batches(trace)
     loader = most_waited(batches)
     if loader is None or (burst is not None and (burst.period is not None or _too_few(burst))):
+        return None
+    if batches.loaders[loader].in_a_row > 1 and burst is not None and burst.at_most_ns is None:
         return None
     if is_multiprocess((batches.loaders[loader].iterator,)) is False:
         return None

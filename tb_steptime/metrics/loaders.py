@@ -190,14 +190,18 @@ def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
 
     A batch that is late ends its wait when it is there, so a longer step makes a shorter wait: the waits of a loader
     that is too slow differ at least as the steps do. Waits that are alike whatever the step does are its own work.
+    Batches in a row count as one: workers may have them at the same time, so nothing between them makes no longer wait.
     """
     mine = batches.of(loader)
-    if len(mine) < ENOUGH_WAITS:
+    step = batches.step[mine]
+    opens = np.flatnonzero(np.diff(step, prepend=-1) != 0 if batches.loaders[loader].in_a_row > 1 else step >= 0)
+    if len(opens) < ENOUGH_WAITS:
         return None
     start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
-    low, middle, high = np.percentile(batches.wait_ns[mine], (10, 50, 90))
-    least, most = np.percentile(start[1:] - end[:-1], (10, 90))
-    return round(float(middle)) if high - low < STEADY_FRACTION * (most - least) else None
+    low, high = np.percentile(np.add.reduceat(batches.wait_ns[mine], opens), (10, 90))
+    least, most = np.percentile(start[opens[1:]] - end[opens[1:] - 1], (10, 90))
+    middle = float(np.median(batches.wait_ns[mine]))
+    return round(middle) if high - low < STEADY_FRACTION * (most - least) else None
 
 
 def _row(batches: Batches, number: int) -> LoaderRow:
