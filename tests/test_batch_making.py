@@ -120,6 +120,18 @@ def test_of_zipped_loaders_the_curve_is_of_the_one_that_is_waited_for_most(tmp_p
     )
 
 
+def test_what_a_batch_is_made_of_is_of_the_loader_that_is_waited_for_most():
+    """The other one's ops are none of it."""
+    step = "".join(digit * 13 for digit in "123456")
+    trace = drawn(f"""
+        step          | {step} |
+        loader single | {"llllllmmm...." * 6} |
+        op            | {".aa....cc...." * 6} |
+        op            | {".........bbbb" * 6} |""")
+    activities = [(each.name, each.ns_per_batch) for each in analyse(trace).activities]
+    assert activities == [(None, 4_000), ("a", 2_000)]
+
+
 IN_A_ROW = (
     "How many workers keep up cannot be told from this trace, because a step asks for 2 batches in a row: one loader "
     "may make them, or several. A recorder tells."

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading import loader_intervals, loader_names, loader_rows
+from tb_steptime.metrics.data_loading import loader_names, loader_rows
+from tb_steptime.metrics.loaders import find_batches, waited_for
 from tb_steptime.phrases import Phrase, code, phrase
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.ops import innermost, is_file, is_source, rows_named, short_frame
@@ -65,9 +67,9 @@ class LoaderWork:
 
 @per_trace
 def loader_work(trace: Trace) -> LoaderWork:
-    """Of the threads that wait. The line of an op or a frame is the innermost one of the user's inside the loader, or
-    of torch where none is: `default_collate`, say."""
-    events, marks = trace.events, loader_rows(trace)
+    """Of the threads that wait, for the loader that is waited for most. The line of an op or a frame is the innermost
+    one of the user's inside the loader, or of torch where none is: `default_collate`, say."""
+    events, marks = trace.events, _marks(trace)
     ops = _inside_waits(trace, events.rows(Kind.CPU_OP))
     ops = ops[~loader_names(trace)[events.name[ops]]]
     frames = _inside_waits(trace, events.rows(Kind.PYTHON))
@@ -119,10 +121,21 @@ def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
     return [LoaderLine(work.lines[line], int(totals[line])) for line in order[:MOST_LINES]]
 
 
+@per_trace
+def _marks(trace: Trace) -> Int64:
+    """Of several loaders, the waits of the steps for the one that is waited for most."""
+    batches, main = find_batches(trace), waited_for(trace)
+    if main is None or len(batches.loaders) == 1:
+        return loader_rows(trace)
+    mine: Int64 = batches.row[batches.loader == main.loader]
+    return mine
+
+
 def _inside_waits(trace: Trace, rows: Int64) -> Int64:
     """Those of `rows` that lie in a wait as a whole, on a thread that waits."""
-    events, waits = trace.events, loader_intervals(trace)
-    rows = rows[np.isin(events.thread[rows], np.unique(events.thread[loader_rows(trace)]))]
+    events, marks = trace.events, _marks(trace)
+    waits = Intervals.union(events.start_ns[marks], events.ends(marks))
+    rows = rows[np.isin(events.thread[rows], np.unique(events.thread[marks]))]
     wait = np.searchsorted(waits.start, events.start_ns[rows], side="right") - 1
     return rows[(wait >= 0) & (events.ends(rows) <= waits.end[np.maximum(wait, 0)])] if len(waits.start) else rows[:0]
 
