@@ -17,9 +17,12 @@ from tb_steptime.record.format import (
     PRODUCED,
     RECEIVED,
     ROW,
+    VALUES,
     FormatError,
     decode,
     encode_header,
+    encode_row,
+    encode_rows,
     read_file,
     read_header,
 )
@@ -59,6 +62,13 @@ def test_what_is_written_is_read_back(tmp_path):
         assert row[:7] == (PRODUCED, 0, 3, batch + 1, 0, batch, os.getpid())
         assert before - clock.TOLERANCE_NS <= row.named()["requested_ns"] <= after + clock.TOLERANCE_NS
         assert row.values[4:] == (batch,) * 5
+
+
+def test_many_rows_are_encoded_as_each_by_itself():
+    rows = [(kind, 1, 2, -1, tuple(range(-4, -4 + len(VALUES[kind])))) for kind in VALUES]
+    one_by_one = [encode_row(kind, 1, -1, 7 + n, 2, -1, 99, values) for n, (kind, *_, values) in enumerate(rows)]
+    assert encode_rows(rows, -1, 7, 99) == b"".join(one_by_one)
+    assert encode_rows([], -1, 7, 99) == b""
 
 
 def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
@@ -293,6 +303,6 @@ def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
     for batch in range(1000):
         now[0] += 10**6
         own.add(now[0], BEGAN, 0, batch, (1, 2))
-    assert calls == [2, 20, 200, 200, 200, 200]
+    assert calls == [2, 100, 200, 200, 200, 200]
     own.close()
     assert sum(calls) == 1001

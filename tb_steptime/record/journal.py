@@ -19,7 +19,7 @@ from tb_steptime.record.format import (
     ROW,
     STEPPED,
     FormatError,
-    encode_row,
+    encode_rows,
     place,
     rows_begin,
 )
@@ -29,7 +29,7 @@ from tb_steptime.record.resuming import next_sequence
 #: d is the shorter of the last two: one alone may have been interrupted by other processes.
 REST = 200
 #: A killed process loses the rows of this last while; a file system as fast as a local one is spared a call a batch.
-LEAST_REST_NS = 20_000_000
+LEAST_REST_NS = 100_000_000
 #: More rows than these are not kept waiting.
 MAX_WAITING = 4096
 #: Old rows are overwritten, that which told their clock too. So it is told again from time to time.
@@ -135,14 +135,10 @@ class Journal:
         self._next_clock = self._sequence + CLOCK_ROWS
 
     def _encoded(self) -> bytes:
-        worker, pid, first = self._worker, self._pid, self._sequence
-        rows = [
-            encode_row(kind, flags, worker, sequence, pass_number, batch, pid, values)
-            for sequence, (kind, flags, pass_number, batch, values) in enumerate(self._waiting, first)
-        ]
-        self._sequence += len(rows)
+        content = encode_rows(self._waiting, self._worker, self._sequence, self._pid)
+        self._sequence += len(self._waiting)
         self._waiting.clear()
-        return b"".join(rows)
+        return content
 
     def _write(self, file: int) -> None:
         """Each row to its place: in one piece but where the file starts over."""
