@@ -221,7 +221,10 @@ export interface CouldBe {
   parts_ns: Parts;
 }
 
-/** Predicted for so many workers: step_ns, a mean step of the same span; loader_ns = production / workers. */
+/**
+ * Predicted for so many workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
+ * production / workers each.
+ */
 export interface CurvePoint {
   workers: number;
   step_ns: number;
@@ -1562,8 +1565,8 @@ export interface Waste {
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
  * the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
  * workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
- * apart says so. cores: of the recording machine, where a recorder says it; limit: what may keep the curve from coming
- * true (cores, disk), in a sentence.
+ * apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
+ * it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -1574,6 +1577,7 @@ export interface WorkerCurve {
   gain_ns: number;
   apart_ns: number;
   apart: Phrase | null;
+  pace: Phrase;
   cores: number | null;
   limit: Phrase | null;
   title: Phrase;

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tb_steptime.metrics.bursts import MOST_WORKERS, Burst
+from tb_steptime.metrics.bursts import MOST_WORKERS, Burst, is_one_a_step
 from tb_steptime.phrases import Note, Phrase, agreeing, count, ns, phrase
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
-    """Predicted for so many workers: step_ns, a mean step of the same span; loader_ns = production / workers."""
+    """Predicted for so many workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
+    production / workers each."""
 
     workers: int
     step_ns: int
@@ -34,8 +35,8 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
     the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
     workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
-    apart says so. cores: of the recording machine, where a recorder says it; limit: what may keep the curve from coming
-    true (cores, disk), in a sentence.
+    apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
+    it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
     """
 
     points: list[CurvePoint]
@@ -46,6 +47,7 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     gain_ns: int
     apart_ns: int
     apart: Phrase | None
+    pace: Phrase
     cores: int | None
     limit: Phrase | None
     title: Phrase
@@ -124,6 +126,7 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         gain_ns=max(0, mean.duration_ns - floor) if making.workers < recommended else 0,
         apart_ns=mean.apart_ns,
         apart=_apart(mean),
+        pace=_pace(making),
         cores=making.cores,
         limit=_limit(making, recommended),
         title=_title(making, recommended, floor),
@@ -153,6 +156,11 @@ def _uneven_ns(making: Making, mean: MeanStep, workers: int) -> int:
     if making.workers >= making.needed or workers <= making.workers:
         return now
     return now * max(0, making.needed - workers) // (making.needed - making.workers)
+
+
+def _pace(making: Making) -> Phrase:
+    every = "a batch every" if is_one_a_step(making.batches) else "the batches of a step every"
+    return phrase(every + " {time} / workers", time=ns(making.loader_ns(1)))
 
 
 def _apart(mean: MeanStep) -> Phrase | None:

@@ -29,7 +29,7 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
         recommended={{ workers: recommended, ns: floor_ns, text: reached }}
         gain={{ ns: saves ? gain_ns : 0, text: `up to ${ns(gain_ns)}` }}
-        loader={`loader: a batch every ${ns(points[0]?.loader_ns ?? null)} / workers`}
+        loader={`loader: ${sentence(curve.pace)}`}
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
         tip={(at) => tipOf(curve, others, at)}
       />
@@ -64,7 +64,7 @@ function tipOf({ points, measured_workers: workers, measured_step_ns: now_ns }: 
   return {
     title: at === 0 ? "No worker processes" : counted(at, "worker"),
     rows: [
-      ...(point ? [{ name: "Step, predicted", value: `about ${rough(point.step_ns)}` }, { name: "A batch every", value: rough(point.loader_ns) }] : []),
+      ...(point ? [{ name: "Step, predicted", value: `about ${rough(point.step_ns)}` }, { name: "Loader alone", value: rough(point.loader_ns) }] : []),
       ...(at === workers ? [{ name: "Measured now", value: ns(now_ns) }] : []),
       ...others.filter((other) => other.workers === at).map((other) => ({ name: "Compared with", value: other.text })),
     ],
@@ -72,7 +72,7 @@ function tipOf({ points, measured_workers: workers, measured_step_ns: now_ns }: 
 }
 
 function curveTable({ points, measured_workers: workers, measured_step_ns: now_ns }: WorkerCurve) {
-  const columns = ["Step, predicted", "A batch every", "Step, measured"].map((label) => ({ label, unit: "ns" as const }));
+  const columns = ["Step, predicted", "Loader alone", "Step, measured"].map((label) => ({ label, unit: "ns" as const }));
   const nobody = workers < (points[0]?.workers ?? 0) ? [[workers, null, null, now_ns]] : [];
   return {
     columns: [{ label: "Workers", unit: "count" as const }, ...columns],
