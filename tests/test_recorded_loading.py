@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.loader_files import SeenRecords, are_current, with_records
 from tb_steptime.metrics.batch_making import burst_of, find_making
@@ -30,6 +32,7 @@ from tb_steptime.record.format import (
     encode_header,
     encode_row,
 )
+from tb_steptime.report import _data_loading
 from tb_steptime.trace.model import Job, Trace
 from tests.timeline import timeline
 
@@ -499,3 +502,36 @@ def test_a_span_is_looked_at_again_when_files_appear_or_grow_into_its_time(tmp_p
     os.utime(file.path, ns=(now, now + 2 * RECORDS_PATIENCE_NS))
     assert len({before, appeared, grown, passed}) == 4
     assert stamp(tmp_path) == passed
+
+
+# The command line.
+
+
+def test_the_command_line_tells_of_the_loader_that_is_waited_for(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "main", loader=1, num_workers=1).received(0, 25, 26, 26).write()
+    File(tmp_path, "w0", loader=1, num_workers=1).produced(0, 20, 24, 25, cpu=1).write()
+    assert msgspec.to_builtins(_data_loading(analyse(with_records(drawn(tmp_path))[0]))) == {
+        "iterator": "_MultiProcessingDataLoaderIter",
+        "workers": 2,
+        "wait_ns_mean": 3_000,
+        "exposed_ns_mean": 3_000,
+        "hidden_ns_mean": 0,
+        "period": None,
+        "production_ns": 14_000,
+        "consumer_ns": 5_000,
+        "needed_workers": 3,
+        "predicted_step_ns": {"1": 14_750, "2": 7_750} | {str(n): 5_500 for n in range(3, 9)},
+        "why_unknown": None,
+        "recorded": {
+            "batches": 4,
+            "dataset_ns_mean": 12_000,
+            "collate_ns_mean": 2_000,
+            "cpu_share": 3 / 14,
+            "per_worker": [
+                {"worker": worker, "pid": 100 + worker, "batches": batches, "dataset_ns_mean": 12_000,
+                 "collate_ns_mean": 2_000, "cpu_share": 3 / 14}
+                for worker, batches in ((0, 3), (1, 2))  # one more is made for the next span
+            ],
+        },
+    }  # fmt: skip
