@@ -250,6 +250,16 @@ def test_a_file_without_a_header_is_left_out_with_a_note(tmp_path):
     assert recorded(drawn(tmp_path)).files == 2
 
 
+@pytest.mark.parametrize("size", [0, 20, 60])
+def test_an_empty_file_is_of_a_process_that_was_killed_as_it_began(tmp_path, size):
+    """It can be read, and has nothing to read, not even all of its header."""
+    write_two_workers(tmp_path)
+    path = File(tmp_path, "w1").path
+    path.write_bytes(path.read_bytes()[:size])
+    assert notes(drawn(tmp_path)) == ["recorder_file_empty", "recorder_worker_missing"]
+    assert recorded(drawn(tmp_path)).files == 2
+
+
 def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(tmp_path):
     write_two_workers(tmp_path)
     main = File(tmp_path, "main")

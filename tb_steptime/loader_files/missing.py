@@ -127,7 +127,21 @@ def _note(id: str, cause: str, effect: str, **values: Any) -> Note:
     return Note(id, phrase(cause, **values), phrase(effect, **values), _QUALIFIES)
 
 
-def unreadable(names: Sequence[str]) -> Note:
+def unread(names: Sequence[str], read: Sequence[ReadFile], broken: Sequence[str]) -> list[Note]:
+    """What is told of the files that are not among those that were read. An empty one tells that its process began."""
+    known = {*broken, *(each.name for each in read)}
+    unbegun = [name for name in names if name not in known]
+    return [note(found) for note, found in ((_unreadable, broken), (_unbegun, unbegun)) if found]
+
+
+def _unbegun(names: Sequence[str]) -> Note:
+    return _note(
+        "recorder_file_empty", "A recorder's file is empty.", "{file} and {others} others: a process was killed as it "
+        "began, or the disk was full.", file=text(names[0]), others=count(len(names) - 1),
+    )  # fmt: skip
+
+
+def _unreadable(names: Sequence[str]) -> Note:
     return _note(
         "recorder_file_unreadable", "A recorder's file cannot be read.", "{file} and {others} others are left out.",
         file=text(names[0]), others=count(len(names) - 1),

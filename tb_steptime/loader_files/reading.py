@@ -26,7 +26,7 @@ from tb_steptime.loader_files.missing import (
     of_files,
     of_others,
     several_machines,
-    unreadable,
+    unread,
     untold_batches,
 )
 from tb_steptime.loader_files.rows import ReadFile, produced_rows, read_all, received_rows, shifted
@@ -46,6 +46,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     mine = files_of(names, pids, host)[:MAX_FILES]
     stamps = [stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine)
+    notes = unread(mine, read, broken)
     read, foreign = of_one_process(read, trace.job.rank)
     low, high = window_of(trace)
     seen = [
@@ -53,7 +54,6 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]
-    notes = [unreadable(broken)] if broken else []
     notes += [foreign] if foreign else []
     notes += of_others(folder, [name for name in names if name not in set(mine)], trace.origin_ns + low)
     records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes)

@@ -32,12 +32,14 @@ class ReadFile:
 
 
 def read_all(folder: Path, names: Sequence[str]) -> tuple[list[ReadFile], list[str]]:
-    """The files that can be read, and the names of those that cannot."""
+    """The files that can be read, and the names of those that cannot. In neither are those that were not begun."""
     read: list[ReadFile] = []
     broken: list[str] = []
     for name in names:
         try:
             file = layout.read_file(folder / name)
+        except layout.UnbegunError:
+            continue
         except (OSError, layout.FormatError):
             broken.append(name)
         else:

@@ -126,6 +126,10 @@ class FormatError(ValueError):
     """The file is not a loader's recording, or its header is damaged."""
 
 
+class UnbegunError(FormatError):
+    """The file ends inside its header: its process was killed when it had just made it, or the disk was full."""
+
+
 class Row(NamedTuple):
     """One row; values as VALUES[kind] names them, times in epoch ns (0: unknown)."""
 
@@ -192,10 +196,12 @@ def encode_header(header: dict[str, Any]) -> bytes:
 
 def rows_begin(prefix: bytes) -> int:
     """Where the rows of a file begin that starts with these bytes."""
+    if not prefix.startswith(MAGIC[: len(prefix)]):
+        raise FormatError("Not the recording of a loader")
     if len(prefix) < PREFIX.size:
-        raise FormatError("The file ends inside its header")
-    magic, version, row_bytes, rows_at, _ = PREFIX.unpack_from(prefix)
-    if magic != MAGIC or not PREFIX.size <= rows_at <= MAX_HEADER_BYTES:
+        raise UnbegunError("The file ends inside its header")
+    _, version, row_bytes, rows_at, _ = PREFIX.unpack_from(prefix)
+    if not PREFIX.size <= rows_at <= MAX_HEADER_BYTES:
         raise FormatError("Not the recording of a loader")
     if version != VERSION or row_bytes != ROW.size:
         raise FormatError(f"Written by another version (format {version}, this is {VERSION})")
@@ -265,7 +271,9 @@ def sequence_of(row: bytes, position: int) -> int | None:
 
 def _header(content: bytes, rows_at: int) -> dict[str, Any]:
     text = content[PREFIX.size : rows_at]
-    if len(text) != rows_at - PREFIX.size or zlib.crc32(text) != PREFIX.unpack_from(content)[-1]:
+    if len(content) < rows_at:
+        raise UnbegunError("The file ends inside its header")
+    if zlib.crc32(text) != PREFIX.unpack_from(content)[-1]:
         raise FormatError("The file's header is damaged")
     header = json.loads(text)
     if not isinstance(header, dict):
