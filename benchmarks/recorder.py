@@ -1,12 +1,12 @@
-"""What recording costs a training: passes over a real DataLoader with and without the recorder, in turns.
+"""What recording costs a training: a loader that is recorded and one that is not, asked in turns, batch by batch.
 
     python -m benchmarks.recorder              # needs torch; prints one row for each kind of loader
     python -m benchmarks.recorder --control    # the same without recording anything: what it says then is noise
 
 The loop takes 1 ms a batch, as a training at 1000 batches a second would, and busily, so that nothing of the recorder's
-work hides in a wait. Each round makes one pass with the recorder and one without. "change" is the median over the
-rounds of the quotient of their durations, with the quartiles. On a machine that others use too it says little, and the
-CPU time of the loop's thread within next(iterator) says more.
+work hides in a wait. In turns, because a machine's pace changes within seconds by more than recording costs. Of the
+times that the loop stands in next(iterator) those of the slowest hundredth are left out, on both sides: there other
+processes are measured. With workers, that time is mostly the wait for them, and the difference is noise beside it.
 """
 
 from __future__ import annotations
@@ -59,72 +59,61 @@ CASES: list[tuple[str, int, dict[str, Any]]] = [
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one batch: seconds of the loop, and CPU seconds of its thread in next(iterator)."""
+    """Seconds that the loop stands in next(iterator) for each batch, not recorded and recorded, in turns."""
 
-    wall: float
-    cpu: float
-
-
-def one_pass(loader: DataLoader[Any], batches: int) -> Cost:
-    """From the second batch on: starting the workers is not counted."""
-    iterator = iter(loader)
-    next(iterator)
-    cpu = 0
-    begin = time.perf_counter()
-    for _ in range(batches - 1):
-        before = time.thread_time_ns()
-        next(iterator)
-        cpu += time.thread_time_ns() - before
-        spin(STEP_NS)
-    wall = time.perf_counter() - begin
-    if next(iterator, None) is not None:
-        raise ValueError(f"The loader has more than {batches} batches")
-    return Cost(wall / (batches - 1), cpu / 1e9 / (batches - 1))
+    plain: list[float]
+    recorded: list[float]
 
 
-def compare(
-    cost_ns: int, settings: dict[str, Any], batches: int, rounds: int, control: bool
-) -> tuple[list[Cost], list[Cost]]:
-    """Costs without and with the recorder, round by round, after one round that warms up."""
-    plain, recorded = (DataLoader(Samples(4 * batches, cost_ns), 4, **settings) for _ in range(2))
-    costs: tuple[list[Cost], list[Cost]] = ([], [])
+def compare(cost_ns: int, settings: dict[str, Any], batches: int, passes: int, control: bool) -> Cost:
+    """From the second batch of a pass on: starting the workers is not counted."""
+    loaders = [DataLoader(Samples(4 * batches, cost_ns), 4, **settings) for _ in range(2)]
+    cost = Cost([], [])
     with (
         tempfile.TemporaryDirectory(prefix="recorder_") as folder,
         LoaderRecorder(folder, enabled=not control) as recorder,
     ):
-        recorder.watch(recorded)
-        for turn in range(rounds + 1):
-            for loader in (plain, recorded) if turn % 2 else (recorded, plain):
-                cost = one_pass(loader, batches)
-                if turn:
-                    costs[loader is recorded].append(cost)
-    return costs
+        recorder.watch(loaders[1])
+        for _ in range(passes):
+            sides = list(zip((iter(loader) for loader in loaders), (cost.plain, cost.recorded), strict=True))
+            for batch in range(batches):
+                for iterator, times in sides if batch % 2 else sides[::-1]:
+                    before = time.perf_counter_ns()
+                    next(iterator)
+                    if batch:
+                        times.append((time.perf_counter_ns() - before) / 1e9)
+                    spin(STEP_NS)
+    return cost
 
 
-def row(label: str, without: list[Cost], recorded: list[Cost]) -> str:
-    changes = [100 * (b.wall / a.wall - 1) for a, b in zip(without, recorded, strict=True)]
-    low, middle, high = statistics.quantiles(changes, n=4)
-    plain, more = (1e6 * statistics.median(cost.cpu for cost in costs) for costs in (without, recorded))
-    wall = 1e3 * statistics.median(cost.wall for cost in without)
+def usual(times: list[float]) -> float:
+    """The mean without the slowest hundredth."""
+    return statistics.fmean(sorted(times)[: len(times) - len(times) // 100])
+
+
+def row(label: str, cost: Cost) -> str:
+    plain, recorded = usual(cost.plain), usual(cost.recorded)
+    pairs = statistics.median(b - a for a, b in zip(cost.plain, cost.recorded, strict=True))
+    batch = plain + STEP_NS / 1e9
     return (
-        f"| {label} | {wall:.3f} ms | {middle:+.2f} % ({low:+.2f} to {high:+.2f}) "
-        f"| {plain:.1f} us | {more - plain:+.1f} us | {(more - plain) / 10:+.2f} % |"
+        f"| {label} | {1e3 * batch:.3f} ms | {1e6 * plain:.1f} us | {1e6 * (recorded - plain):+.1f} us "
+        f"| {1e6 * pairs:+.1f} us | {100 * (recorded - plain) / batch:+.2f} % |"
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What recording costs a training.")
-    parser.add_argument("--batches", type=int, default=500, help="of a pass (default: 500)")
-    parser.add_argument("--rounds", type=int, default=20, help="passes with and without (default: 20)")
+    parser.add_argument("--batches", type=int, default=2000, help="of a pass (default: 2000)")
+    parser.add_argument("--passes", type=int, default=2, help="over each loader (default: 2)")
     parser.add_argument(
         "--control", action="store_true", help="record nothing: shows how far the machine can be trusted"
     )
     options = parser.parse_args(arguments)
-    print(f"torch {torch.__version__}, {options.batches} batches a pass, {options.rounds} rounds in turns\n")
-    print("| loader | a batch, not recorded | change, median (quartiles) | CPU in next() | recorded | of 1 ms |")
+    print(f"torch {torch.__version__}, {options.passes} passes of {options.batches} batches, in turns\n")
+    print("| loader | a batch | in next() | recorded | median of pairs | of a batch |")
     print("|---|---:|---:|---:|---:|---:|")
     for label, cost_ns, settings in CASES:
-        print(row(label, *compare(cost_ns, settings, options.batches, options.rounds, options.control)), flush=True)
+        print(row(label, compare(cost_ns, settings, options.batches, options.passes, options.control)), flush=True)
 
 
 if __name__ == "__main__":

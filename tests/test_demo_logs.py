@@ -109,7 +109,7 @@ def test_a_recorder_names_no_machine_and_tells_of_every_batch():
         told = measure_file(trace).results["data_loading"]
         assert isinstance(told, data_loading.DataLoadingResult)
         assert told.recorded is not None
-        assert (told.recorded.batches, len(told.recorded.workers), told.recorded.kind) == (15, 3, "io")
+        assert (told.recorded.batches, len(told.recorded.workers), told.recorded.kind) == (15, 3, "mixed")
         assert told.curve is not None
         assert told.curve.recommended > 2 * told.curve.measured_workers
 

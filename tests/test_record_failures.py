@@ -194,13 +194,13 @@ def test_a_killed_training_leaves_what_it_recorded(tmp_path):
         from tests.recorded import Told
         journal.REST = 0  # however slow the machine's disk is just now
         for number, _ in enumerate(LoaderRecorder({str(tmp_path)!r}).watch(DataLoader(Told(400, 5), 4, num_workers=2))):
-            if number == 40:
+            if number == 80:
                 os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL
-    assert len(rows(tmp_path, RECEIVED)) >= 25
-    assert len(rows(tmp_path, PRODUCED)) >= 25
+    assert len(rows(tmp_path, RECEIVED)) >= 45
+    assert len(rows(tmp_path, PRODUCED)) >= 45
 
 
 def test_batches_that_cannot_be_weighed_are_recorded_all_the_same(tmp_path):

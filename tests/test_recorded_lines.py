@@ -153,7 +153,7 @@ def test_late_looks_do_not_count(monkeypatch, tmp_path):
         return now[0]
 
     journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
-    sampler = line_samples.LineSampler(journal, code_of("a.py"), code_of("b.py"))
+    sampler = line_samples.LineSampler(journal, (code_of("a.py"),), ())
     monkeypatch.setattr(line_samples, "now_ns", later)
     monkeypatch.setattr(line_samples.time, "sleep", lambda seconds: None)
     usual = sys.getswitchinterval()

@@ -14,7 +14,7 @@ from typing import Any
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, NO_BATCH, RECEIVED
 from tb_steptime.record.journal import Journal
-from tb_steptime.record.lane import Lane, TimedFetcher
+from tb_steptime.record.lane import Lane, timed
 from tb_steptime.record.swap import is_swapped, swap_methods
 
 
@@ -76,7 +76,7 @@ def follow(iterator: Any, passage: Passage, new: bool = True) -> None:
     iterator._tb_steptime = passage
     if hasattr(iterator, "_dataset_fetcher"):
         passage.lane = Lane(passage.journal)
-        iterator._dataset_fetcher = TimedFetcher(iterator._dataset_fetcher, passage.lane)
+        iterator._dataset_fetcher = timed(iterator._dataset_fetcher, passage.lane)
         swap_methods(iterator, _single_process)
     else:
         _follow_queues(iterator, passage)

@@ -29,7 +29,7 @@ from tb_steptime.record.resuming import next_sequence
 #: d is the shorter of the last two: one alone may have been interrupted by other processes.
 REST = 200
 #: A killed process loses the rows of this last while; a file system as fast as a local one is spared a call a batch.
-LEAST_REST_NS = 100_000_000
+LEAST_REST_NS = 250_000_000
 #: More rows than these are not kept waiting.
 MAX_WAITING = 4096
 #: Old rows are overwritten, that which told their clock too. So it is told again from time to time.

@@ -46,13 +46,13 @@ Burst = tuple[int, int, Counter[Place]]
 
 
 class LineSampler:
-    """Looks at the thread that made it, until the journal ends. fetch, collate: the recorder's own code around the
-    making of a batch, and around collate_fn within it."""
+    """Looks at the thread that made it, until the journal ends. outer, inner: the recorder's own code around the making
+    of a batch, and within it."""
 
-    def __init__(self, journal: Journal, fetch: CodeType, collate: CodeType) -> None:
+    def __init__(self, journal: Journal, outer: tuple[CodeType, ...], inner: tuple[CodeType, ...]) -> None:
         self._journal = journal
-        self._fetch = fetch
-        self._collate = collate
+        self._outer = outer
+        self._inner = inner
         self._thread = threading.get_ident()
         self._own = random.Random()  # the program's own random numbers stay as they are
         self._followed: dict[CodeType, bool] = {}
@@ -106,13 +106,14 @@ class LineSampler:
         frame: FrameType | None = sys._current_frames().get(self._thread)
         innermost: Place | None = None
         outermost: Place | None = None
-        while frame is not None and frame.f_code is not self._fetch:
+        while frame is not None and frame.f_code not in self._outer:
             code = frame.f_code
-            if is_recorder(code) and code is not self._collate:
+            own = is_recorder(code)
+            if own and code not in self._inner:
                 return
             if innermost is None and self._is_followed(code):
                 innermost = code, frame.f_lineno
-            if code is not self._collate and not is_torch_fetch(code):
+            if not own and not is_torch_fetch(code):
                 outermost = code, frame.f_lineno
             frame = frame.f_back
         line = innermost or outermost

@@ -17,7 +17,7 @@ from typing import Any
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.format import BEGAN, ENDED, NO_BATCH, SUFFIX, encode_header
 from tb_steptime.record.journal import Journal
-from tb_steptime.record.lane import Lane, TimedCollate, TimedFetcher, core_wait_of_this_thread
+from tb_steptime.record.lane import INNER_CODE, OUTER_CODE, Lane, core_wait_of_this_thread, timed
 from tb_steptime.record.line_samples import LineSampler
 from tb_steptime.record.settings import worker_header
 from tb_steptime.record.swap import swap_methods
@@ -63,7 +63,7 @@ class WorkerRecorder:
     def _lane(self, journal: Journal) -> Lane:
         if not self._lines:
             return Lane(journal, core_wait_of_this_thread())
-        lines = LineSampler(journal, TimedFetcher.fetch.__code__, TimedCollate.__call__.__code__)
+        lines = LineSampler(journal, OUTER_CODE, INNER_CODE)
         lines.start()
         return Lane(journal, core_wait_of_this_thread(), lines)
 
@@ -88,7 +88,7 @@ def _time_fetchers(lane: Lane) -> None:
     def create_timed(dataset_kind: Any, dataset: Any, *others: Any, **named: Any) -> Any:
         fetcher = create(dataset_kind, dataset, *others, **named)
         own: Any = data.get_worker_info()
-        return TimedFetcher(fetcher, lane) if own is not None and own.dataset is dataset else fetcher
+        return timed(fetcher, lane) if own is not None and own.dataset is dataset else fetcher
 
     kind.create_fetcher = staticmethod(create_timed)
 
