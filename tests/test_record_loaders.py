@@ -484,14 +484,15 @@ def test_workers_that_begin_under_a_recorder_are_recorded_by_it(tmp_path, caplog
 
 
 def test_the_newest_recorder_that_watches_takes_over_until_it_is_closed(tmp_path):
-    loader = LoaderRecorder(tmp_path / "a").watch(DataLoader(Told(8, 0), 4))
-    list(loader)
-    with LoaderRecorder(tmp_path / "b") as recorder:
-        list(recorder.watch(loader))
-        with LoaderRecorder(tmp_path / "c").watch_all():
+    with LoaderRecorder(tmp_path / "a") as first:
+        loader = first.watch(DataLoader(Told(8, 0), 4))
+        list(loader)
+        with LoaderRecorder(tmp_path / "b") as recorder:
+            list(recorder.watch(loader))
+            with LoaderRecorder(tmp_path / "c").watch_all():
+                list(loader)
             list(loader)
         list(loader)
-    list(loader)
     passes = {name: {row.pass_number for row in rows(tmp_path / name, PRODUCED)} for name in "abc"}
     assert passes == {"a": {0, 1}, "b": {0, 1}, "c": {0}}
 
