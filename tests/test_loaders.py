@@ -174,19 +174,19 @@ ASKED = [(0, 2), (3, 5), (7, 9), (10, 12), (14, 16), (17, 19), (21, 23), (24, 26
 def test_a_recorder_knows_that_batches_in_a_row_are_of_one_loader(tmp_path):
     trace = recorded(tmp_path, TWICE, {0: [(8 + number, *times) for number, times in enumerate(ASKED)]})
     assert loader_table(trace) == [row("Loader", MULTI, 8, 2)]
-    assert [each.recorded for each in find_batches(trace).loaders] == [0]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1]
 
 
 def test_a_recorder_tells_zipped_loaders_apart(tmp_path):
     batches = [(8 + number // 2, *times) for number, times in enumerate(ASKED)]
     trace = recorded(tmp_path, TWICE, {0: batches[::2], 1: batches[1::2]})
     assert loader_table(trace) == [row("Loader #1", MULTI, 4, 2), row("Loader #2", MULTI, 4, 2)]
-    assert [each.recorded for each in find_batches(trace).loaders] == [0, 1]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1, 2]
 
 
 def test_a_loader_that_is_not_recorded_is_apart_from_one_that_is(tmp_path):
     trace = recorded(tmp_path, TWICE, {0: [(8 + number, *times) for number, times in enumerate(ASKED[::2])]})
-    assert [each.recorded for each in find_batches(trace).loaders] == [0, None]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1, None]
     assert [each.batches for each in loader_table(trace)] == [4, 4]
 
 

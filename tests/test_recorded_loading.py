@@ -303,7 +303,7 @@ def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
         file.write()
     both = recorded(drawn(tmp_path))
     assert [(each.loader, each.workers, each.batches, each.main) for each in both.loaders] == [
-        (0, 2, 4, True), (1, 1, 4, False),
+        (1, 2, 4, True), (2, 1, 4, False),
     ]  # fmt: skip
     assert (both.production_ns, both.needed_workers) == (alone.production_ns, alone.needed_workers)
 
@@ -446,7 +446,7 @@ def test_two_loaders_are_told_apart(tmp_path):
     File(tmp_path, "main", loader=1, num_workers=0).received(0, 24, 25, 25).write()
     result = recorded(drawn(tmp_path))
     assert [(each.loader, each.workers, each.batches, each.main) for each in result.loaders] == [
-        (0, 2, 4, True), (1, 0, 1, False),
+        (1, 2, 4, True), (2, 0, 1, False),
     ]  # fmt: skip
 
 

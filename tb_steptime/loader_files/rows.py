@@ -22,7 +22,7 @@ Rows = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file that could be read. loader: of its process, over all recorders there. rows: with times in epoch ns."""
+    """A file that could be read. loader: 1, 2, ... of its process, over all recorders. rows: with times in epoch ns."""
 
     name: str
     loader: int
@@ -50,7 +50,7 @@ def read_all(folder: Path, names: Sequence[str]) -> tuple[list[ReadFile], list[s
 def _numbered(read: Sequence[ReadFile]) -> list[ReadFile]:
     """Each recorder of a process counts its loaders for itself."""
     keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
-    numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
     return [replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
 
 

@@ -21,7 +21,7 @@ MAIN_PROCESS = -1
 
 
 class LoaderSettings(msgspec.Struct, frozen=True):
-    """How a loader was made; None where its recorder does not say. loader: its number within the process."""
+    """How a loader was made; None where its recorder does not say. loader: 1, 2, ... within the process."""
 
     loader: int
     dataset: str | None
