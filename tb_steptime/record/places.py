@@ -6,6 +6,7 @@ import sys
 from types import CodeType
 
 from tb_steptime.record.format import NAMED, NAMED_BYTES
+from tb_steptime.record.frames import is_of_user
 from tb_steptime.record.journal import Journal
 
 #: Generated code may have any number of lines.
@@ -53,13 +54,8 @@ def name_of(code: CodeType, line: int) -> str:
 
 
 def is_followed(code: CodeType) -> bool:
-    """Whether its lines are told apart: not those of torch, of Python's own library and of generated code. The same as
-    `trace.ops.is_source` says of the frames in traces."""
-    top = _below_path(code.co_filename).partition("/")[0].removesuffix(".py")
-    return top not in _NOT_FOLLOWED and not top.startswith("<")
-
-
-_NOT_FOLLOWED = frozenset({"torch", "tb_steptime"}) | sys.stdlib_module_names
+    """Whether its lines are told apart."""
+    return is_of_user(_below_path(code.co_filename))
 
 
 def is_torch_fetch(code: CodeType) -> bool:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import enum
 import re
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.record.frames import is_of_user
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -34,7 +34,6 @@ GRAPH_CALL = re.compile(r"GraphLaunch")
 _LOADER_MARKS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 _OPTIMIZER_MARK = re.compile(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
 _FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
-_NOT_OF_USER = frozenset({"torch", "tb_steptime", *sys.stdlib_module_names})
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
 
 
@@ -308,10 +307,7 @@ def is_source(frame: str) -> bool:
     [True, False, False]
     """
     match = _FRAME.match(frame)
-    if match is None:
-        return False
-    top = short_frame(match["file"]).partition("/")[0].removesuffix(".py")
-    return top not in _NOT_OF_USER
+    return match is not None and is_of_user(short_frame(match["file"]))
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], bool]) -> Int64:
