@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,6 @@ from tb_steptime.record.format import (
     FormatError,
     decode,
     encode_header,
-    encode_row,
     encode_rows,
     read_file,
     read_header,
@@ -64,11 +64,17 @@ def test_what_is_written_is_read_back(tmp_path):
         assert row.values[4:] == (batch,) * 5
 
 
-def test_many_rows_are_encoded_as_each_by_itself():
-    rows = [(kind, 1, 2, -1, tuple(range(-4, -4 + len(VALUES[kind])))) for kind in VALUES]
-    one_by_one = [encode_row(kind, 1, -1, 7 + n, 2, -1, 99, values) for n, (kind, *_, values) in enumerate(rows)]
-    assert encode_rows(rows, -1, 7, 99) == b"".join(one_by_one)
-    assert encode_rows([], -1, 7, 99) == b""
+def test_rows_are_encoded_one_behind_the_other_each_with_its_checksum():
+    values = {kind: tuple(range(-4, -4 + len(VALUES[kind]))) for kind in VALUES}
+    content = encode_rows([(kind, 1, -1, values[kind]) for kind in VALUES], -1, sequence=7, pass_number=2, pid=99)
+    for n, (kind, (checksum, *row)) in enumerate(zip(VALUES, ROW.iter_unpack(content), strict=True)):
+        assert row == [kind, 1, -1, 7 + n, 2, -1, 99, *values[kind], *[0] * (9 - len(values[kind]))]
+        assert checksum == zlib.crc32(content[n * ROW.size + 4 : (n + 1) * ROW.size])
+    assert encode_rows([], -1, 7, 2, 99) == b""
+
+
+def one_row(sequence: int) -> bytes:
+    return encode_rows([(BEGAN, 0, -1, (1, 2))], worker=0, sequence=sequence, pass_number=0, pid=1)
 
 
 def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
@@ -170,7 +176,7 @@ def rows_of(count: int, first_rows: int, latest_rows: int) -> bytearray:
     """The rows of a file that so many were written to, of which so many stay and so many go round."""
     content = bytearray()
     for sequence in range(count):
-        row = format.encode_row(BEGAN, 0, 0, sequence, 0, -1, 1, (1, 2))
+        row = one_row(sequence)
         at = place_in(sequence, first_rows, latest_rows) * ROW.size
         content[at : at + ROW.size] = row
     return content
@@ -213,7 +219,7 @@ def test_few_rows_of_a_full_file_are_read_to_go_on_with_it():
     def row_at(position: int) -> bytes:
         read.append(position)
         sequence = position + (format.LATEST_ROWS if position < 30_000 and position >= format.FIRST_ROWS else 0)
-        return format.encode_row(BEGAN, 0, 0, sequence, 0, -1, 1, (1, 2))
+        return one_row(sequence)
 
     size = (format.FIRST_ROWS + format.LATEST_ROWS) * ROW.size
     assert next_sequence(row_at, size) == 30_000 + format.LATEST_ROWS

@@ -323,20 +323,29 @@ def test_the_wait_for_a_core_is_told_where_two_workers_share_one(recorder, monke
     assert cpu + waited == pytest.approx(whole, rel=0.1)
 
 
-@pytest.mark.parametrize("lines", [True, False])
-def test_the_line_that_a_worker_spends_its_time_in_is_told(recorder, monkeypatch, lines):
-    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
-    with LoaderRecorder(recorder.directory, lines=lines) as own:
+def looked_at(folder: Path, lines: bool = True) -> Any:
+    """The looks at a worker that sleeps in one line."""
+    with LoaderRecorder(folder, lines=lines) as own:
         list(own.watch(DataLoader(Told(160, sleep_ms=10), 4, num_workers=1)))
-    names = sorted(path.name for path in recorder.directory.iterdir())
-    looks = line_looks(read_all(recorder.directory, names)[0], 0)
-    if not lines:
-        assert (len(looks.met), looks.late) == (0, 0)
-    elif looks.met.sum() >= 20:  # a full machine may let no look in
-        sleeps = [place for place, name in enumerate(looks.places) if "tests/recorded.py(" in name]
-        assert looks.met[np.isin(looks.place, sleeps)].sum() > 0.9 * looks.met.sum()
+    return line_looks(read_all(folder, sorted(path.name for path in folder.iterdir()))[0], 0)
+
+
+def test_the_line_that_a_worker_spends_its_time_in_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
+    for attempt in range(3):
+        looks = looked_at(tmp_path / str(attempt))
+        if looks.met.sum() >= line_samples.LOOKS:
+            break
     else:
-        assert looks.late > 0
+        pytest.skip(f"This machine is too busy for looks in time: {looks.late} bursts were late.")
+    sleeps = [place for place, name in enumerate(looks.places) if "tests/recorded.py(" in name]
+    assert looks.met[np.isin(looks.place, sleeps)].sum() > 0.9 * looks.met.sum()
+
+
+def test_lines_are_not_looked_at_where_that_is_not_wanted(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
+    looks = looked_at(tmp_path, lines=False)
+    assert (len(looks.met), looks.late) == (0, 0)
 
 
 def pin_to(core: int, worker_id: int) -> None:
@@ -568,13 +577,13 @@ def test_a_loader_inside_a_dataset_is_part_of_that_dataset(recorder):
 
 
 def test_old_versions_of_torch_are_told_and_left_alone(tmp_path, monkeypatch, caplog):
-    monkeypatch.delattr(torch.utils.data.dataloader._MultiProcessingDataLoaderIter, "_try_put_index")
+    monkeypatch.delattr(torch.utils.data.dataloader._DatasetKind, "create_fetcher")
     recorder = LoaderRecorder(tmp_path / "logs")
     for _ in range(2):
         recorder.watch(DataLoader(Told(8), 4))
     assert [record.message for record in caplog.records] == [
         f"Loaders are not recorded in {tmp_path / 'logs'}: torch {torch.__version__} has no "
-        "_MultiProcessingDataLoaderIter._try_put_index. Training goes on."
+        "_DatasetKind.create_fetcher. Training goes on."
     ]
 
 

@@ -30,7 +30,7 @@ from tb_steptime.record.format import (
     RECEIVED,
     STEPPED,
     encode_header,
-    encode_row,
+    encode_rows,
 )
 from tb_steptime.report import _data_loading
 from tb_steptime.trace.model import Job, Trace
@@ -109,8 +109,7 @@ class File:
 
     def _row(self, kind: int, flags: int, batch: int, values: tuple[int, ...], times: int) -> File:
         own = tuple(ORIGIN - BEHIND + value * US for value in values[:times]) + values[times:]
-        filled = own + (0,) * (9 - len(own))
-        self.rows.append(encode_row(kind, flags, self.worker, len(self.rows), 0, batch, self.pid, filled))
+        self.rows.append(encode_rows([(kind, flags, batch, own)], self.worker, len(self.rows), 0, self.pid))
         return self
 
 

@@ -208,24 +208,14 @@ def rows_begin(prefix: bytes) -> int:
     return int(rows_at)
 
 
-def encode_row(
-    kind: int, flags: int, worker: int, sequence: int, pass_number: int, batch: int, pid: int, values: tuple[int, ...]
-) -> bytes:
-    """values: as VALUES[kind] names them."""
-    if len(values) < NUMBERS:
-        values += (0,) * (NUMBERS - len(values))
-    row = CHECKED.pack(kind, flags, worker, sequence, pass_number, batch, pid, *values)
-    return zlib.crc32(row).to_bytes(_AFTER_CHECKSUM, "little") + row
-
-
 def encode_rows(
-    rows: Iterable[tuple[int, int, int, int, tuple[int, ...]]], worker: int, sequence: int, pid: int
+    rows: Iterable[tuple[int, int, int, tuple[int, ...]]], worker: int, sequence: int, pass_number: int, pid: int
 ) -> bytes:
-    """Rows of one process, numbered from sequence on: kind, flags, pass number, batch, values. A loop without calls of
+    """Rows of one process and pass, numbered from sequence on: kind, flags, batch, values. A loop without calls of
     ours, because training waits for it."""
     pack, checksum = CHECKED.pack, zlib.crc32
     pieces = []
-    for kind, flags, pass_number, batch, values in rows:
+    for kind, flags, batch, values in rows:
         if len(values) < NUMBERS:
             values += (0,) * (NUMBERS - len(values))
         row = pack(kind, flags, worker, sequence, pass_number, batch, pid, *values)

@@ -67,7 +67,6 @@ def unsupported() -> str | None:
     hooks = [
         (dataloader.DataLoader, "_get_iterator"),
         (dataloader._DatasetKind, "create_fetcher"),
-        (dataloader._MultiProcessingDataLoaderIter, "_try_put_index"),
         (dataloader._MultiProcessingDataLoaderIter, "_next_data"),
         (dataloader._MultiProcessingDataLoaderIter, "_reset"),
         (dataloader._SingleProcessDataLoaderIter, "_next_data"),

@@ -14,7 +14,8 @@ from typing import Any
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, NO_BATCH, RECEIVED
 from tb_steptime.record.journal import Journal
-from tb_steptime.record.lane import Lane, timed
+from tb_steptime.record.lane import Lane
+from tb_steptime.record.single_process import follow_single_process
 from tb_steptime.record.swap import is_swapped, swap_methods
 
 
@@ -34,7 +35,7 @@ class Passage:
 
     def begin(self, pass_number: int) -> None:
         """A pass over the data begins: numbers of batches start over."""
-        self.journal.pass_number = pass_number
+        self.journal.begin_pass(pass_number)
         self.requests.clear()
         self.results.clear()
         self.over = False
@@ -44,7 +45,7 @@ class Passage:
         """Another recorder takes over, with the pass that has just begun."""
         self.journal = journal
         if self.lane is not None:
-            self.lane.journal = journal
+            self.lane.write_to(journal)
 
     def ready(self) -> None:
         """iter(loader) returns."""
@@ -58,9 +59,13 @@ class Passage:
         self.journal.flush()
         self.journal.check()
 
-    def received(self, batch: int, asked_ns: int, depths: tuple[int, int, int]) -> None:
+    def requested(self, first: int, end: int, at_ns: int) -> None:
+        """The batches from first on, up to end, were asked for."""
+        for batch in range(first, end):
+            self.requests[batch] = at_ns
+
+    def received(self, batch: int, asked_ns: int, returned_ns: int, depths: tuple[int, int, int]) -> None:
         """depths: ready, outstanding, unpinned, when asked."""
-        returned_ns = now_ns()
         requested_ns = self.requests.pop(batch, 0)
         times = (requested_ns, asked_ns, *self.results.pop(batch, (0, 0, 0)), returned_ns)
         self.journal.add(returned_ns, RECEIVED, 0, batch, (*times, *depths))
@@ -75,13 +80,11 @@ def follow(iterator: Any, passage: Passage, new: bool = True) -> None:
         return
     iterator._tb_steptime = passage
     if hasattr(iterator, "_dataset_fetcher"):
-        passage.lane = Lane(passage.journal)
-        iterator._dataset_fetcher = timed(iterator._dataset_fetcher, passage.lane)
-        swap_methods(iterator, _single_process)
+        follow_single_process(iterator)
     else:
         _follow_queues(iterator, passage)
         if new:  # the first requests were made just before; when those of a later pass were made, is not known
-            passage.requests.update(dict.fromkeys(iterator._task_info, now_ns()))
+            passage.requested(0, iterator._send_idx, now_ns())
         swap_methods(iterator, _multi_process)
     passage.ready()
 
@@ -135,33 +138,32 @@ def _timed_pinned(cls: Any) -> dict[str, Any]:
 
 
 def _multi_process(cls: Any) -> dict[str, Any]:
-    def _try_put_index(self: Any) -> None:
-        batch = self._send_idx
-        cls._try_put_index(self)
-        if self._send_idx != batch:
-            self._tb_steptime.requests[batch] = now_ns()
-
     def _reset(self: Any, *args: Any, **named: Any) -> None:
         passage: Passage = self._tb_steptime
         passage.begin(passage.journal.pass_number + 1)
         cls._reset(self, *args, **named)
+        passage.requested(0, self._send_idx, now_ns())
         passage.ready()
 
     def _next_data(self: Any) -> Any:
         passage: Passage = self._tb_steptime
         asked_ns = now_ns()
         depths = _depths(self)
+        unsent = self._send_idx
         try:
             data = cls._next_data(self)
         except BaseException as error:
             passage.end(EXHAUSTED if isinstance(error, StopIteration) else FAILED)
             raise
+        returned_ns = now_ns()
+        if self._send_idx != unsent:  # for a batch that came another one is asked for, last of all
+            passage.requested(unsent, self._send_idx, returned_ns)
         # Without order, a batch is returned as it comes; with order, the one that was next in line.
         batch = self._rcvd_idx - 1 if getattr(self, "_in_order", True) else passage.latest
-        passage.received(batch, asked_ns, depths)
+        passage.received(batch, asked_ns, returned_ns, depths)
         return data
 
-    return {"_try_put_index": _try_put_index, "_reset": _reset, "_next_data": _next_data}
+    return {"_reset": _reset, "_next_data": _next_data}
 
 
 def _depths(iterator: Any) -> tuple[int, int, int]:
@@ -175,23 +177,3 @@ def _depths(iterator: Any) -> tuple[int, int, int]:
     except NotImplementedError:
         return -1, outstanding, -1
     return ready, outstanding, unpinned
-
-
-def _single_process(cls: Any) -> dict[str, Any]:
-    def _next_data(self: Any) -> Any:
-        passage: Passage = self._tb_steptime
-        lane: Any = passage.lane
-        batch = lane.batch = self._num_yielded
-        asked_ns = lane.requested_ns = now_ns()
-        try:
-            data = cls._next_data(self)
-        except BaseException as error:
-            passage.end(EXHAUSTED if isinstance(error, StopIteration) else FAILED)
-            raise
-        if self._pin_memory:
-            passage.requests[batch] = asked_ns
-            passage.results[batch] = (lane.end_ns, lane.end_ns, now_ns())
-            passage.received(batch, asked_ns, (0, 0, 0))
-        return data
-
-    return {"_next_data": _next_data}

@@ -37,12 +37,14 @@ CLOCK_ROWS = 1024
 
 _ROWS_IN_FILE = FIRST_ROWS + LATEST_ROWS
 
-#: Kind, flags, pass, batch, values.
-_Row = tuple[int, int, int, int, tuple[int, ...]]
+#: Kind, flags, batch, values (what `format.VALUES` names for the kind; monotonic times).
+Waiting = tuple[int, int, int, tuple[int, ...]]
 
 
 class Journal:
     """The file of one process. gave_up is told why when it cannot be written; from then on nothing happens here.
+
+    waiting: rows for the next write. Who adds to it without `add` calls that soon after: until then it only grows.
 
     A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
     """
@@ -54,7 +56,7 @@ class Journal:
         self._gave_up = gave_up
         self._file: int | None = None
         self._sequence = 0
-        self._waiting: list[_Row] = []
+        self.waiting: list[Waiting] = []
         self._path = path
         self._next_write_ns = 0
         self._took_ns = 0
@@ -75,24 +77,31 @@ class Journal:
     @property
     def rows(self) -> int:
         """Ever added to the file, those that wait with them."""
-        return self._sequence + len(self._waiting)
+        return self._sequence + len(self.waiting)
+
+    def begin_pass(self, number: int) -> None:
+        """Rows from now on are of this pass over the data."""
+        if number != self.pass_number:
+            self.flush()
+            self.pass_number = number
 
     def add(self, at_ns: int, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
-        """values: what `format.VALUES` names for the kind; monotonic times. at_ns: now, by the monotonic clock."""
-        if self._file is None:
+        """at_ns: now, by the monotonic clock."""
+        if at_ns < self._next_write_ns and len(self.waiting) < MAX_WAITING:  # almost always: this is all it costs
+            self.waiting.append((kind, flags, batch, values))
             return
-        if at_ns < self._next_write_ns and len(self._waiting) < MAX_WAITING:
-            self._waiting.append((kind, flags, self.pass_number, batch, values))
+        if self._file is None:
+            self.waiting.clear()
             return
         moved = self._clock.moved_ns(at_ns)
         if moved or self._sequence >= self._next_clock:
             self._add_clock(at_ns, moved)
-        self._waiting.append((kind, flags, self.pass_number, batch, values))
+        self.waiting.append((kind, flags, batch, values))
         self.flush()
 
     def flush(self) -> None:
         """Write what waits."""
-        if self._file is None or not self._waiting:
+        if self._file is None or not self.waiting:
             return
         before = now_ns()
         try:
@@ -123,7 +132,8 @@ class Journal:
     def abandon(self) -> None:
         """Write nothing any more, not even what waits: in a forked child it is its parent's."""
         file, self._file = self._file, None
-        self._waiting.clear()
+        self._next_write_ns = 0
+        self.waiting.clear()
         if file is not None:
             with contextlib.suppress(OSError):  # some file systems tell only here that a write failed
                 os.close(file)
@@ -131,13 +141,13 @@ class Journal:
     def _add_clock(self, at_ns: int, moved_ns: int) -> None:
         ahead = self._clock.ahead_ns
         stepped = STEPPED if abs(moved_ns) >= CLOCK_STEP_NS else 0
-        self._waiting.append((CLOCK, stepped, self.pass_number, NO_BATCH, (at_ns, ahead, ahead - moved_ns)))
+        self.waiting.append((CLOCK, stepped, NO_BATCH, (at_ns, ahead, ahead - moved_ns)))
         self._next_clock = self._sequence + CLOCK_ROWS
 
     def _encoded(self) -> bytes:
-        content = encode_rows(self._waiting, self._worker, self._sequence, self._pid)
-        self._sequence += len(self._waiting)
-        self._waiting.clear()
+        content = encode_rows(self.waiting, self._worker, self._sequence, self.pass_number, self._pid)
+        self._sequence += len(self.waiting)
+        self.waiting.clear()
         return content
 
     def _write(self, file: int) -> None:

@@ -24,3 +24,9 @@ def is_swapped(item: object) -> bool:
 def _subclass(cls: type, methods: Callable[[type], dict[str, Any]]) -> type:
     named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls,), {**named, **methods(cls), "_tb_steptime_swapped": True})
+
+
+def refers_to(function: Any, names: set[str]) -> bool:
+    """Whether a Python function speaks of these names and of no others: it most likely does what is known of it."""
+    code = getattr(function, "__code__", None)
+    return code is not None and set(code.co_names) == names

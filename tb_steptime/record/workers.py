@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tb_steptime.record.clock import now_ns
+from tb_steptime.record.fetchers import INNER_CODE, OUTER_CODE, time_fetcher
 from tb_steptime.record.format import BEGAN, ENDED, NO_BATCH, SUFFIX, encode_header
 from tb_steptime.record.journal import Journal
-from tb_steptime.record.lane import INNER_CODE, OUTER_CODE, Lane, core_wait_of_this_thread, timed
+from tb_steptime.record.lane import Lane, core_wait_of_this_thread
 from tb_steptime.record.line_samples import LineSampler
 from tb_steptime.record.settings import worker_header
 from tb_steptime.record.swap import swap_methods
@@ -52,7 +53,7 @@ class WorkerRecorder:
         journal = Journal(path, header, worker_id, _silent)
         if not journal.alive:
             return
-        journal.pass_number = self._pass_number
+        journal.begin_pass(self._pass_number)
         lane = self._lane(journal)
         _time_requests(lane)
         _time_fetchers(lane)
@@ -88,7 +89,10 @@ def _time_fetchers(lane: Lane) -> None:
     def create_timed(dataset_kind: Any, dataset: Any, *others: Any, **named: Any) -> Any:
         fetcher = create(dataset_kind, dataset, *others, **named)
         own: Any = data.get_worker_info()
-        return timed(fetcher, lane) if own is not None and own.dataset is dataset else fetcher
+        if own is not None and own.dataset is dataset:
+            with contextlib.suppress(Exception):  # a fetcher of another make, perhaps
+                time_fetcher(fetcher, lane)
+        return fetcher
 
     kind.create_fetcher = staticmethod(create_timed)
 
@@ -122,7 +126,7 @@ def _timed_requests(cls: Any) -> dict[str, Any]:
             lane.requested_ns = now_ns()
             lane.batch = request[0]
         elif type(request).__name__ == "_ResumeIteration":
-            lane.journal.pass_number += 1
+            lane.journal.begin_pass(lane.journal.pass_number + 1)
         return request
 
     return {"get": get}
