@@ -18,7 +18,8 @@ from tb_steptime.metrics.batch_making import (
     what_is_recorded,
     why_unknown,
 )
-from tb_steptime.metrics.bursts import Burst, is_one_a_step
+from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import (
     LoaderWaits,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import loader_card
-from tb_steptime.metrics.bursts import Burst, is_one_a_step
+from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.bursts import Burst
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 _FORMULA = phrase(

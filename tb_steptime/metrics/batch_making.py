@@ -12,8 +12,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.bursts import Burst, find_burst, how_many_in_a_row, rest_ns, workers_for
+from tb_steptime.metrics.burst_words import how_many_in_a_row
+from tb_steptime.metrics.bursts import Burst, find_burst, rest_ns
 from tb_steptime.metrics.loaders import WaitedFor, find_batches, waited_for
+from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_loading import Recorded, burst_as_recorded, recorded_loading, recorded_making
 from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.worker_curve import Making, of_burst

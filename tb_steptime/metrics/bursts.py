@@ -9,34 +9,35 @@ step       ........00 11 22...33   P: from a long wait's end to that of the next
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.burst_words import (
+    at_times_they_keep_up,
+    every_step_waits,
+    how_many_in_a_row,
+    no_period,
+    they_are_late,
+    they_keep_up,
+    too_few_batches,
+    too_short_waits,
+)
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
+from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.spread import robust_deviation
-from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
+from tb_steptime.metrics.wait_pattern import PERIODS, capped_waits, correlation, find_period, long_waits
+from tb_steptime.phrases import Phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: Below a twentieth of the step there is no stall whose pattern could be told from noise.
 EXPOSED_FRACTION = 0.05
-#: A pattern that is seen three times is one.
-PERIODS = 3
-#: Of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
-ALIKE = 0.7
-#: Waits below this share of the long ones are all the same: short.
-SHORT_FRACTION = 0.05
-#: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
-AS_GOOD = 0.15
-#: More workers than one machine feeds.
-MOST_WORKERS = 64
 #: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
 _FEEDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed$")
 
@@ -117,8 +118,9 @@ def find_burst(trace: Trace) -> Burst | None:
         return None
     in_a_row = batches.loaders[loader].in_a_row
     workers = workers_from_stacks(trace) if len(batches.loaders) == in_a_row == 1 else None
-    period, alike = (workers, _alike(_capped(waits), workers)) if workers else _period(_capped(waits))
-    long = _long(waits)
+    capped = capped_waits(waits.wait_ns)
+    period, alike = (workers, correlation(capped, workers)) if workers else find_period(capped)
+    long = long_waits(waits.wait_ns)
     gates = _gates(trace, batches, loader, waits, period, alike, workers)
     pace = _pace(waits, long, period) if period and not gates else None
     if not pace and not gates:
@@ -147,48 +149,6 @@ def _longest_stretch(trace: Trace, batches: Batches, loader: int) -> tuple[_Wait
     return _Waits(end, batches.wait_ns[mine], batches.exposed_ns[mine]), mine
 
 
-def _capped(waits: _Waits) -> Int64:
-    """Waits, from the first long one on, with what is longer than the third longest cut: a stall is no pattern."""
-    long = np.flatnonzero(_long(waits))
-    values = waits.wait_ns[long[0] if len(long) else 0 :]
-    capped: Int64 = np.minimum(values, np.sort(values)[-min(PERIODS, len(values))])
-    return capped
-
-
-def _long(waits: _Waits) -> Bool:
-    """At least half as long as the third longest."""
-    cap = np.sort(waits.wait_ns)[-min(PERIODS, len(waits))]
-    long: Bool = np.asarray(2 * waits.wait_ns >= max(int(cap), 1))
-    return long
-
-
-def _alike(values: Int64, lag: int) -> float | None:
-    """Correlation of the waits with those `lag` batches later; None where they do not differ or are too few.
-
-    By their order of magnitude: a long wait that a pause of the host has made shorter is a long one still.
-    """
-    if len(values) <= lag + 1:
-        return None
-    size = np.log1p(values / max(1.0, SHORT_FRACTION * float(values.max())))
-    one, other = size[:-lag], size[lag:]
-    one, other = one - one.mean(), other - other.mean()
-    scale = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / scale if scale > 0 else None
-
-
-def _period(values: Int64) -> tuple[int | None, float | None]:
-    """The shortest lag at which the waits are alike, and how much; (None, the best) where none is."""
-    lags = range(2, min(len(values) // PERIODS, MOST_WORKERS) + 1)
-    found = {lag: alike for lag in lags if (alike := _alike(values, lag)) is not None}
-    if not found:
-        return None, None
-    best = max(found.values())
-    if best < ALIKE:
-        return None, best
-    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
-    return lag, found[lag]
-
-
 def _gates(
     trace: Trace, batches: Batches, loader: int, waits: _Waits, period: int | None, alike: float | None,
     workers: int | None,
@@ -196,68 +156,30 @@ def _gates(
     """What keeps the production time from being told; the first one is what the user reads."""
     share = _exposed_share(trace, batches, loader)
     if share < EXPOSED_FRACTION:
-        return [
-            phrase(
-                "How long a batch takes cannot be told from this trace, because late batches take only {share} of "
-                "the step.",
-                share=fraction(share),
-            )
-        ]
+        return [too_short_waits(share)]
     if batches.loaders[loader].in_a_row > 1:
         return [how_many_in_a_row(batches.loaders[loader].in_a_row)]
     if workers:
         return _gates_of_known(waits, workers)
-    if len(_capped(waits)) < PERIODS * 2:
-        return [_too_few(len(waits))]
+    if len(capped_waits(waits.wait_ns)) < PERIODS * 2:
+        return [too_few_batches(len(waits))]
     if period is None:
         return [_no_period(waits, alike)]
     return []
 
 
-def how_many_in_a_row(batches: int) -> Phrase:
-    """Of one loader, they are used up that many times as fast as of as many zipped ones."""
-    return phrase(
-        "How many workers keep up cannot be told from this trace, because a step asks for {batches} batches in a row: "
-        "one loader may make them, or several. A recorder tells.",
-        batches=count(batches),
-    )
-
-
 def _gates_of_known(waits: _Waits, workers: int) -> list[Phrase]:
     """With the number of workers known the waits need no pattern, but each round of the workers has to wait once."""
-    long = _long(waits)[len(waits) % workers :]
+    long = long_waits(waits.wait_ns)[len(waits) % workers :]
     if len(waits) < PERIODS * workers:
-        return [_too_few(len(waits))]
+        return [too_few_batches(len(waits))]
     if not long.reshape(-1, workers).any(axis=1).all():
-        return [
-            phrase(
-                "How long a batch takes cannot be told from this trace, because its {workers} workers "
-                "keep up at times.",
-                workers=count(workers),
-            )
-        ]
+        return [at_times_they_keep_up(workers)]
     return []
 
 
-def _too_few(batches: int) -> Phrase:
-    return phrase(
-        "How long a batch takes cannot be told from this trace, because it shows only {batches} batches of an epoch: "
-        "record three times as many steps as there are workers.",
-        batches=count(batches),
-    )
-
-
 def _no_period(waits: _Waits, alike: float | None) -> Phrase:
-    if _long(waits).mean() > 0.5:
-        return phrase(
-            "How many workers there are cannot be told from this trace, because every step waits alike: one worker, or "
-            "several that take turns evenly."
-        )
-    return phrase(
-        "How many workers there are cannot be told from this trace, because its waits have no period: they "
-        "correlate by {alike} at best.",
-        alike=fraction(alike),
-    )
+    return every_step_waits() if long_waits(waits.wait_ns).mean() > 0.5 else no_period(alike)
 
 
 def _exposed_share(trace: Trace, batches: Batches, loader: int) -> float:
@@ -305,12 +227,11 @@ def _burst(
     known = workers or (period if pace else None)
     keeps_up = not pace and not late
     stalls = not pace and late and bool(long.mean() > 0.5)
-    waits = [
-        BurstStep(steps[step].name, wait, is_long)
-        for step, wait, is_long in zip(
-            batches.step[entries].tolist(), batches.wait_ns[entries].tolist(), long.tolist(), strict=True
-        )
-    ]
+    needed = workers_for(pace.production_ns, pace.spread_ns, consumer) if pace else None
+    sentence = they_keep_up(known, in_a_row * consumer) if keeps_up else None
+    if pace and known:
+        sentence = they_are_late(known, pace.production_ns, consumer, pace.long_ns, a_step, needed)
+    entered = zip(batches.step[entries].tolist(), batches.wait_ns[entries].tolist(), long.tolist(), strict=True)
     return Burst(
         workers=known,
         workers_from="stacks" if workers else "period" if known else None,
@@ -322,12 +243,12 @@ def _burst(
         production_ns=pace.production_ns if pace else None,
         spread_ns=pace.spread_ns if pace else None,
         consumer_ns=consumer,
-        needed_workers=workers_for(pace.production_ns, pace.spread_ns, consumer) if pace else None,
+        needed_workers=needed,
         needed_factor=_factor(pace, known, consumer, exposed, len(entries) if stalls else 0),
         at_most_ns=in_a_row * consumer if keeps_up else None,
         gates=gates,
-        sentence=_sentence(known, pace, in_a_row * consumer, a_step, keeps_up),
-        waits=waits,
+        sentence=sentence,
+        waits=[BurstStep(steps[step].name, wait, is_long) for step, wait, is_long in entered],
     )
 
 
@@ -338,17 +259,6 @@ def rest_ns(trace: Trace, batches: Batches, loader: int) -> int:
     return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
 
 
-def workers_for(production_ns: int, spread_ns: int, consumer_ns: int) -> int | None:
-    """The fewest workers that keep up; None where nothing consumes.
-
-    Batches that take longer than usual are made up for by those of the other workers, the better the more there are.
-    """
-    if consumer_ns <= 0:
-        return None
-    likely_ns = production_ns + spread_ns / math.sqrt(max(1.0, production_ns / consumer_ns))
-    return max(1, math.ceil(likely_ns / consumer_ns))
-
-
 def _factor(pace: _Pace | None, workers: int | None, consumer: int, exposed: int, stalled: int) -> float | None:
     """How many times as many workers keep up: the loader's time for a batch over the consumer's."""
     if consumer <= 0:
@@ -356,55 +266,3 @@ def _factor(pace: _Pace | None, workers: int | None, consumer: int, exposed: int
     if pace and workers:
         return pace.production_ns / workers / consumer
     return (consumer + exposed / stalled) / consumer if stalled else None
-
-
-def _sentence(workers: int | None, pace: _Pace | None, consumer: int, batches: float, keeps_up: bool) -> Phrase | None:
-    """None where a gate's sentence is all there is to say."""
-    if pace and workers:
-        return _explained(workers, pace, batches)
-    if keeps_up and workers:
-        return phrase(
-            "The {workers} workers keep up: each takes at most {most} for a batch.",
-            workers=count(workers),
-            most=ns(workers * consumer),
-        )
-    if keeps_up:
-        return phrase(
-            "The workers keep up: each takes at most {most} for a batch, times their number.", most=ns(consumer)
-        )
-    return None
-
-
-def _explained(workers: int, pace: _Pace, batches: float) -> Phrase:
-    needed = workers_for(pace.production_ns, pace.spread_ns, pace.consumer_ns)
-    who = agreeing("{workers} (worker needs|workers need) {batch} per batch", workers)
-    when = one_in(workers, batches)
-    ends = "; {needed} workers would end it." if needed else "."
-    return phrase(
-        who + ", " + rest_of_step(batches) + " {rest}: " + when + " waits {wait}" + ends,
-        workers=count(workers),
-        batch=ns(pace.production_ns),
-        rest=ns(pace.consumer_ns),
-        wait=ns(pace.long_ns),
-        needed=count(needed),
-    )
-
-
-#: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
-_ABOUT_ONE = 0.1
-
-
-def is_one_a_step(batches: float) -> bool:
-    return abs(batches - 1) < _ABOUT_ONE
-
-
-def rest_of_step(batches: float) -> str:
-    """What `consumer_ns` is, as words of a phrase."""
-    return "the rest of the step" if is_one_a_step(batches) else "the loop uses one up in"
-
-
-def one_in(workers: int, batches: float = 1.0) -> str:
-    """Which steps wait, as words of a phrase that has {workers} among its values; which batches, where a step takes
-    several."""
-    words = {1: "every step", 2: "every second step", 3: "every third step"}.get(workers, "one step in {workers}")
-    return words if is_one_a_step(batches) else words.replace("step", "batch")

@@ -14,7 +14,9 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.bursts import Burst, one_in, rest_of_step, workers_for
+from tb_steptime.metrics.burst_words import one_in, rest_of_step
+from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tb_steptime.metrics.bursts import MOST_WORKERS, Burst, is_one_a_step
+from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.wait_pattern import MOST_WORKERS
 from tb_steptime.phrases import Note, Phrase, agreeing, count, ns, phrase
 
 

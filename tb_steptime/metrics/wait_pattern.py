@@ -1,0 +1,63 @@
+"""Waits that come back: which of a loader's waits are long, and at what distance they are alike.
+
+wait   #__#__#__#__      long, short, short, again and again: the period is 3
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.trace.table import Bool, Int64
+
+#: A pattern that is seen three times is one.
+PERIODS = 3
+#: Of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
+ALIKE = 0.7
+#: Waits below this share of the long ones are all the same: short.
+SHORT_FRACTION = 0.05
+#: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
+AS_GOOD = 0.15
+#: More workers than one machine feeds.
+MOST_WORKERS = 64
+
+
+def long_waits(wait_ns: Int64) -> Bool:
+    """At least half as long as the third longest."""
+    cap = np.sort(wait_ns)[-min(PERIODS, len(wait_ns))]
+    long: Bool = np.asarray(2 * wait_ns >= max(int(cap), 1))
+    return long
+
+
+def capped_waits(wait_ns: Int64) -> Int64:
+    """Waits, from the first long one on, with what is longer than the third longest cut: a stall is no pattern."""
+    long = np.flatnonzero(long_waits(wait_ns))
+    values = wait_ns[long[0] if len(long) else 0 :]
+    capped: Int64 = np.minimum(values, np.sort(values)[-min(PERIODS, len(values))])
+    return capped
+
+
+def correlation(wait_ns: Int64, lag: int) -> float | None:
+    """Of the waits with those `lag` batches later; None where they do not differ or are too few.
+
+    By their order of magnitude: a long wait that a pause of the host has made shorter is a long one still.
+    """
+    if len(wait_ns) <= lag + 1:
+        return None
+    size = np.log1p(wait_ns / max(1.0, SHORT_FRACTION * float(wait_ns.max())))
+    one, other = size[:-lag], size[lag:]
+    one, other = one - one.mean(), other - other.mean()
+    scale = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / scale if scale > 0 else None
+
+
+def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
+    """The shortest lag at which the waits are alike, and how much; (None, the best) where none is."""
+    lags = range(2, min(len(wait_ns) // PERIODS, MOST_WORKERS) + 1)
+    found = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
+    if not found:
+        return None, None
+    best = max(found.values())
+    if best < ALIKE:
+        return None, best
+    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
+    return lag, found[lag]
