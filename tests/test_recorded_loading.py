@@ -192,7 +192,19 @@ def test_the_queue_counts_batches_that_lie_ready(tmp_path):
     write_two_workers(tmp_path)
     (queue,) = recorded(drawn(tmp_path)).queues
     assert (queue.at_ns[:4], queue.depth[:4]) == ([0, 2_000, 3_000, 9_000], [0, 1, 0, 1])
-    assert queue.empty_share == 1.0
+    assert (queue.late_share, queue.passed_share) == (1.0, 0.0)
+
+
+def test_batches_that_lie_ready_behind_a_late_one_do_not_help_a_request(tmp_path):
+    main = File(tmp_path, "main").began(-40)
+    for batch, there, ready in [(0, -2, 2), (1, 12, 2), (2, 1, 1), (3, 26, 0)]:
+        asked = 7 * batch
+        main.received(batch, asked=asked, there=there, returned=max(asked, there) + 1, ready=ready)
+    main.write()
+    File(tmp_path, "w0").began(-40).produced(1, -5, 11, 12).produced(3, 12, 25, 26).write()
+    File(tmp_path, "w1").began(-40).produced(0, -9, -3, -2).produced(2, -2, 0, 1).write()
+    (queue,) = recorded(drawn(tmp_path)).queues
+    assert (queue.late_share, queue.passed_share) == (0.5, 0.25)
 
 
 def test_each_worker_has_its_row(tmp_path):

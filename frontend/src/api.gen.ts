@@ -1136,14 +1136,16 @@ export interface RangeRow {
 }
 
 /**
- * Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. empty_share: share of the
- * requests that found none; None where that was not recorded.
+ * Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+ * requests whose batch did not lie ready; passed_share: share of those at which, moreover, later ones did, which a
+ * loader that keeps the order does not hand out. None where nothing tells.
  */
 export interface ReadyQueue {
   loader: number;
   at_ns: number[];
   depth: number[];
-  empty_share: number | null;
+  late_share: number | null;
+  passed_share: number | null;
 }
 
 /**

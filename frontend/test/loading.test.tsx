@@ -83,7 +83,7 @@ describe("the view of worker processes", () => {
 
   test("what receiving costs is a figure with its source, or a reason", () => {
     const overhead = { ns: 3 * MS, exposed_ns: 1 * MS, told_by: "recorder", unpickle_ns: 2 * MS, pin_ns: null, why: null };
-    expect(view({ overhead })).toContain("|The training process itself spends |3.0 ms| a batch on receiving it, 1.0 ms of it exposed (2.0 ms unpickling): as recorded.|");
+    expect(view({ overhead })).toContain("|The training process itself spends |3.0 ms| a batch on receiving it, at best; in a step, 1.0 ms of it exposed (on average, unpickling takes 2.0 ms): as recorded.|");
     expect(view({ overhead: { ...overhead, ns: null, why: plain("It cannot be told.") } })).toContain("|It cannot be told.|");
   });
 
@@ -104,7 +104,7 @@ describe("a loader in the training process", () => {
 
   test("has the line of each activity that a call stack tells, the longest first, and says why others have none", () => {
     const page = alone({ activities: [python!, { ...op!, lines }], lines_missing: plain("Only ops have call stacks.") });
-    expect(page).toContain("|Activity|Line|A batch|Python, no op|–|40.0 ms|aten::to|functional.py:138 to_tensor|10.0 ms|4 more|5.0 ms|Self time of the training process. Only ops have call stacks.|");
+    expect(page).toContain("|Activity|Line|A batch|Python, no op|–|40.0 ms|aten::to|70 % in functional.py:138 to_tensor|10.0 ms|4 more|5.0 ms|Self time of the training process. Only ops have call stacks.|");
   });
 
   test("all lines of an activity are on hover, with their paths and times", () => {
@@ -166,8 +166,15 @@ describe("recorded workers", () => {
     expect(view({ recorded: { ...RECORDED, lines: { ...seen, lines: [], whole: false, why: plain("Too few looks.") } } })).toContain("|In which lines is a batch made?|Too few looks.|");
   });
 
-  test("requests that all find a batch say so without a figure", () => {
-    expect(view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, empty_share: 0 }] } })).toContain("|Every request finds a batch ready.|");
+  test("requests that all find their batch say so without a figure", () => {
+    expect(view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, late_share: 0, passed_share: 0 }] } })).toContain("|Every request finds its batch ready.|");
+  });
+
+  test("a request whose batch is late though later ones lie ready says so", () => {
+    const of = (passed: number) => view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, late_share: 0.5, passed_share: passed }] } });
+    expect(of(0)).toContain("|50 % of the requests find their batch not ready.|");
+    expect(of(0.25)).toContain("|50 % of the requests find their batch not ready, 25 % while later batches lie ready.|");
+    expect(of(0.5)).toContain("|50 % of the requests find their batch not ready, each time while later batches lie ready.|");
   });
 
   test("the slowest batches name their step, and those that no step took have none", () => {

@@ -37,13 +37,15 @@ class ProductionLane(msgspec.Struct, frozen=True):
 
 
 class ReadyQueue(msgspec.Struct, frozen=True):
-    """Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. empty_share: share of the
-    requests that found none; None where that was not recorded."""
+    """Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+    requests whose batch did not lie ready; passed_share: share of those at which, moreover, later ones did, which a
+    loader that keeps the order does not hand out. None where nothing tells."""
 
     loader: int
     at_ns: list[int]
     depth: list[int]
-    empty_share: float | None
+    late_share: float | None
+    passed_share: float | None
 
 
 def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
@@ -107,11 +109,18 @@ def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int,
     before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
-    asked = taken.ready[(taken.loader == loader) & (taken.asked_ns >= window[0]) & (taken.asked_ns < window[1])]
-    asked = asked[asked >= 0]
+    requests = mine[(taken.asked_ns[mine] >= window[0]) & (taken.asked_ns[mine] < window[1])]
     return ReadyQueue(
         loader,
         [window[0], *at[shown].tolist()],
         [before, *depth[shown].tolist()],
-        float((asked == 0).mean()) if len(asked) else None,
+        *_late_shares(there[requests], taken.asked_ns[requests], taken.ready[requests]),
     )
+
+
+def _late_shares(there: Int64, asked: Int64, ready: Int64) -> tuple[float | None, float | None]:
+    """Of requests: when each one's batch lay ready, when it was asked for, and how many lay ready then."""
+    if not len(asked):
+        return None, None
+    late = there > asked
+    return float(late.mean()), float((late & (ready > 0)).mean())

@@ -88,7 +88,7 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     labels = picture.locator("text.small").all_text_contents()
     assert labels == [*(f"Worker {lane['worker']}" for lane in recorded["lanes"]), "Batches ready"]
     expect(picture.locator("path.depth-line")).to_have_count(1)
-    expect(view.get_by_text("of the requests find no batch ready")).to_be_visible()
+    expect(view.get_by_text("of the requests find their batch not ready")).to_be_visible()
     hover(picture, 0.5)
     tips = view.locator(".tip")
     expect(tips).to_have_count(1)  # though the step is lit in every picture

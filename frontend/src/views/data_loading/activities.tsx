@@ -3,7 +3,7 @@ import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { count, DASH, ns } from "../../format";
+import { count, DASH, ns, share } from "../../format";
 import type { Tab } from "../props";
 import { shortLine } from "./source_line";
 
@@ -37,11 +37,11 @@ function columns(longest: number, lines: boolean): Column<Activity>[] {
   ];
 }
 
-/** The line with the largest part of it; the others on hover, each with its time. */
-function Where({ row: { lines } }: { row: Activity }) {
-  const [first] = lines;
+/** The line with the largest part of it, and how large that is where there are others; these on hover, with their times. */
+function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
+  const [first, ...others] = lines;
   if (!first) return <span class="faint" title="No call stack tells its line.">{DASH}</span>;
-  return <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>{shortLine(first.line)}</span>;
+  return <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>{others.length > 0 && `${share(first.ns_per_batch / all)} in `}{shortLine(first.line)}</span>;
 }
 
 function activitiesTable(activities: readonly Activity[]) {

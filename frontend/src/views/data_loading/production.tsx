@@ -1,4 +1,4 @@
-import type { ProductionLane, Recorded } from "../../api.gen";
+import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import { Production } from "../../charts/production";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../components/swatch";
@@ -19,20 +19,29 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
   if (lanes.length === 0) return null;
   const named = laneNames(recorded);
-  const empty = queues.flatMap((queue) => (queue.empty_share === null ? [] : [`${queue.empty_share === 0 ? "Every request finds a batch ready" : `${share(queue.empty_share)} of the requests find no batch ready`}${queues.length > 1 ? ` of loader ${queue.loader}` : ""}`]));
+  const requests = queues.flatMap((queue) => requestsOf(queue, queues.length > 1));
   return (
     <Picture title={title} sub={<Keys parts={makingOf(lanes)} />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
       <Production
-        label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${empty.length > 0 ? `; ${empty.join("; ")}` : ""}.`}
+        label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`}
         from={from} to={to} scale={scaleFor(to - from, "ns")} parts={MAKING} steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
         depths={queues.map((queue) => ({ key: String(queue.loader), name: queues.length > 1 ? `Ready, loader ${queue.loader}` : "Batches ready", ...queue }))}
         lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
         piece={(lane, piece) => tipOf(lanes[lane]!, named[lane]!, piece, from)}
       />
-      {empty.length > 0 && <p class="quiet small aside">{empty.join("; ")}.</p>}
+      {requests.length > 0 && <p class="quiet small aside">{requests.join("; ")}.</p>}
     </Picture>
   );
+}
+
+/** Whether the training loop finds its batch: a later one that lies ready does not help a loader that keeps the order. */
+function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, several: boolean): string[] {
+  if (late === null) return [];
+  const whose = several ? ` of loader ${loader}` : "";
+  if (late === 0) return [`Every request${whose} finds its batch ready`];
+  const ahead = passed === null || passed === 0 ? "" : `, ${passed === late ? "each time" : share(passed)} while later batches lie ready`;
+  return [`${share(late)} of the requests${whose} find their batch not ready${ahead}`];
 }
 
 /** Which loader a worker works for is said where there are several. */

@@ -11,11 +11,11 @@ const TOLD: Readonly<Record<string, string>> = {
 export function Receiving({ overhead }: { overhead: Overhead }) {
   const { ns: own, exposed_ns: exposed, told_by: by, unpickle_ns: unpickle, pin_ns: pin, why } = overhead;
   if (own === null) return why && <p class="quiet small aside"><Sentence phrase={why} /></p>;
-  const parts = [...(unpickle === null ? [] : [`${ns(unpickle)} unpickling`]), ...(pin === null ? [] : [`${ns(pin)} on the thread that pins`])];
+  const parts = [...(unpickle === null ? [] : [`unpickling takes ${ns(unpickle)}`]), ...(pin === null ? [] : [`the thread that pins takes ${ns(pin)}`])];
   return (
     <p class="quiet small aside">
-      The training process itself spends <b>{ns(own)}</b> a batch on receiving it{exposed !== null && <>, {ns(exposed)} of it exposed</>}
-      {parts.length > 0 && ` (${parts.join(", ")})`}{by !== null && by in TOLD && `: ${TOLD[by]}`}.
+      The training process itself spends <b>{ns(own)}</b> a batch on receiving it, at best{exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
+      {parts.length > 0 && ` (on average, ${parts.join(", ")})`}{by !== null && by in TOLD && `: ${TOLD[by]}`}.
     </p>
   );
 }
