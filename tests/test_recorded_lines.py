@@ -122,8 +122,8 @@ def test_where_the_span_has_few_looks_those_of_the_whole_recording_tell():
     [
         (
             0,
-            "Lines cannot be told: the recorder looked at the workers 4 times, once a second at most, and 5 are needed. "
-            "Let the training run for longer.",
+            "Lines cannot be told: the recorder looked at the workers 4 times, once a second at most, and 5 are "
+            "needed. Let the training run for longer.",
         ),
         (9, "Lines cannot be told: the machine was too busy to look at the workers in time."),
     ],

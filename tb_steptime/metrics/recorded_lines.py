@@ -104,8 +104,8 @@ def _why(looks: LineLooks, bursts: int) -> Phrase:
     if looks.late and looks.late >= bursts:
         return phrase("Lines cannot be told: the machine was too busy to look at the workers in time.")
     return phrase(
-        "Lines cannot be told: the recorder looked at the workers {bursts} times, once a second at most, and {least} are "
-        "needed. Let the training run for longer.",
+        "Lines cannot be told: the recorder looked at the workers {bursts} times, once a second at most, and {least} "
+        "are needed. Let the training run for longer.",
         bursts=count(bursts),
         least=count(LEAST_BURSTS),
     )
