@@ -252,7 +252,7 @@ def _overhead(taken: Received, rows: Int64, made_ns: Int64, cpu_share: float | N
     unpickled, pinned = taken.unpickled_ns[rows], taken.pinned_ns[rows]
     known = (arrived != UNKNOWN_TIME) & (unpickled != UNKNOWN_TIME)
     lay = known & (made_ns != UNKNOWN_TIME) & (made_ns <= asked)
-    many = lay.sum() >= READY_FRACTION * max(1, len(rows))
+    many = lay.sum() >= READY_FRACTION * max(1, known.sum())
     if not many and cpu_share is not None and cpu_share >= COMPUTES_FRACTION:
         return None
     by_loop = np.where(pinned == UNKNOWN_TIME, unpickled - arrived, 0)

@@ -104,8 +104,8 @@ VALUES: dict[int, tuple[str, ...]] = {
     RECEIVED: (
         "requested_ns",  # put into the worker's queue of requests
         "asked_ns",  # the training loop asked for its next batch
-        "arrived_ns",  # the batch's message was read from the queue of results
-        "unpickled_ns",  # ... and is an object of this process
+        "arrived_ns",  # the batch's message was read from the queue of results; 0: not looked at, to spare the time
+        "unpickled_ns",  # ... and is an object of this process; 0 likewise
         "pinned_ns",  # the thread that pins memory handed it over; 0 without such a thread
         "returned_ns",  # the training loop has it
         "ready",  # batches that lay ready when the loop asked

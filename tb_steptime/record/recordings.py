@@ -11,8 +11,9 @@ from typing import Any
 
 from tb_steptime.record.clock import wall_ns
 from tb_steptime.record.format import NO_WORKER, SUFFIX, encode_header
-from tb_steptime.record.iterators import Passage, follow
+from tb_steptime.record.iterators import follow
 from tb_steptime.record.journal import Journal
+from tb_steptime.record.passage import Passage
 from tb_steptime.record.settings import describe_loader, describe_process, main_header
 from tb_steptime.record.workers import WorkerRecorder
 

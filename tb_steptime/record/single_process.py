@@ -13,8 +13,9 @@ from typing import Any
 
 from tb_steptime.record.clock import now_ns
 from tb_steptime.record.fetchers import time_fetcher
-from tb_steptime.record.format import EXHAUSTED, FAILED, PRODUCED
+from tb_steptime.record.format import EXHAUSTED, FAILED, PRODUCED, RECEIVED
 from tb_steptime.record.lane import NOT_LOOKED, Lane
+from tb_steptime.record.passage import Passage
 from tb_steptime.record.swap import refers_to, swap_methods
 from tb_steptime.record.weigh import UNKNOWN
 
@@ -41,8 +42,8 @@ def _is_torchs_own(iterator: Any) -> bool:
     return (
         type(fetcher) is _MapDatasetFetcher
         and not iterator._pin_memory
-        and refers_to(_MapDatasetFetcher.fetch, _FETCH)
-        and refers_to(type(iterator)._next_data, _NEXT_DATA)
+        and refers_to(fetcher.fetch, _FETCH)
+        and refers_to(iterator._next_data, _NEXT_DATA)
     )
 
 
@@ -89,7 +90,7 @@ def _next_of_map(self: Any) -> Any:
 
 def _failed(self: Any, error: BaseException, times: tuple[int, int, int], number: int) -> None:
     asked_ns, start_ns, collate_ns = times
-    passage = self._tb_steptime
+    passage: Passage = self._tb_steptime
     end_ns = now_ns()
     if start_ns:
         values = (asked_ns, start_ns, collate_ns or end_ns, end_ns, *NOT_LOOKED, number)
@@ -99,8 +100,8 @@ def _failed(self: Any, error: BaseException, times: tuple[int, int, int], number
 
 def _around(cls: Any) -> dict[str, Any]:
     def _next_data(self: Any) -> Any:
-        passage: Any = self._tb_steptime
-        lane: Lane = passage.lane
+        passage: Passage = self._tb_steptime
+        lane: Any = passage.lane
         lane.batch = self._num_yielded
         lane.requested_ns = now_ns()
         try:
@@ -109,10 +110,9 @@ def _around(cls: Any) -> dict[str, Any]:
             passage.end(EXHAUSTED if isinstance(error, StopIteration) else FAILED)
             raise
         if self._pin_memory:
-            passage.requests[lane.batch] = lane.requested_ns
-            pinned_ns = now_ns()
-            passage.results[lane.batch] = (lane.end_ns, lane.end_ns, pinned_ns)
-            passage.received(lane.batch, lane.requested_ns, pinned_ns, (0, 0, 0))
+            asked_ns, pinned_ns = lane.requested_ns, now_ns()
+            times = (asked_ns, asked_ns, lane.end_ns, lane.end_ns, pinned_ns, pinned_ns)
+            passage.journal.add(pinned_ns, RECEIVED, 0, lane.batch, (*times, 0, 0, 0))
         return data
 
     return {"_next_data": _next_data}
