@@ -19,11 +19,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info  # noqa: E402
+from torch.utils.data import DataLoader, IterableDataset, _utils, dataloader, get_worker_info  # noqa: E402
 
 from tb_steptime.loader_files.lines import line_looks  # noqa: E402
 from tb_steptime.loader_files.rows import read_all  # noqa: E402
-from tb_steptime.record import LoaderRecorder, clock, lane, line_samples  # noqa: E402
+from tb_steptime.record import LoaderRecorder, clock, journal, lane, line_samples, multi_process  # noqa: E402
 from tb_steptime.record.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
 from tb_steptime.record.watched import MAX_HELD  # noqa: E402
 from tests.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
@@ -181,6 +181,68 @@ def test_batches_are_looked_at_as_often_as_a_small_share_of_the_time_allows(
     assert {row.batch for row in made if row.named()["bytes"] == 32} == set(looks)
     assert {row.batch for row in made if row.named()["bytes"] == -1} == set(range(40)) - set(looks)
     assert_looks_are_whole(made)
+
+
+def test_rows_do_not_pile_up_where_looks_are_rare(recorder, monkeypatch):
+    """A batch of the user's own type may take long to look at, and none is looked at for long after that."""
+    monkeypatch.setattr(lane, "LOOK_REST", 10**9)
+    monkeypatch.setattr(lane, "MOST_APART_NS", 0)
+    monkeypatch.setattr(journal, "MAX_WAITING", 4)
+    iterator = iter(recorder.watch(DataLoader(Told(40, 0), 1)))
+    waiting = [len(iterator._tb_steptime.journal.waiting) for _ in iterator]
+    assert max(waiting) <= 4
+    made = rows(recorder.directory, PRODUCED)
+    assert {row.batch for row in made} == set(range(40))
+    assert {row.batch for row in made if row.named()["bytes"] == 32} == {0, 1}
+
+
+class Numbering(dataloader._SingleProcessDataLoaderIter):
+    """Gives the samples' numbers with a batch; speaks of the same names as the one of torch."""
+
+    def _next_data(self) -> Any:
+        index = self._next_index()
+        data = self._dataset_fetcher.fetch(index)
+        if self._pin_memory:
+            data = _utils.pin_memory.pin_memory(data, self._pin_memory_device)
+        return index, data
+
+
+class Asking(dataloader._SingleProcessDataLoaderIter):
+    """Asks a function of its own for batches."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        fetch = self._dataset_fetcher.fetch
+        self._dataset_fetcher.fetch = lambda index: (index, fetch(index))
+
+
+class Backward(dataloader._SingleProcessDataLoaderIter):
+    """Chooses its samples in its own way."""
+
+    def _next_index(self) -> Any:
+        return super()._next_index()[::-1]
+
+
+@pytest.mark.parametrize("kind", [Numbering, Asking, Backward])
+def test_an_iterator_of_the_users_own_makes_what_it_made(recorder, kind):
+    class Loader(DataLoader):
+        def _get_iterator(self) -> Any:
+            return kind(self)
+
+    dataset = [torch.tensor([index]) for index in range(8)]
+    plain = repr(list(Loader(dataset, 4)))
+    assert repr(list(recorder.watch(Loader(dataset, 4)))) == plain
+    assert len(rows(recorder.directory, PRODUCED)) == (0 if kind is Asking else 2)
+
+
+@pytest.mark.parametrize("kind", [Told, Endless])
+def test_a_collate_function_that_is_replaced_within_a_pass_is_called(recorder, kind):
+    iterator = iter(recorder.watch(DataLoader(kind(12), 4)))
+    next(iterator)
+    iterator._dataset_fetcher.collate_fn = len
+    assert list(iterator) == [4, 4]
+    made = [row.named() for row in rows(recorder.directory, PRODUCED) if not row.flags]
+    assert [row["start_ns"] <= row["collate_ns"] <= row["end_ns"] for row in made] == [True] * 3
 
 
 @pytest.mark.parametrize("kind", [Told, list])
@@ -348,6 +410,17 @@ def test_lines_are_not_looked_at_where_that_is_not_wanted(tmp_path, monkeypatch)
     assert (len(looks.met), looks.late) == (0, 0)
 
 
+@pytest.mark.parametrize(("again_ns", "told"), [(0, {0, 1, 2, 3, 4, 5}), (10**15, {0})])
+def test_arrivals_are_looked_at_as_often_as_a_small_share_of_the_time_allows(recorder, monkeypatch, again_ns, told):
+    """One worker delivers in order, so no other batch comes while one is looked at."""
+    monkeypatch.setattr(multi_process, "LOOK_AGAIN_NS", again_ns)
+    list(recorder.watch(DataLoader(Told(24), 4, num_workers=1)))
+    received = [(row.batch, row.named()) for row in rows(recorder.directory, RECEIVED)]
+    assert {batch for batch, row in received if row["arrived_ns"]} == told
+    assert {batch for batch, row in received if row["unpickled_ns"] >= row["arrived_ns"] > 0} == told
+    assert [row["requested_ns"] < row["asked_ns"] < row["returned_ns"] for _, row in received] == [True] * 6
+
+
 def pin_to(core: int, worker_id: int) -> None:
     os.sched_setaffinity(0, {core})
 
@@ -459,8 +532,11 @@ BEGUN_BEFORE = (
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("watched_before", [False, True])
 @pytest.mark.parametrize("cut", [None, 2])
-def test_of_workers_that_had_begun_before_what_is_received_is_recorded(tmp_path, caplog, watched_before, cut, pinned):
+def test_of_workers_that_had_begun_before_what_is_received_is_recorded(
+    tmp_path, monkeypatch, caplog, watched_before, cut, pinned
+):
     """By a recorder that was closed, or by none. cut: the pass before was broken off after so many batches."""
+    monkeypatch.setattr(multi_process, "LOOK_AGAIN_NS", 0)
     loader = DataLoader(Told(32), **PERSISTENT, pin_memory=pinned)
     if watched_before:
         with LoaderRecorder(tmp_path / "a") as recorder:

@@ -20,14 +20,15 @@ from tb_steptime.record.weigh import UNKNOWN
 def time_fetcher(fetcher: Any, lane: Lane) -> None:
     """Write down how each batch is made from now on. Errors pass as they are."""
     fetcher._tb_steptime = lane
-    fetcher.collate_fn = TimedCollate(fetcher.collate_fn, fetcher.auto_collation)
+    fetcher._tb_steptime_collate = TimedCollate(fetcher.collate_fn, fetcher.auto_collation)
+    fetcher.collate_fn = fetcher._tb_steptime_collate  # which the program may replace
     swap_methods(fetcher, _timed)
 
 
 def _timed(cls: Any) -> dict[str, Any]:
     def fetch(self: Any, index: Any) -> Any:
         lane: Lane = self._tb_steptime
-        collate: TimedCollate = self.collate_fn
+        collate: TimedCollate = self._tb_steptime_collate
         start_ns = now_ns()
         looks = start_ns >= lane.next_look_ns
         collate.begin(lane if looks else None)

@@ -22,6 +22,8 @@ thread_cpu_ns = time.thread_time_ns
 #: After a look that took d, none is taken for 2000 d: less than a tenth of a percent of the time is spent so. d is the
 #: shorter of the last two: one alone may have been interrupted.
 LOOK_REST = 2000
+#: Who keeps rows waiting until a look is due is asked for them at least so often, looked at or not.
+MOST_APART_NS = 50_000_000
 #: A look's readings at the start and between the parts, in readings of those at the end.
 _READINGS = 2
 
@@ -47,6 +49,8 @@ class Lane:
         self.requested_ns = 0
         self.end_ns = 0
         self.next_look_ns = 0
+        self._rests_until_ns = 0
+        self._looks = False
         self._lines = lines
         self._core_wait_ns = core_wait_ns
         self._took_ns = 0
@@ -58,14 +62,24 @@ class Lane:
         self.waiting = journal.waiting
 
     def look_at_start(self) -> None:
+        """next_look_ns has come; where the last looks took long, only what waits is asked for."""
+        self._looks = now_ns() >= self._rests_until_ns
+        if not self._looks:
+            return
         self._waited_ns = self._core_wait_ns()
         self._cpu_ns[0] = thread_cpu_ns()
 
     def look_at_collate(self) -> None:
-        self._cpu_ns[1] = thread_cpu_ns()
+        if self._looks:
+            self._cpu_ns[1] = thread_cpu_ns()
 
     def look_at_end(self, batch: Any, end_ns: int) -> tuple[int, int, int, int]:
         """CPU time of the dataset and of collate_fn, wait for a core, bytes."""
+        looked = self._looked(batch, end_ns) if self._looks else NOT_LOOKED
+        self.next_look_ns = min(self._rests_until_ns, now_ns() + MOST_APART_NS)
+        return looked
+
+    def _looked(self, batch: Any, end_ns: int) -> tuple[int, int, int, int]:
         cpu_ns = thread_cpu_ns()
         waited_ns = self._core_wait_ns()
         start, collate = self._cpu_ns
@@ -78,7 +92,7 @@ class Lane:
             self._lines.write()
         after_ns = now_ns()
         took_ns = after_ns - end_ns
-        self.next_look_ns = after_ns + LOOK_REST * _READINGS * min(took_ns, self._took_ns)
+        self._rests_until_ns = after_ns + LOOK_REST * _READINGS * min(took_ns, self._took_ns)
         self._took_ns = took_ns
         return collate - start, cpu_ns - collate, waited_ns - self._waited_ns if known else UNKNOWN, size
 

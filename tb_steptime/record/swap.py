@@ -26,7 +26,13 @@ def _subclass(cls: type, methods: Callable[[type], dict[str, Any]]) -> type:
     return type(cls.__name__, (cls,), {**named, **methods(cls), "_tb_steptime_swapped": True})
 
 
+#: Packages whose functions are known; torchdata's are torch's in another hand.
+_KNOWN_PACKAGES = ("torch", "torchdata")
+
+
 def refers_to(function: Any, names: set[str]) -> bool:
-    """Whether a Python function speaks of these names and of no others: it most likely does what is known of it."""
+    """Whether a function of torch's speaks of these names and of no others: it most likely does what is known of it. A
+    user's own may speak of the same and return something else."""
     code = getattr(function, "__code__", None)
-    return code is not None and set(code.co_names) == names
+    package = str(getattr(function, "__module__", None)).partition(".")[0]
+    return code is not None and package in _KNOWN_PACKAGES and set(code.co_names) == names
