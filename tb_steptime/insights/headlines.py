@@ -64,6 +64,8 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
     }[facts.data_loading.multiprocess]
     if first.id == "epoch_starts":
         return phrase(who + "no batch is there when an epoch begins.", exposed=ns(first.gain_ns))
+    if first.id == "loader_overhead":
+        return phrase(who + "the training process takes each batch over itself.", exposed=ns(first.gain_ns))
     return phrase(who + why, exposed=ns(mean.exposed_ns))
 
 
