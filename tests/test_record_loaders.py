@@ -321,6 +321,17 @@ def test_an_iterator_at_its_end_is_no_loader_of_its_own(recorder, workers):
     assert_tells_what_happened(recorder.directory, passes)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iterator_that_is_asked_again_after_its_end_ends_no_later_pass(recorder, workers):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=workers))
+    first = iter(loader)
+    assert len(list(first)) == 2
+    second = iter(loader)
+    assert len([next(second), *first, *second]) == 2
+    ended = [(row.pass_number, row.flags) for row in rows(recorder.directory, ENDED, "main")]
+    assert ended == [(0, EXHAUSTED), (1, EXHAUSTED)]
+
+
 def test_a_loader_made_anew_for_each_epoch_is_one_loader(recorder):
     dataset = Told(8)
     recorder.watch(DataLoader(dataset, 4, num_workers=1))

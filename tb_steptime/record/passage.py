@@ -34,10 +34,12 @@ class Passage:
     def write_to(self, journal: Journal) -> None:
         self.journal = journal
         self.waiting = journal.waiting
+        self._number = journal.pass_number
 
     def begin(self, pass_number: int) -> None:
         """A pass over the data begins: numbers of batches start over."""
         self.journal.begin_pass(pass_number)
+        self._number = pass_number
         self.requests.clear()
         self.results.clear()
         self.over = False
@@ -60,7 +62,10 @@ class Passage:
         self.journal.add(ready_ns, BEGAN, 0, NO_BATCH, (self.begin_ns, ready_ns))
 
     def end(self, flags: int) -> None:
+        """An iterator may be asked again after its end, when another one has begun the next pass: that goes on."""
         self.over = flags == EXHAUSTED
+        if self.journal.pass_number != self._number:
+            return
         end_ns = now_ns()
         self.journal.add(end_ns, ENDED, flags, NO_BATCH, (end_ns,))
         self.journal.flush()
