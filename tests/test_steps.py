@@ -88,6 +88,14 @@ def test_a_last_step_that_launched_nothing_anywhere_is_judged_by_its_ops():
     assert [name for name, *_ in windows(few)] == ["5", "6"], "nine ops tell too little"
 
 
+def test_a_last_step_after_one_that_evaluates_is_whole():
+    trace = timeline("""
+        step     | 55555555555555555555566666666666666666666666666666666666666666677777777777777777777 |
+        op       | a.b.c.d.e.f.g.h.i.j..a.b.c.d.e.f.g.h.i.j.a.b.c.d.e.f.g.h.i.j...a.b.c.d.e.f.g.h.i.j |""")
+    assert [name for name, *_ in windows(trace)] == ["5", "6", "7"]
+    assert note_ids(trace) == []
+
+
 @pytest.mark.parametrize(("unfinished", "kept"), [(6, ["5"]), (7, ["5", "6"]), (None, ["5", "6"])])
 def test_a_step_that_the_recorder_says_was_not_over_is_left_out(unfinished, kept):
     trace = timeline(

@@ -26,7 +26,7 @@ STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
 
 #: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
 CUT_STEP_FRACTION = 0.8
-#: Without activities on a device its CPU ops tell, where the step before has so many: with fewer, one matters too much.
+#: Without activities on a device its CPU ops tell, where each step before has so many: of fewer, one matters too much.
 FEWEST_OPS = 10
 
 
@@ -155,7 +155,7 @@ def _complete_steps(launched: _Launched) -> int:
 
 def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
     """How many of these steps were over when the recording ended: the recorder says so, or, where nothing was launched,
-    the last one has too few CPU ops."""
+    the last one has too few CPU ops: fewer than any before, as a step that evaluates has more than those after it."""
     last = len(marks) - 1
     if last < 1:
         return len(marks)
@@ -163,8 +163,8 @@ def _steps_over(trace: Trace, marks: Int64, names: Sequence[int]) -> int:
         return last if names[last] == trace.job.unfinished_step else len(marks)
     if len(find_launches(trace).activity):
         return len(marks)
-    before, ops = _ops_in(trace, marks[-2:]).tolist()
-    return last if before >= FEWEST_OPS and ops < CUT_STEP_FRACTION * before else len(marks)
+    *before, ops = _ops_in(trace, marks).tolist()
+    return last if min(before) >= FEWEST_OPS and ops < CUT_STEP_FRACTION * min(before) else len(marks)
 
 
 def _ops_in(trace: Trace, marks: Int64) -> Int64:
