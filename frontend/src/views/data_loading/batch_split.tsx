@@ -51,7 +51,7 @@ const NONE: ReadonlySet<string> = new Set();
 const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "part", label: "Part", cell: (stage) => <span class="key" title={stage.meaning}>{stage.ns === null ? <i class="swatch hollow" /> : <Swatch colour={stage.colour} hatched={stage.hatched} />}{stage.label}</span> },
   { id: "time", label: "A batch", width: "84px", numeric: true, cell: (stage) => scale.text(stage.ns) },
-  { id: "share", label: "Share", width: "64px", numeric: true, cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
+  { id: "share", label: "Share", width: "64px", numeric: true, meaning: "Of the time from when the worker begins to make the batch until the training loop takes it.", cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
 ];
 
 function aboutOf({ loaders, batches, samples, bytes: size, cpu_share: cpu, kind }: Recorded) {

@@ -43,7 +43,7 @@ function columns(scale: Scale, longest: number, several: boolean): Column<Record
       id: "worker", label: "Worker", width: several ? "104px" : "56px", order: (row) => row.loader * 1e6 + row.worker,
       cell: (row) => <span title={`${workerName(row.worker)} of loader ${row.loader}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}>{row.worker < 0 ? "main" : row.worker}{several && <span class="faint">, loader {row.loader}</span>}</span>,
     },
-    { id: "batches", label: "Batches", width: "58px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches) },
+    { id: "batches", label: "Batches", width: "58px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches), meaning: "Batches that it makes while the span lasts, also those that only steps after it take." },
     { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> },
     { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns), meaning: "A batch, in the dataset's own code." },
     { id: "collate", label: "Collate", width: "72px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns), meaning: "A batch, putting its samples together." },
