@@ -15,7 +15,7 @@ from tb_steptime.record import clock, line_samples, places
 from tb_steptime.record.format import LATE, LINES, NAMED_BYTES, NO_BATCH, encode_header
 from tb_steptime.record.journal import Journal
 from tb_steptime.record.places import Places, is_followed, name_of
-from tb_steptime.trace.loader_records import LineLooks, LoaderRecords, Produced, Received
+from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
 from tb_steptime.trace.ops import is_source
 from tests.test_record_format import HEADER, refuse
 
@@ -39,7 +39,9 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
     )
     empty = np.empty(0, np.int64)
     looks = LineLooks(*columns, places=tuple(names), late=late)
-    return LoaderRecords(2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), looks, frozenset(), ())
+    return LoaderRecords(
+        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), looks, frozenset(), ()
+    )
 
 
 @pytest.mark.parametrize("size", [1, NAMED_BYTES - 1, NAMED_BYTES, 3 * NAMED_BYTES + 5])

@@ -15,6 +15,7 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.loader_files import SeenRecords, are_current, with_records
 from tb_steptime.metrics.batch_making import burst_of, find_making
+from tb_steptime.metrics.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.recorded_lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
 from tb_steptime.printer import plain
@@ -93,8 +94,8 @@ class File:
         times = (asked - 5, asked, there - 1, there - 1, there, returned)
         return self._row(RECEIVED, 0, batch, (*times, ready, 2, 0), times=6)
 
-    def began(self, at: int) -> File:
-        return self._row(BEGAN, 0, NO_BATCH, (at, at), times=2)
+    def began(self, at: int, ready: int | None = None) -> File:
+        return self._row(BEGAN, 0, NO_BATCH, (at, at if ready is None else ready), times=2)
 
     def ended(self, at: int, flags: int = 0) -> File:
         return self._row(ENDED, flags, NO_BATCH, (at,), times=1)
@@ -186,6 +187,22 @@ def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
     ]  # fmt: skip
     assert {TRANSFER, WAIT} >= {part for part, *_ in pieces[4:]}
     assert all(end <= start for (_, _, _, end), (_, _, start, _) in itertools.pairwise(pieces))
+
+
+@pytest.mark.parametrize(
+    ("begun", "making"), [((8, 14), [0, 6, 0]), ((12, 16), [0, 2, 0]), ((5, 9), [2, 2, 0]), ((14, 17), [0, 0, 0])]
+)
+def test_beginning_a_pass_with_kept_workers_is_no_part_of_the_step_that_they_keep_up_with(tmp_path, begun, making):
+    """They hand over what they made for the pass before, which was broken off: no mark tells. What lies in a mark is
+    a wait of that mark's."""
+    trace = timeline("""
+        step   | 1111111222222222222223333333 |
+        loader | lll...........mmm....nnn.... |
+        op     | ...aaaa..........aaaa...aaaa |""")
+    main = File(tmp_path, "main", persistent_workers=True).received(6, asked=0, there=2, returned=3).began(*begun)
+    main.received(0, asked=14, there=16, returned=17).received(1, asked=21, there=23, returned=24).write()
+    trace, _ = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))
+    assert between_epochs_ns(trace).tolist() == [1_000 * each for each in making]
 
 
 def test_the_queue_counts_batches_that_lie_ready(tmp_path):

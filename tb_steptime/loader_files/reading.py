@@ -29,10 +29,10 @@ from tb_steptime.loader_files.missing import (
     unread,
     untold_batches,
 )
-from tb_steptime.loader_files.rows import ReadFile, produced_rows, read_all, received_rows, shifted
+from tb_steptime.loader_files.rows import ReadFile, begun_rows, produced_rows, read_all, received_rows, shifted
 from tb_steptime.phrases import Note
 from tb_steptime.record import format as layout
-from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings, Produced, Received
+from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -105,6 +105,7 @@ def _records(
         loaders=tuple(_settings(mine, number) for number in used),
         produced=Produced(*shifted(produced, range(5, 9), trace.origin_ns)),
         received=Received(*shifted(received, range(3, 9), trace.origin_ns)),
+        begun=Begun(*shifted(begun_rows(mine, low, high), range(1, 3), trace.origin_ns)),
         lines=line_looks(mine, trace.origin_ns),
         killed=killed_workers(mine),
         notes=tuple(notes),

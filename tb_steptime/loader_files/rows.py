@@ -103,6 +103,13 @@ def produced_rows(read: Sequence[ReadFile], received: Sequence[Int64], low: int,
     return _sorted([column[wanted & (flags == 0)] for column in columns], by=6)
 
 
+def begun_rows(read: Sequence[ReadFile], low: int, high: int) -> list[Int64]:
+    """Passes that the loop began in the trace's time."""
+    loader, worker, begin, ready = _columns(read, layout.BEGAN, ("worker",), (0, 1))
+    inside = (worker == layout.NO_WORKER) & (ready > low) & (begin < high)
+    return _sorted([column[inside] for column in (loader, begin, ready)], by=1)
+
+
 def _columns(read: Sequence[ReadFile], kind: int, fields: Sequence[str], values: Sequence[int]) -> list[Int64]:
     """int64 columns of all files: the loader's number, fields of a row, numbers of a row."""
     parts = [(each.loader, each.rows[each.rows["kind"] == kind]) for each in read]

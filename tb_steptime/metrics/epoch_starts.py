@@ -68,12 +68,16 @@ def between_epochs_ns(trace: Trace) -> Int64:
 
 
 def _making_ns(trace: Trace) -> Int64:
-    """Of each step: a new iterator has drawn its seed, its first batch is not asked for, and no device works."""
+    """Of each step: an epoch begins, its first batch is not asked for, and no device works. A new iterator drew its
+    seed, or the recorder tells that iter(loader) is under way."""
     steps, batches, start = find_steps(trace), find_batches(trace), trace.events.start_ns
     asked = start[batches.row[batches.first]]
     begin = [int(start[seeds[0]]) if len(seeds) else wait for seeds, wait in zip(_seeds(trace), asked, strict=True)]
-    making = Intervals.union(np.array(begin, np.int64), asked) - device_busy(trace)
-    return making.overlap_ns(steps.start_ns, steps.end_ns)
+    making = Intervals.union(np.array(begin, np.int64), asked)
+    if trace.loader_records is not None:
+        begun = trace.loader_records.begun
+        making = making | Intervals.union(begun.begin_ns, begun.ready_ns)
+    return (making - device_busy(trace) - loader_intervals(trace)).overlap_ns(steps.start_ns, steps.end_ns)
 
 
 def _exposed_ns(trace: Trace, others: Int64) -> Int64:

@@ -88,6 +88,18 @@ class Received:
 
 
 @dataclass(frozen=True, eq=False)
+class Begun:
+    """Passes over the data, one row each: from iter(loader) until it returned; int64, times as above.
+
+    New workers start in it. Those that are kept first hand over what they made for a pass that was broken off.
+    """
+
+    loader: Int64
+    begin_ns: Int64
+    ready_ns: Int64
+
+
+@dataclass(frozen=True, eq=False)
 class LineLooks:
     """Where workers were met while they made batches; int64, a row for each line of each burst of looks, of the whole
     recording. place: row of places, "data.py(41): __getitem__", or -1; met: how often.
@@ -117,6 +129,7 @@ class LoaderRecords:
     loaders: tuple[LoaderSettings, ...]
     produced: Produced
     received: Received
+    begun: Begun
     lines: LineLooks
     killed: frozenset[int]
     notes: tuple[Note, ...]
