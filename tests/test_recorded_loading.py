@@ -16,6 +16,7 @@ from tb_steptime.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.loader_files import SeenRecords, are_current, with_records
 from tb_steptime.metrics.batch_making import burst_of, find_making
 from tb_steptime.metrics.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.loader_overhead import Overhead, overhead_as_recorded
 from tb_steptime.metrics.recorded_lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
 from tb_steptime.printer import plain
@@ -93,6 +94,12 @@ class File:
         """The thread that pins memory has it `there`."""
         times = (asked - 5, asked, there - 1, there - 1, there, returned)
         return self._row(RECEIVED, 0, batch, (*times, ready, 2, 0), times=6)
+
+    def unpickled(self, batch: int, asked: int, arrived: int, there: int, returned: int) -> File:
+        """The training loop itself makes an object of the message, which it reads when it arrived."""
+        unpinned, returned_ns = 0, ORIGIN - BEHIND + returned * US
+        times = (asked - 5, asked, arrived, there)
+        return self._row(RECEIVED, 0, batch, (*times, unpinned, returned_ns, 0, 2, 0), times=4)
 
     def began(self, at: int, ready: int | None = None) -> File:
         return self._row(BEGAN, 0, NO_BATCH, (at, at if ready is None else ready), times=2)
@@ -187,6 +194,29 @@ def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
     ]  # fmt: skip
     assert {TRANSFER, WAIT} >= {part for part, *_ in pieces[4:]}
     assert all(end <= start for (_, _, _, end), (_, _, start, _) in itertools.pairwise(pieces))
+
+
+@pytest.mark.parametrize(("made", "own", "receiving"), [(-5, 2_000, 2_000 + 4_000 + 2_000), (11, 2_300, 6_300)])
+def test_unpickling_later_batches_in_the_wait_for_one_that_lay_ready_is_receiving(tmp_path, made, own, receiving):
+    """The second wait reads two messages, its own last: 4 us. While its batch is being made that costs nothing,
+    and a wait holds what receiving takes at best, 2.3 us there, which two of these waits are too short for."""
+    trace = timeline("""
+        step   | 111111112222222222333333 |
+        loader | ll......llllll....ll.... |
+        op     | ..aaaaaa......aaaa..aaaa |""")
+    main = File(tmp_path, "main", pin_memory=False).unpickled(4, asked=0, arrived=0, there=1, returned=2)
+    main.unpickled(5, asked=8, arrived=12, there=13, returned=14)
+    main.unpickled(6, asked=18, arrived=8, there=11, returned=20).write()
+    made_at = {4: -5, 5: made, 6: -4}
+    worker = File(tmp_path, "w0", pin_memory=False)
+    for batch, end in made_at.items():
+        worker.produced(batch, end - 3, end - 1, end)
+    worker.write()
+    trace, _ = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))
+    result = recorded_loading(trace)
+    assert result is not None
+    told = overhead_as_recorded(Overhead(None, None, None, None, None, None), result, trace)
+    assert (told.ns, told.exposed_ns, told.told_by) == (own, receiving // 3, "recorder")
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,14 @@ import numpy as np
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
+from tb_steptime.metrics.recorded_batches import find_ways
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.spread import slow
 from tb_steptime.phrases import Phrase, phrase
+from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
 
 #: What happens more often than in a quarter of the batches is the rule and not jitter.
 RARE_FRACTION = 0.25
@@ -104,11 +107,37 @@ def find_overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
     return Overhead(per_batch, exposed, told_by, None, None, None)
 
 
-def overhead_as_recorded(told: Overhead, recorded: Recorded, batches: Batches) -> Overhead:
+def overhead_as_recorded(told: Overhead, recorded: Recorded, trace: Trace) -> Overhead:
     """A recorder knows which batches lay ready, and what became of their wait."""
-    if recorded.overhead_ns is None:
-        return msgspec.structs.replace(told, unpickle_ns=recorded.unpickle_ns, pin_ns=recorded.pin_ns)
+    batches = find_batches(trace)
     loader = most_waited(batches)
-    exposed = batches.exposed_ns[batches.of(loader)] if loader is not None else batches.exposed_ns[:0]
-    per_step = int(np.minimum(exposed, recorded.overhead_ns).sum()) // len(recorded.steps)
+    if recorded.overhead_ns is None or loader is None:
+        return msgspec.structs.replace(told, unpickle_ns=recorded.unpickle_ns, pin_ns=recorded.pin_ns)
+    mine = batches.of(loader)
+    receiving = np.maximum(_unpickling_ns(trace, batches, mine), recorded.overhead_ns)
+    per_step = int(np.minimum(batches.exposed_ns[mine], receiving).sum()) // len(recorded.steps)
     return Overhead(recorded.overhead_ns, per_step, "recorder", recorded.unpickle_ns, recorded.pin_ns, None)
+
+
+def _unpickling_ns(trace: Trace, batches: Batches, mine: Int64) -> Int64:
+    """Of each of these waits for a batch that lay ready: how long messages were unpickled in it, also those of later
+    batches that came before its own. 0 where its batch was late, as then all others are unpickled while it is made."""
+    ways, records = find_ways(trace), trace.loader_records
+    if ways is None or records is None:
+        return np.zeros(len(mine), np.int64)
+    number, taken = batches.loaders[int(batches.loader[mine[0]])].recorded if len(mine) else None, records.received
+    entries = np.flatnonzero(taken.loader[ways.received] == number)
+    asked, there = taken.asked_ns[ways.received[entries]], ways.there_ns[entries]
+    start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
+    place = np.minimum(np.searchsorted(asked, start), max(len(asked) - 1, 0))
+    if not len(asked):
+        return np.zeros(len(mine), np.int64)
+    lay = (
+        (asked[place] >= start) & (asked[place] < end) & (there[place] != UNKNOWN_TIME) & (there[place] <= asked[place])
+    )
+    looked = np.flatnonzero((taken.loader == number) & (taken.arrived_ns != UNKNOWN_TIME))
+    looked = looked[np.argsort(taken.arrived_ns[looked], kind="stable")]
+    arrived = taken.arrived_ns[looked]
+    sums = np.append(0, np.cumsum(taken.unpickled_ns[looked] - arrived))
+    within: Int64 = sums[np.searchsorted(arrived, end)] - sums[np.searchsorted(arrived, start)]
+    return np.where(lay, within, 0)
