@@ -167,7 +167,8 @@ class DataLoadingReport(msgspec.Struct, frozen=True):
     iterator: its class. workers: 0 where the training process makes the batches. period: of long waits, in batches.
     production_ns: what one process needs for one batch. consumer_ns: what the steps take beside its late batches, per
     batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
-    place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are.
+    place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are,
+    and at least what another recorded loader's workers need for the batches that the same step takes of it.
     """
 
     iterator: str | None = None

@@ -7,6 +7,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import loader_card
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.worker_curve import WorkerCurve
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 _FORMULA = phrase(
@@ -24,7 +25,7 @@ def more_workers(facts: Facts) -> Insight | None:
         facts,
         "more_workers",
         phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
-        _words(burst, number),
+        _words(burst, curve, number),
         curve.gain_ns,
         _why(burst),
         Confidence.HIGH if burst.workers_from == "recorder" else Confidence.MEDIUM,
@@ -40,17 +41,22 @@ def recommended(facts: Facts) -> int | None:
     return curve.recommended
 
 
-def _words(burst: Burst, number: int) -> Phrase:
+def _words(burst: Burst, curve: WorkerCurve, number: int) -> Phrase:
     there = burst.workers or 0
+    then = curve.beside.limits() if curve.beside else phrase("as far as cores and disk allow.")
+    ends = "; " if curve.beside else ", "
     rest = "the step only {rest}" if is_one_a_step(burst.batches) else "the loop uses one up in {rest}"
     return phrase(
         agreeing("{there} (worker needs|workers need) {batch} per batch, ", there)
         + rest
-        + ": {setting}, as far as cores and disk allow.",
+        + ": {setting}"
+        + ends
+        + then.template,
         there=count(there),
         batch=ns(burst.production_ns),
         rest=ns(burst.consumer_ns),
         setting=code(f"num_workers={number}"),
+        **then.values,
     )
 
 

@@ -51,11 +51,13 @@ BATCH_TIME = Metric(
 )  # fmt: skip
 STEP_WITHOUT_WAIT = Metric(
     "step_without_wait", "Step without the wait", Unit.NS, Better.LOWER,
-    "Step time less exposed data loading: what a loader that is never waited for would leave.",
+    "Step time less exposed data loading: what a loader that is never waited for would leave. The rest of the step "
+    "that more workers leave is longer by what receiving a batch takes, which no number of workers ends.",
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
     "needed_workers", "Workers needed", Unit.COUNT, Better.NEITHER,
-    "Worker processes that make batches as fast as the rest of the step uses them, with room for jitter.",
+    "Worker processes that make batches as fast as the rest of the step, or a slower loader beside it, uses them, with "
+    "room for jitter.",
     colour="data",
 )  # fmt: skip
 

@@ -50,6 +50,16 @@ def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, ove
     return Pace(round((total - late) / max(batches, 1)), batches / max(int(covered.sum()), 1))
 
 
+def batches_beside(ways: Ways, mine: Int64, theirs: Int64, steps: int) -> float | None:
+    """How many of another loader's batches a step takes; None where not even half of the steps that take batches of
+    this one take any, as of an evaluation. mine, theirs: entries."""
+    own, other = np.unique(ways.step[mine]), np.unique(ways.step[theirs])
+    if not len(other) or 2 * len(np.intersect1d(own, other)) < len(own):
+        return None
+    covered = covered_steps(ways.step[theirs], steps)
+    return float(covered[ways.step[theirs]].sum() / max(1, covered.sum()))
+
+
 def covered_steps(step: Int64, number: int) -> Bool:
     """Steps of which it is recorded which batches they took. step: of each recorded batch.
 

@@ -6,7 +6,8 @@ step   |.
        | ...................      A: waits that no number of workers ends, such as for the first batch of an epoch
        +---1--2--3--4--5--6-> N
 
-Every point is a whole step, A + max(C, P / N), as the measured one is. C is the measured mean step less A and less all
+Every point is a whole step, A + max(C, P / N), as the measured one is, and at least what the workers of another loader
+need for the batches that the same step takes of it. C is the measured mean step less A and less all
 waits for late batches, so what the curve promises is what these waits cost, and the cards say the same.
 """
 
@@ -38,7 +39,8 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
     workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
     apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
-    it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+    it; limit: what may keep the curve from coming true (cores, disk), or beside, in a sentence. beside: another loader
+    that limits with the recommended number.
     """
 
     points: list[CurvePoint]
@@ -52,7 +54,32 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     pace: Phrase
     cores: int | None
     limit: Phrase | None
+    beside: Beside | None
     title: Phrase
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """Another loader that the same steps take batches of, with its workers as they are. name: within a sentence;
+    production_ns: one worker's, for one batch; batches: that a step takes."""
+
+    name: Phrase
+    workers: int
+    production_ns: int
+    batches: float
+
+    @property
+    def pace_ns(self) -> int:
+        """No step is shorter, once the batches are used up that were made in advance."""
+        return round(self.batches * self.production_ns / self.workers)
+
+    def limits(self) -> Phrase:
+        """That it does, as the end of a sentence."""
+        alone = self.workers == 1 and is_one_a_step(self.batches)
+        words = "its {theirs} (worker needs|workers need) {pace} " + (
+            "per batch." if alone else "for the batches of a step."
+        )
+        values = {"theirs": count(self.workers), "pace": ns(self.production_ns if alone else self.pace_ns)}
+        return Phrase(f"then {self.name.template} limits: {agreeing(words, self.workers)}", values | self.name.values)
 
 
 class Making(msgspec.Struct, frozen=True):
@@ -60,7 +87,7 @@ class Making(msgspec.Struct, frozen=True):
 
     production_ns: one worker's time, that of its CPU where it competes for cores. busy_cores: the workers compute, so
     more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy.
-    batches: that a step takes.
+    batches: that a step takes. needed: by the slower of consumer_ns and beside, the slowest other loader.
     """
 
     workers: int
@@ -71,6 +98,16 @@ class Making(msgspec.Struct, frozen=True):
     cores: int | None = None
     busy_cores: bool = False
     core_share: float | None = None
+    beside: Beside | None = None
+
+    @property
+    def used_every_ns(self) -> int:
+        return used_every_ns(self.consumer_ns, self.batches, self.beside)
+
+    @property
+    def is_held_up(self) -> bool:
+        """By the other loader, with however many workers."""
+        return self.used_every_ns > self.consumer_ns
 
     def useful(self, workers: int) -> int:
         """How many of so many workers work at the same time."""
@@ -78,6 +115,12 @@ class Making(msgspec.Struct, frozen=True):
 
     def loader_ns(self, workers: int) -> int:
         return round(self.batches * self.production_ns / self.useful(workers))
+
+
+def used_every_ns(consumer_ns: int, batches: float, beside: Beside | None) -> int:
+    """How fast a loader's batches are used up if none of them is late: a slower loader beside it says so."""
+    theirs = round(beside.pace_ns / batches) if beside and batches else 0
+    return max(consumer_ns, theirs)
 
 
 @dataclass(frozen=True)
@@ -119,6 +162,7 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         for workers in range(1, most + 1)
     ]
     floor = points[recommended - 1].step_ns
+    beside = making.beside if floor > _alone_ns(making, mean, recommended) else None
     return WorkerCurve(
         points=points,
         measured_workers=making.workers,
@@ -130,12 +174,19 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         apart=_apart(mean),
         pace=_pace(making),
         cores=making.cores,
-        limit=_limit(making, recommended),
+        limit=_limit(making, recommended, beside),
+        beside=beside,
         title=_title(making, recommended, floor),
     )
 
 
 def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    alone = _alone_ns(making, mean, workers)
+    return max(alone, making.beside.pace_ns) if making.beside else alone
+
+
+def _alone_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    """If all other loaders kept up."""
     return mean.apart_ns + mean.rest_ns + _short_ns(making, mean, workers) + _uneven_ns(making, mean, workers)
 
 
@@ -199,7 +250,10 @@ IN_STORE = 1.05
 _WIDTH = 8
 
 
-def _limit(making: Making, recommended: int) -> Phrase | None:
+def _limit(making: Making, recommended: int, beside: Beside | None) -> Phrase | None:
+    if beside is not None:
+        then = beside.limits()
+        return Phrase("T" + then.template[1:], then.values)
     if making.cores is None:
         return phrase("As far as cores and disk allow: this trace does not say how many cores the machine has.")
     if making.busy_cores and recommended < making.needed:
