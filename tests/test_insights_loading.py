@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tb_steptime.analyses import ANALYSES
@@ -13,11 +16,14 @@ from tb_steptime.loader_files import with_records
 from tb_steptime.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.test_bursts import simulated, steps_that_wait
-from tests.test_recorded_loading import File, drawn, write_two_workers
+from tests.test_loaders import NAMES
+from tests.test_recorded_loading import ORIGIN, File, drawn, write_two_workers
 from tests.test_wait_shares import epochs
 from tests.timeline import timeline
 
-LOADER_CARDS = ("no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead")
+LOADER_CARDS = (
+    "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead", "other_loader",
+)  # fmt: skip
 
 
 def judged(trace: Trace) -> Judgement:
@@ -95,7 +101,7 @@ def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path)
         file.write()
     trace = with_records(drawn(tmp_path))[0]
     assert card(trace, "more_workers") is None
-    assert "though the present `num_workers` keeps up on average" in said(sure(trace, "input_bound"))
+    assert "though `num_workers` keeps up on average" in said(sure(trace, "input_bound"))
 
 
 def test_input_bound_says_how_many_times_as_many_workers_keep_up():
@@ -212,6 +218,113 @@ def test_first_batches_are_no_gain_of_more_workers():
     assert cards(trace) == {"epoch_starts", "loader_overhead"}
 
 
+def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
+    """A first batch that is waited for 30 us, of which its worker makes it for 14; the others lie ready."""
+    waits = [30, 1, 1, 1, 1]
+    main, made = File(folder, "main", persistent_workers=persistent), File(folder, f"w{worker}")
+    at = 0
+    for batch, wait in enumerate(waits):
+        main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
+        if worker == 0 or batch:
+            made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
+        at += wait + 6
+    main.write()
+    made.write()
+    trace = steps_that_wait(waits, work=6)
+    return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
+
+
+def test_workers_that_stay_make_the_first_batch_too(tmp_path: Path):
+    insight = sure(recorded_epoch(tmp_path, persistent=False), "epoch_starts")
+    assert plain(insight.title) == "Keep the workers between epochs"
+    assert insight.gain_ns == (30_000 - 14_000) // 5
+    assert "less the recorded time in which its first batch is made" in plain(insight.gain_formula)
+
+
+def test_longer_epochs_wait_for_none_of_a_first_batch(tmp_path: Path):
+    insight = sure(recorded_epoch(tmp_path, persistent=True), "epoch_starts")
+    assert (plain(insight.title), insight.gain_ns) == ("Make epochs longer", 30_000 // 5)
+
+
+def test_of_a_first_batch_that_is_not_recorded_all_of_the_wait_counts(tmp_path: Path):
+    insight = sure(recorded_epoch(tmp_path, persistent=False, worker=1), "epoch_starts")
+    assert (plain(insight.title), insight.gain_ns) == ("Keep the workers between epochs", 30_000 // 5)
+
+
+def test_the_time_in_which_a_new_iterator_is_made_is_saved_with_its_workers(tmp_path: Path):
+    """On a GPU it is a matter of the host's cards."""
+    results = {analysis.id: analysis.analyse(recorded_epoch(tmp_path, persistent=False)) for analysis in ANALYSES}
+    loading, overview = results["data_loading"], results["overview"]
+    starts = msgspec.structs.replace(loading.starts, making_ns=500)  # type: ignore[attr-defined]
+
+    def gain_ns(has_device: bool) -> int:
+        changed = {
+            "data_loading": msgspec.structs.replace(loading, starts=starts),
+            "overview": msgspec.structs.replace(overview, has_device=has_device),
+        }
+        return next(each.gain_ns for each in judge(results | changed).insights if each.id == "epoch_starts")
+
+    assert (gain_ns(False), gain_ns(True)) == (3_700, 3_200)
+
+
+def evaluating(waits: Sequence[int], work: int = 3, workers: bool = True, steps: int = 5, first: int = 3) -> Trace:
+    """Each step waits 2 us for a training batch; the second evaluates batches, too, the first of which takes `first`.
+
+    op     ..bbb..bbbs...a....a....a...bbb
+    loader ll...oo....fff.vvvv.wwww.e.ll...
+    """
+    own = "loader" if workers else "loader single"
+    rows = dict.fromkeys(dict.fromkeys(("step", "loader", own, "op")), "")
+
+    def add(loader: str, cells: str, op: str) -> None:
+        for label in rows:
+            rows[label] += {"op": op, loader: cells, "step": "xy"[step % 2] * len(op)}.get(label, "." * len(op))
+
+    for step in range(steps):
+        add("loader", "lo"[step % 2] * 2 + "." * work, ".." + "b" * work)
+        if step == 1:
+            add(own, "." + "f" * first + ".", "s" + "." * first + "a")
+            for number, wait in enumerate(waits):
+                add(own, "vw"[number % 2] * wait + ".", "." * wait + "a")
+            add(own, "e.", "..")
+    return timeline("\n".join(f"{label} | {cells} |" for label, cells in rows.items()), names=NAMES)
+
+
+def test_another_loader_is_worth_what_is_waited_for_it():
+    trace = evaluating([8, 8])
+    insight = sure(trace, "other_loader")
+    assert plain(insight.title) == "Make the evaluation loader faster"
+    assert (insight.gain_ns, insight.steps, insight.confidence) == (16_000 // 5, ["1"], Confidence.MEDIUM)
+    assert said(insight) == (
+        "The evaluation loader is waited for 16 µs of the span, in 1 of 5 steps: raise its `num_workers`, or evaluate "
+        "less often."
+    )
+    assert said(sure(evaluating([8, 8], workers=False), "other_loader")).endswith(
+        ": it has no workers, set `num_workers`, or evaluate less often."
+    )
+    headline = judged(trace).headlines["data_loading"]
+    assert plain(headline.verdict).replace("\xa0", " ") == (
+        "A step waits 3 µs because the evaluation loader does not have its batches in time."
+    )
+
+
+def test_the_other_cards_say_which_loader_they_are_of():
+    trace = evaluating([8, 8])
+    assert cards(trace) == {"other_loader", "epoch_starts", "input_bound"}
+    assert said(sure(trace, "input_bound")).startswith("Training loader: 2 µs a step")
+    assert said(sure(trace, "epoch_starts")).startswith("800 ns a step (8 %) leave the step standing: ")
+
+
+def test_another_loader_needs_a_hundredth_of_the_step():
+    assert card(evaluating([5, 4], work=150), "other_loader") is not None
+    assert card(evaluating([4, 3], work=150), "other_loader") is None
+
+
+def test_the_only_loader_and_the_first_batch_of_an_evaluation_are_no_other_loader():
+    assert card(steps_that_wait([8] * 9, work=2), "other_loader") is None
+    assert card(evaluating([], first=9), "other_loader") is None
+
+
 def test_overhead_is_worth_what_every_wait_lasts():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
     assert insight.gain_ns == 1_000
@@ -280,9 +393,9 @@ def test_a_pageable_batch_beside_kernels_costs_nothing():
     [
         steps_that_wait(BURSTS, work=2), steps_that_wait(JITTER, work=10), steps_that_wait([8] * 9, work=2),
         steps_that_wait([6] * 6, loader="loader single"), simulated(3, 0.1)[1], simulated(1, 0.1)[1],
-        epochs([[9, 1, 1] * 3, [30, 1, 1] + [9, 1, 1] * 2], work=2),
+        epochs([[9, 1, 1] * 3, [30, 1, 1] + [9, 1, 1] * 2], work=2), evaluating([8, 9, 8]),
     ],
-    ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs"],
+    ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs", "evaluation"],
 )  # fmt: skip
 def test_the_cards_share_one_exposed_wait(trace: Trace):
     results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}

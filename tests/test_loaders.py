@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tb_steptime.loader_files import with_records
-from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table
+from tb_steptime.metrics.loaders import LoaderRow, find_batches, judged_loader, loader_table
 from tb_steptime.phrases import count, phrase
+from tb_steptime.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.test_recorded_loading import ORIGIN, File
 from tests.timeline import timeline
@@ -147,6 +148,21 @@ def test_the_end_of_an_evaluation_at_a_steps_end_is_no_batch_of_it(after: str):
         op            | ..bb..bs...a..a....{"..bb" if after else ""} |"""
     training = row("Training loader", MULTI, 3 if after else 2, 2)
     assert table(drawing) == [training, row("Evaluation loader", SINGLE, 1, 2, first=3)]
+
+
+@pytest.mark.parametrize(
+    ("wait", "why"), [(9, "which more steps ask than the one that is waited for most"), (1, "which is waited for most")]
+)
+def test_of_several_loaders_the_one_that_most_steps_ask_is_judged_and_it_is_said_why(wait: int, why: str):
+    drawing = f"""
+        step          | 11111{"1" * (7 + wait)}2222233333 |
+        loader        | ll...{"." * (7 + wait)}oo...pp... |
+        loader single | .....{".f." + "v" * wait + "..e."}.......... |
+        op            | ..bbb{"s.a" + "." * wait + "a..."}..bbb..bbb |"""
+    said = judged_loader(timeline(drawing, names=NAMES))
+    assert said is not None
+    assert plain(said) == f"the training loader, {why}"
+    assert judged_loader(timeline(chains([(3,)] * 4), names=NAMES)) is None
 
 
 # What a recorder tells.

@@ -67,6 +67,17 @@ export interface BatchCopy {
   pageable: boolean | null;
 }
 
+/**
+ * Another loader that the same steps take batches of, with its workers as they are. name: within a sentence;
+ * production_ns: one worker's, for one batch; batches: that a step takes.
+ */
+export interface Beside {
+  name: Phrase;
+  workers: number;
+  production_ns: number;
+  batches: number;
+}
+
 export type Better = "higher" | "lower" | "neither";
 
 /**
@@ -233,14 +244,16 @@ export interface CurvePoint {
 
 /**
  * unknown says why nothing can be told (no loader events); all figures are then None or empty.
- * main_loader: the row of loaders that is waited for most, and these are of it: multiprocess, None where the
- * iterator's name does not tell; batch_ns, what one process needs for one batch, where it is measured: a single
- * process, bursts, a recorder; consumer_ns: what the steps take beside late batches of it, per batch;
+ * main_loader: the row of loaders that is judged, see `most_waited`; judged_loader names it and says why it is that
+ * one, None where there is no other. These are of it: multiprocess, None where the iterator's name does not tell;
+ * batch_ns, what one process needs for one batch, where it is measured: a single process, bursts, a recorder;
+ * consumer_ns: what the steps take beside late batches of it, per batch;
  * batches_per_step; needed_workers; why_unknown says why there is no number of workers and no curve.
  * without_wait_ns: the mean step less its mean exposed wait.
  * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
  * lines_missing: why not each of them has a line.
- * shares: what the mean exposed wait is for, and starts: where epochs begin, None where none does in these steps.
+ * shares: what the mean exposed wait is for; starts: where epochs begin, None where none does in these steps;
+ * elsewhere: waits for other loaders than main_loader, None where these cost nothing.
  * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
  * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
  * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
@@ -250,6 +263,7 @@ export interface DataLoadingResult {
   unknown: Phrase | null;
   iterators: string[];
   main_loader: number | null;
+  judged_loader: Phrase | null;
   multiprocess: boolean | null;
   steps: LoaderStep[];
   mean: LoaderStep | null;
@@ -274,6 +288,7 @@ export interface DataLoadingResult {
   copy_title: Phrase | null;
   shares: WaitShares | null;
   starts: EpochStarts | null;
+  elsewhere: Elsewhere | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
   jitter: Jitter | null;
@@ -375,9 +390,22 @@ export interface DeviceSplit {
 }
 
 /**
+ * What the span waits for other loaders than the one that is judged, without first batches of epochs.
+ * exposed_ns: of the whole span, for all of them. loader: the row of the one of these that costs most, and of it:
+ * most_exposed_ns, of the whole span; steps: that wait for it.
+ */
+export interface Elsewhere {
+  exposed_ns: number;
+  loader: number;
+  most_exposed_ns: number;
+  steps: string[];
+}
+
+/**
  * Of the span's steps. batches: first ones of an epoch; wait_ns: mean wait for one of them; exposed_ns: of the mean
  * step, the marks that end an epoch included; making_ns: of it, too, but no wait for the loader: its new iterator is
- * made, and starts processes; steps: that take them.
+ * made, and starts processes; steps: that take them. produced_ns: of exposed_ns, at most so much is for making these
+ * batches, which kept workers do, too; None where it is not recorded of each.
  * workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
  * each epoch, None where neither a recorder nor the marks tell.
  */
@@ -389,6 +417,7 @@ export interface EpochStarts {
   workers: boolean | null;
   anew: boolean | null;
   steps: string[];
+  produced_ns: number | null;
 }
 
 /**
@@ -1534,12 +1563,16 @@ export interface ViewMeaning {
   tiles: string[];
 }
 
-/** ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin. */
+/**
+ * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; elsewhere_ns: for other
+ * loaders than the one that is judged, see `Elsewhere`.
+ */
 export interface WaitShares {
   first_ns: number;
   late_ns: number;
   jitter_ns: number;
   overhead_ns: number;
+  elsewhere_ns: number;
 }
 
 /** Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue. */
@@ -1568,7 +1601,8 @@ export interface Waste {
  * the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
  * workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
  * apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
- * it; limit: what may keep the curve from coming true (cores, disk), in a sentence.
+ * it; limit: what may keep the curve from coming true (cores, disk), or beside, in a sentence. beside: another loader
+ * that limits with the recommended number.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -1582,6 +1616,7 @@ export interface WorkerCurve {
   pace: Phrase;
   cores: number | null;
   limit: Phrase | null;
+  beside: Beside | null;
   title: Phrase;
 }
 

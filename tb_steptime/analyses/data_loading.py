@@ -37,10 +37,10 @@ from tb_steptime.metrics.loader_overhead import (
     find_overhead,
     overhead_as_recorded,
 )
-from tb_steptime.metrics.loaders import LoaderRow, find_batches, loader_table, waited_for
+from tb_steptime.metrics.loaders import LoaderRow, judged_loader, loader_table, waited_for, whose
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
-from tb_steptime.metrics.wait_shares import WaitShares, late_elsewhere_ns, shared_out
+from tb_steptime.metrics.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
 from tb_steptime.metrics.worker_curve import MeanStep, WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
@@ -65,14 +65,16 @@ class LoaderStep(msgspec.Struct, frozen=True):
 class DataLoadingResult(msgspec.Struct, frozen=True):
     """unknown says why nothing can be told (no loader events); all figures are then None or empty.
 
-    main_loader: the row of loaders that is waited for most, and these are of it: multiprocess, None where the
-    iterator's name does not tell; batch_ns, what one process needs for one batch, where it is measured: a single
-    process, bursts, a recorder; consumer_ns: what the steps take beside late batches of it, per batch;
+    main_loader: the row of loaders that is judged, see `most_waited`; judged_loader names it and says why it is that
+    one, None where there is no other. These are of it: multiprocess, None where the iterator's name does not tell;
+    batch_ns, what one process needs for one batch, where it is measured: a single process, bursts, a recorder;
+    consumer_ns: what the steps take beside late batches of it, per batch;
     batches_per_step; needed_workers; why_unknown says why there is no number of workers and no curve.
     without_wait_ns: the mean step less its mean exposed wait.
     activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
     lines_missing: why not each of them has a line.
-    shares: what the mean exposed wait is for, and starts: where epochs begin, None where none does in these steps.
+    shares: what the mean exposed wait is for; starts: where epochs begin, None where none does in these steps;
+    elsewhere: waits for other loaders than main_loader, None where these cost nothing.
     burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
     slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
     without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
@@ -82,6 +84,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     unknown: Phrase | None
     iterators: list[str]
     main_loader: int | None
+    judged_loader: Phrase | None
     multiprocess: bool | None
     steps: list[LoaderStep]
     mean: LoaderStep | None
@@ -106,6 +109,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     copy_title: Phrase | None
     shares: WaitShares | None
     starts: EpochStarts | None
+    elsewhere: Elsewhere | None
     burst: Burst | None
     curve: WorkerCurve | None
     jitter: Jitter | None
@@ -132,6 +136,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         unknown=None,
         iterators=list(iterators),
         main_loader=main.loader if main else None,
+        judged_loader=judged_loader(trace),
         multiprocess=multiprocess,
         steps=rows,
         mean=mean,
@@ -163,13 +168,15 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
     """What the waits are for; of worker processes, and of what is recorded of them."""
     burst, making, starts = burst_of(trace), find_making(trace), find_epoch_starts(trace)
     jitter, overhead = find_jitter(trace, burst), _overhead(trace, burst)
-    shares = shared_out(mean.exposed_ns, starts, jitter, overhead)
-    curve = worker_curve(making, _mean_step(trace, mean, shares, starts)) if making else None
+    elsewhere, steps = find_elsewhere(trace), len(find_steps(trace).steps)
+    shares = shared_out(mean.exposed_ns, starts, jitter, overhead, elsewhere.exposed_ns // steps if elsewhere else 0)
+    curve = worker_curve(making, _mean_step(mean, shares, starts)) if making else None
     return {
         "shares": shares,
         "starts": starts,
-        "burst": burst,
-        "curve": curve,
+        "elsewhere": elsewhere,
+        "burst": _burst_of_main(trace, burst) if burst else None,
+        "curve": msgspec.structs.replace(curve, title=whose(trace, curve.title)) if curve else None,
         "jitter": jitter,
         "overhead": overhead,
         "recorded": what_is_recorded(trace),
@@ -177,10 +184,13 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
     }
 
 
-def _mean_step(trace: Trace, mean: LoaderStep, shares: WaitShares, starts: EpochStarts | None) -> MeanStep:
-    elsewhere = late_elsewhere_ns(trace, shares.late_ns)
+def _burst_of_main(trace: Trace, burst: Burst) -> Burst:
+    return msgspec.structs.replace(burst, sentence=whose(trace, burst.sentence)) if burst.sentence else burst
+
+
+def _mean_step(mean: LoaderStep, shares: WaitShares, starts: EpochStarts | None) -> MeanStep:
     first = shares.first_ns + (starts.making_ns if starts else 0)
-    return MeanStep(mean.duration_ns, shares.late_ns - elsewhere, first, shares.jitter_ns)
+    return MeanStep(mean.duration_ns, shares.late_ns, first, shares.jitter_ns)
 
 
 def _notes(trace: Trace, curve: WorkerCurve | None) -> list[Note]:
@@ -191,7 +201,7 @@ def _notes(trace: Trace, curve: WorkerCurve | None) -> list[Note]:
 
 def _overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
     told, recorded = find_overhead(trace, burst), what_is_recorded(trace)
-    return overhead_as_recorded(told, recorded, find_batches(trace)) if told and recorded else told
+    return overhead_as_recorded(told, recorded, trace) if told and recorded else told
 
 
 def _copy_title(copy: BatchCopy | None) -> Phrase | None:
@@ -210,6 +220,7 @@ _NO_LOADER: dict[str, Any] = {
     "copy_title": None,
     "shares": None,
     "starts": None,
+    "elsewhere": None,
     "burst": None,
     "curve": None,
     "jitter": None,
@@ -225,6 +236,7 @@ def _unknown() -> DataLoadingResult:
         unknown=phrase("This trace has no loader events: it reads no torch DataLoader inside the recorded steps."),
         iterators=[],
         main_loader=None,
+        judged_loader=None,
         multiprocess=None,
         steps=[],
         mean=None,

@@ -12,6 +12,15 @@ _FORMULA = phrase(
     "Mean over the steps of the exposed wait where an epoch ends and the next one begins. No other card's gain has any "
     "of it."
 )
+_FORMULA_ANEW = phrase(
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, less the recorded time in "
+    "which its first batch is made, as kept workers make it, too. No other card's gain has any of it."
+)
+_FORMULA_WITH_ITERATOR = phrase(
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins and of making the new "
+    "iterator, less the recorded time in which its first batch is made, as kept workers make it, too. No other card's "
+    "gain has any of it."
+)
 
 
 def epoch_starts(facts: Facts) -> Insight | None:
@@ -21,6 +30,7 @@ def epoch_starts(facts: Facts) -> Insight | None:
     if starts is None or starts.workers is False:
         return None
     title, reason = _deed(starts)
+    gain_ns, formula = _gain(facts, starts)
     text = phrase(
         "{exposed} a step ({share}) " + idles(facts) + ": " + reason,
         exposed=ns(share_ns),
@@ -35,8 +45,20 @@ def epoch_starts(facts: Facts) -> Insight | None:
         number=count(starts.batches),
     )
     return loader_card(
-        facts, "epoch_starts", title, text, share_ns, why, Confidence.MEDIUM, starts.steps, formula=_FORMULA
+        facts, "epoch_starts", title, text, gain_ns, why, Confidence.MEDIUM, starts.steps, formula=formula, judged=False
     )
+
+
+def _gain(facts: Facts, starts: EpochStarts) -> tuple[int, Phrase]:
+    """With its formula. Workers that stay save what it takes to start them; what a GPU idles meanwhile is a matter of
+    the host's cards."""
+    whole_ns = shares(facts).first_ns
+    if not starts.anew or starts.produced_ns is None:
+        return whole_ns, _FORMULA
+    saved_ns = max(0, whole_ns - starts.produced_ns)
+    if facts.overview.has_device:
+        return saved_ns, _FORMULA_ANEW
+    return saved_ns + starts.making_ns, _FORMULA_WITH_ITERATOR
 
 
 def _deed(starts: EpochStarts) -> tuple[Phrase, str]:

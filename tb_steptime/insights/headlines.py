@@ -7,6 +7,8 @@ from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.insights.loader_waits import shares
+from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.verdict import STARVED_FRACTION, Bound
 from tb_steptime.phrases import Phrase, code, fraction, label, ns, phrase
 
@@ -42,7 +44,7 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     first = next((insight for insight in insights if insight.view == "data_loading"), None)
     if first is None or first.gain_fraction < WARNING_FRACTION:
         return Headline(_kept_up(facts, result.mean))
-    return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts))
+    return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts, first))
 
 
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
@@ -63,16 +65,20 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
         None: "the next batch is not there in time.",
     }[facts.data_loading.multiprocess]
     if first.id == "epoch_starts":
-        return phrase(who + "no batch is there when an epoch begins.", exposed=ns(first.gain_ns))
+        return phrase(who + "no batch is there when an epoch begins.", exposed=ns(shares(facts).first_ns))
     if first.id == "loader_overhead":
         return phrase(who + "the training process takes each batch over itself.", exposed=ns(first.gain_ns))
-    return phrase(who + why, exposed=ns(mean.exposed_ns))
+    if first.id == "other_loader" and facts.data_loading.elsewhere is not None:
+        name = in_a_sentence(facts.data_loading.loaders[facts.data_loading.elsewhere.loader].label)
+        late = name.template + " does not have its batches in time."
+        return phrase(who + late, exposed=ns(first.gain_ns), **name.values)
+    return phrase(who + why, exposed=ns(mean.exposed_ns - shares(facts).elsewhere_ns))
 
 
-def _loader_code(facts: Facts) -> str | None:
-    """What to set, where the number of workers is what to change."""
+def _loader_code(facts: Facts, first: Insight) -> str | None:
+    """What to set, where the number of workers of the judged loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or curve.recommended <= curve.measured_workers:
+    if curve is None or first.id == "other_loader" or curve.recommended <= curve.measured_workers:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"

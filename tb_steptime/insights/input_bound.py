@@ -86,8 +86,7 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
         return phrase(opens + ". " + why, **values, **more)
     if _enough_workers(facts):
         return phrase(
-            opens
-            + ", though the present {workers} keeps up on average: look at the slowest batches, or raise {ahead}.",
+            opens + ", though {workers} keeps up on average: see the slowest batches, or raise {ahead}.",
             workers=code("num_workers"),
             ahead=code("prefetch_factor"),
             **values,

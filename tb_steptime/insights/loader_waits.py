@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.metrics.loaders import with_label
 from tb_steptime.metrics.wait_shares import WaitShares
 from tb_steptime.phrases import Phrase, phrase
 
@@ -17,18 +18,27 @@ EXPOSED = phrase("Mean over the steps of the time in which the loader is waited 
 
 def shares(facts: Facts) -> WaitShares:
     """All zero without loader events."""
-    return facts.data_loading.shares or WaitShares(0, 0, 0, 0)
+    return facts.data_loading.shares or WaitShares(0, 0, 0, 0, 0)
+
+
+def _of_judged(facts: Facts, said: Phrase) -> Phrase:
+    """With the name of the loader that is judged in front, where there are several."""
+    result = facts.data_loading
+    if len(result.loaders) == 1 or result.main_loader is None:
+        return said
+    return with_label(result.loaders[result.main_loader].label, said)
 
 
 def loader_card(
     facts: Facts, id: str, title: Phrase, text: Phrase, gain_ns: int, why: Phrase, best: Confidence = Confidence.HIGH,
-    steps: list[str] | None = None, formula: Phrase = EXPOSED,
+    steps: list[str] | None = None, formula: Phrase = EXPOSED, judged: bool = True,
 ) -> Insight | None:  # fmt: skip
-    """The card, if its gain is worth one."""
+    """The card, if its gain is worth one. judged: it is of the judged loader, which is named where there are others."""
+    said = _of_judged(facts, text) if judged else text
     return host_card(
         facts,
         HostCard(
-            id, title, text, gain_ns, formula, best, why, "data", "data_loader", "data_loading",
+            id, title, said, gain_ns, formula, best, why, "data", "data_loader", "data_loading",
             _evidence(facts, steps), steps or [],
         ),
     )  # fmt: skip

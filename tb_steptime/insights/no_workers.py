@@ -17,33 +17,22 @@ def no_workers(facts: Facts) -> Insight | None:
         return None
     gain = result.curve.gain_ns if result.curve else shares(facts).late_ns
     remedy = _remedy(result.curve.recommended if result.curve else None)
-    whose = _whose(result)
     return loader_card(
         facts,
         "no_workers",
         phrase("Load batches in worker processes"),
         phrase(
-            whose.template
-            + "The training process makes each batch itself. Of the {wait} this takes, {exposed} "
+            "The training process makes each batch itself. Of the {wait} this takes, {exposed} "
             + idles(facts)
             + "; "
             + remedy.template,
             wait=ns(_making_ns(result, result.mean)),
             exposed=ns(gain),
-            **whose.values,
             **remedy.values,
         ),
         gain,
         phrase("Every step waits: the loader's own marks and the GPU's idle time agree."),
     )
-
-
-def _whose(result: DataLoadingResult) -> Phrase:
-    """Which of several loaders the card is about, as the beginning of its text."""
-    if len(result.loaders) == 1 or result.main_loader is None:
-        return phrase("")
-    label = result.loaders[result.main_loader].label
-    return Phrase(label.template + ": ", label.values)
 
 
 def _making_ns(result: DataLoadingResult, mean: LoaderStep) -> int:

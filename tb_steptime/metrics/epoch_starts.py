@@ -12,6 +12,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading import device_busy, exposed_waits, is_multiprocess, loader_intervals, loader_rows
 from tb_steptime.metrics.loader_marks import seeds_before
 from tb_steptime.metrics.loaders import find_batches
+from tb_steptime.metrics.recorded_batches import find_ways
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -25,7 +26,8 @@ _SURELY_ANEW = 2
 class EpochStarts(msgspec.Struct, frozen=True):
     """Of the span's steps. batches: first ones of an epoch; wait_ns: mean wait for one of them; exposed_ns: of the mean
     step, the marks that end an epoch included; making_ns: of it, too, but no wait for the loader: its new iterator is
-    made, and starts processes; steps: that take them.
+    made, and starts processes; steps: that take them. produced_ns: of exposed_ns, at most so much is for making these
+    batches, which kept workers do, too; None where it is not recorded of each.
 
     workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
     each epoch, None where neither a recorder nor the marks tell.
@@ -38,6 +40,7 @@ class EpochStarts(msgspec.Struct, frozen=True):
     workers: bool | None
     anew: bool | None
     steps: list[str]
+    produced_ns: int | None
 
 
 @per_trace
@@ -57,7 +60,24 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
         workers=workers,
         anew=None if workers is False else _anew(trace),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
+        produced_ns=_produced_ns(trace, first),
     )
+
+
+def _produced_ns(trace: Trace, first: Int64) -> int | None:
+    """Of the mean step. first: entries of the batches. A recorded batch is the one that is waited for when it comes."""
+    batches, ways, records = find_batches(trace), find_ways(trace), trace.loader_records
+    if ways is None or records is None:
+        return None
+    asked, returned = records.received.asked_ns[ways.received], records.received.returned_ns[ways.received]
+    order, row = np.argsort(returned, kind="stable"), batches.row[first]
+    place = np.searchsorted(returned[order], trace.events.start_ns[row], side="right")
+    way = order[np.minimum(place, len(order) - 1)]
+    met = (returned[way] > trace.events.start_ns[row]) & (asked[way] < trace.events.ends(row))
+    if not (met & (ways.produced[way] >= 0)).all():
+        return None
+    made = ways.dataset_ns[way] + ways.collate_ns[way]
+    return int(np.minimum(made, batches.exposed_ns[first]).sum()) // len(find_steps(trace).steps)
 
 
 @per_trace

@@ -119,12 +119,18 @@ def most_waited(batches: Batches) -> int | None:
     pairs = np.unique(np.stack((batches.loader, batches.step)), axis=1)
     steps = np.bincount(pairs[0], minlength=len(batches.loaders))
     often = 2 * steps >= len(np.unique(batches.step))
-    cost = [
-        (int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum()), -number)
-        for number, mine in enumerate(batches.of(loader) for loader in range(len(batches.loaders)))
-    ]
+    cost = _costs(batches)
     of_most = [each for each in cost if often[-each[2]] and each[1] > 0]
     return -max(of_most or cost)[2] if cost else None
+
+
+def _costs(batches: Batches) -> list[tuple[int, int, int]]:
+    """Of each loader: exposed wait, wait, and its number, so that the first is the greatest of equals."""
+    each = [batches.of(number) for number in range(len(batches.loaders))]
+    return [
+        (int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum()), -number)
+        for number, mine in enumerate(each)
+    ]
 
 
 @per_trace
@@ -151,6 +157,39 @@ def waited_for(trace: Trace) -> WaitedFor | None:
     )
 
 
+def whose(trace: Trace, said: Phrase) -> Phrase:
+    """With the judged loader's name in front, where there are several."""
+    main, loaders = waited_for(trace), find_batches(trace).loaders
+    return with_label(label_of(loaders[main.loader]), said) if main is not None and len(loaders) > 1 else said
+
+
+def with_label(label: Phrase, said: Phrase) -> Phrase:
+    """
+    >>> with_label(phrase("Loader {place}", place=count(2)), phrase("One worker would do")).template
+    'Loader {place}: One worker would do'
+    """
+    return Phrase(label.template + ": " + said.template, {**label.values, **said.values})
+
+
+def in_a_sentence(label: Phrase) -> Phrase:
+    """
+    >>> in_a_sentence(phrase("Evaluation loader")).template
+    'the evaluation loader'
+    """
+    return Phrase(("" if label.values else "the ") + label.template.lower(), label.values)
+
+
+def judged_loader(trace: Trace) -> Phrase | None:
+    """Which of several loaders the figures are of, and why that one; None where there is one."""
+    batches, main = find_batches(trace), waited_for(trace)
+    if main is None or len(batches.loaders) < 2:
+        return None
+    most = -max(_costs(batches))[2] == main.loader
+    why = ", which is waited for most" if most else ", which more steps ask than the one that is waited for most"
+    name = in_a_sentence(label_of(batches.loaders[main.loader]))
+    return Phrase(name.template + why, name.values)
+
+
 def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
     """What each wait lasts although its batch lies ready; None where waits tell of batches that come late.
 
@@ -175,7 +214,7 @@ def _row(batches: Batches, number: int) -> LoaderRow:
     first = np.flatnonzero((batches.loader == number) & batches.first)
     exposed, hidden = _mean(batches.exposed_ns[mine]), _mean((batches.wait_ns - batches.exposed_ns)[mine])
     return LoaderRow(
-        label=_label(loader),
+        label=label_of(loader),
         iterator=loader.iterator,
         multiprocess=is_multiprocess((loader.iterator,)),
         role=loader.role,
@@ -194,7 +233,7 @@ def _mean(values: Int64) -> int:
     return round(float(values.mean())) if len(values) else 0
 
 
-def _label(loader: Loader) -> Phrase:
+def label_of(loader: Loader) -> Phrase:
     words = {"training": "Training loader", "evaluation": "Evaluation loader", None: "Loader"}[loader.role]
     if loader.position is None:
         return phrase(words)

@@ -1,4 +1,4 @@
-import type { Recorded, RecordedLoader } from "../../api.gen";
+import type { Phrase, Recorded, RecordedLoader } from "../../api.gen";
 import { SplitBar, type SplitPart } from "../../charts/split_bar";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../components/swatch";
@@ -28,7 +28,7 @@ function stagesOf(recorded: Recorded): Stage[] {
 /** Nothing comes from a worker then, and a batch is never there before it is asked for. */
 const inTraining = ({ workers }: Recorded): boolean => workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, tab, name }: RecordedProps) {
+export function BatchSplit({ recorded, judged, tab, name }: RecordedProps & { judged: Phrase | null }) {
   const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
@@ -40,7 +40,7 @@ export function BatchSplit({ recorded, tab, name }: RecordedProps) {
         label="What becomes of a batch" columns={columns(scale, whole)} rows={stages} rowKey={(stage) => stage.id} sort={undefined} onSort={() => {}}
         foot={<tr><td title="The training loop asks for a batch and stands until it has it.">The training loop waits</td><td class="num">{scale.text(recorded.wait_ns)}</td><td /></tr>}
       />
-      <p class="quiet small aside">{aboutOf(recorded)}.</p>
+      <p class="quiet small aside">{aboutOf(recorded, judged)}.</p>
       {recorded.loaders.map((loader) => <Settings key={loader.loader} loader={loader} />)}
     </Picture>
   );
@@ -54,8 +54,8 @@ const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "share", label: "Share", width: "64px", numeric: true, meaning: "Of the time from when the worker begins to make the batch until the training loop takes it.", cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
 ];
 
-function aboutOf({ loaders, batches, samples, bytes: size, cpu_share: cpu, kind }: Recorded) {
-  const whose = loaders.length > 1 ? " of the loader that is waited for most" : "";
+function aboutOf({ loaders, batches, samples, bytes: size, cpu_share: cpu, kind }: Recorded, judged: Phrase | null) {
+  const whose = judged !== null && loaders.length > 1 ? ` of ${sentence(judged)}` : "";
   const many = [`${counted(batches, "batch", "batches")}${whose}`, ...(samples === null ? [] : [counted(samples, "sample")]), ...(size === null ? [] : [bytes(size)])];
   const bound = kind === null ? null : `${BOUND[kind] ?? kind}${cpu === null ? "" : `, ${percent(cpu)} CPU`}`;
   return <span title={bound ? BOUND_MEANING : undefined}>{[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}</span>;

@@ -9,6 +9,7 @@ export function Shares({ result: { shares, mean, starts, multiprocess } }: { res
     { label: starts ? counted(starts.batches, "epoch that begins", "epochs that begin") : "epochs that begin", ns: shares.first_ns },
     { label: "rare long waits", ns: shares.jitter_ns },
     { label: "receiving batches", ns: shares.overhead_ns },
+    { label: "other loaders", ns: shares.elsewhere_ns },
   ].filter((part) => part.ns > 0);
   if (parts.length < 2) return null;
   return (
