@@ -87,7 +87,7 @@ def test_a_tile_and_the_cards_say_per_batch_what_is():
     assert (result.batch_ns, result.consumer_ns, result.batches_per_step) == (6_000, 4_000, 2.0)
     assert result.curve is not None
     assert plain(result.curve.pace).replace("\xa0", " ") == "the batches of a step every 12 µs / workers"
-    assert plain(result.tile_remarks["needed_workers"]).replace("\xa0", " ") == "6 µs / 4 µs per batch, rounded up"
+    assert plain(result.tile_remarks["needed_workers"]).replace("\xa0", " ") == "6 µs / 4 µs per batch"
 
 
 def test_the_loader_that_is_waited_for_decides_who_makes_batches():

@@ -17,13 +17,14 @@ from tb_steptime.metrics.batch_making import burst_of
 from tb_steptime.metrics.epoch_starts import EpochStarts, between_epochs_ns, find_epoch_starts
 from tb_steptime.metrics.loader_overhead import Jitter, Overhead, find_jitter
 from tb_steptime.metrics.wait_shares import WaitShares, shared_out
-from tb_steptime.metrics.worker_curve import Making, MeanStep, WorkerCurve, worker_curve
-from tb_steptime.phrases import Quantity, Unit
+from tb_steptime.metrics.worker_curve import Beside, Making, MeanStep, WorkerCurve, used_every_ns, worker_curve
+from tb_steptime.phrases import Phrase, Quantity, Unit, count, phrase
 from tb_steptime.printer import plain
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tests.test_bursts import FEED, simulated, steps_that_wait
 from tests.test_data_loading import REAL
+from tests.test_loaders import NAMES, chains
 from tests.test_recorded_loading import ORIGIN, File, drawn, write_two_workers
 from tests.timeline import timeline
 
@@ -119,7 +120,7 @@ def test_shares_are_disjoint_and_sum_to_the_exposed_wait():
     assert shared_out(100, STARTS, JITTER, OVERHEAD) == WaitShares(40, 10, 30, 20, 0)
     assert shared_out(100, STARTS, JITTER, OVERHEAD, 7) == WaitShares(40, 3, 30, 20, 7)
     assert shared_out(100, None, None, None) == WaitShares(0, 100, 0, 0, 0)
-    assert shared_out(50, STARTS, JITTER, OVERHEAD, 7) == WaitShares(40, 0, 0, 10, 0)
+    assert shared_out(50, STARTS, JITTER, OVERHEAD, 7) == WaitShares(40, 0, 0, 3, 7)
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -185,6 +186,91 @@ def test_waits_beside_enough_workers_stay_whatever_their_number():
     assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (3, 28_000, 0)
 
 
+LOADER_2 = phrase("loader {beside_place}", beside_place=count(2))
+
+
+def held_up(workers: int, batches: float, production_ns: int = 34_000) -> WorkerCurve:
+    """Two workers that need 80 us a batch, the rest of the step 12 us, and another loader beside them."""
+    beside = Beside(LOADER_2, workers, production_ns, batches)
+    needed = -(-80_000 // used_every_ns(12_000, 1.0, beside))
+    return worker_curve(Making(2, 80_000, 12_000, needed, beside=beside), MeanStep(40_000, late_ns=28_000))
+
+
+def test_no_step_is_shorter_than_what_another_loader_needs_for_its_batches():
+    curve = held_up(workers=1, batches=1.0)
+    assert [point.step_ns for point in curve.points] == [80_000, 40_000] + [34_000] * 6
+    assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (3, 34_000, 6_000)
+    assert in_words(curve.title) == "3 workers would leave a step of about 34 µs"
+
+
+@pytest.mark.parametrize(
+    ("workers", "batches", "floor_ns", "limit"),
+    [
+        (1, 1.0, 34_000, "Then loader 2 limits: its 1 worker needs 34 µs per batch."),
+        (2, 1.0, 17_000, "Then loader 2 limits: its 2 workers need 17 µs for the batches of a step."),
+        (2, 2.0, 34_000, "Then loader 2 limits: its 2 workers need 34 µs for the batches of a step."),
+        (1, 0.5, 17_000, "Then loader 2 limits: its 1 worker needs 17 µs for the batches of a step."),
+        (3, 1.0, 12_000, "As far as cores and disk allow: this trace does not say how many cores the machine has."),
+        (1, 2.0, 68_000, "Then loader 2 limits: its 1 worker needs 68 µs for the batches of a step."),
+    ],
+)
+def test_a_curve_says_that_another_loader_limits(workers: int, batches: float, floor_ns: int, limit: str):
+    curve = held_up(workers, batches)
+    assert curve.limit is not None
+    assert (curve.floor_ns, in_words(curve.limit), curve.beside is None) == (floor_ns, limit, workers == 3)
+
+
+def test_more_workers_than_another_loader_lets_be_used_are_not_asked_for():
+    """It needs as long as the step takes already."""
+    curve = held_up(workers=1, batches=1.0, production_ns=40_000)
+    assert (curve.recommended, curve.gain_ns) == (2, 0)
+    assert in_words(curve.title) == "2 workers are enough, more would not help"
+
+
+def in_words(said: Phrase) -> str:
+    return plain(said).replace("\xa0", " ")
+
+
+@pytest.mark.parametrize(
+    ("workers", "production", "needed", "limits"),
+    [(1, 9, 3, True), (2, 18, 3, True), (1, 5, 4, False), (0, 1, 4, False)],
+)
+def test_a_recorder_tells_of_the_loader_beside(
+    tmp_path: Path, workers: int, production: int, needed: int, limits: bool
+):
+    result = analyse(recorded_zipped(tmp_path, workers, production))
+    curve, floor_ns = curve_of(result), 9_000 if limits else 6_000
+    steps = [point.step_ns for point in curve.points]
+    assert steps == [max(each, floor_ns) for each in (24_000, 12_000, 8_000, *[6_000] * 5)]
+    assert (result.needed_workers, curve.recommended, curve.beside is not None) == (needed, needed, limits)
+    remark = "24 µs / 9 µs of loader 2" if limits else "24 µs / 6 µs, rounded up"
+    assert in_words(result.tile_remarks["needed_workers"]) == remark
+
+
+def test_what_only_some_steps_take_is_not_beside(tmp_path: Path):
+    result = analyse(recorded_zipped(tmp_path, beside=[False, True, False, False] * 2))
+    assert result.recorded is not None
+    assert [each.batches_per_step for each in result.recorded.loaders] == [1.0, None]
+    assert (curve_of(result).beside, result.needed_workers) == (None, 5)
+
+
+def test_card_and_sentence_name_the_loader_that_limits(tmp_path: Path):
+    results = {analysis.id: analysis.analyse(recorded_zipped(tmp_path)) for analysis in ANALYSES}
+    result = results["data_loading"]
+    assert isinstance(result, DataLoadingResult)
+    assert result.burst is not None
+    assert result.burst.sentence is not None
+    assert in_words(result.burst.sentence).endswith(
+        "2 workers need 24 µs per batch, the rest of the step 6 µs, and loader 2 lets one be used every 9 µs: "
+        "batches come late, 3 workers would end it."
+    )
+    card = next(each for each in judge(results).insights if each.id == "more_workers")
+    assert in_words(card.text).endswith("`num_workers=3`; then loader 2 limits: its 1 worker needs 9 µs per batch.")
+    code = judge(results).headlines["data_loading"].code
+    assert code is not None
+    assert code.splitlines()[:2] == ["# Loader 1", "loader = DataLoader(dataset, num_workers=3,"]
+
+
 def recorded_pair(folder: Path, **settings: object) -> Trace:
     write_two_workers(folder, **settings)
     return with_records(drawn(folder))[0]
@@ -205,6 +291,36 @@ def recorded_jitter(folder: Path) -> Trace:
     return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
 
 
+def recorded_zipped(folder: Path, workers: int = 1, production: int = 9, beside: Sequence[bool] = (True,) * 8) -> Trace:
+    """A loader with two workers that need 24 us a batch, in a step of 4 us that takes one of another loader, too.
+
+    loader 1   lllllll.....lllllll.....     waits of 7 us, of which 1 is its own
+    loader 2   .......m...........m....     where `beside` has it
+    work       ........bbbb........bbbb
+    """
+    main = File(folder, "main", loader=0).began(-60)
+    other = File(folder, "main", loader=1, num_workers=workers).began(-60)
+    files = [File(folder, f"w{worker}", loader=0) for worker in (0, 1)]
+    others = [File(folder, f"w{worker}", loader=1) for worker in range(workers)] or [other]
+    at, number = 0, 2  # none is the first of its pass
+    for batch, takes in enumerate(beside, 2):
+        main.received(batch, asked=at, there=at + 6, returned=at + 7)
+        files[batch % 2].produced(batch, at - 18, at + 4, at + 6, cpu=1)
+        at += 7
+        if takes:
+            if workers:
+                other.received(number, asked=at, there=at, returned=at + 1)
+            others[number % len(others)].produced(
+                number, at + (not workers) - production, at, at + (not workers), cpu=1
+            )
+            at, number = at + 1, number + 1
+        at += 4
+    for file in (main, *files, *others, other):
+        file.write()
+    trace = timeline(chains([(7, 1) if takes else (7,) for takes in beside], "loader", work=4), names=NAMES)
+    return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
+
+
 CASES: dict[str, Callable[[Path], Trace]] = {
     "bursts": lambda _: steps_that_wait([9, 1, 1] * 4, work=2),
     "bursts in epochs": lambda _: epochs([[9, 1, 1] * 4, [12, 1, 1] + [9, 1, 1] * 2], work=2),
@@ -217,6 +333,7 @@ CASES: dict[str, Callable[[Path], Trace]] = {
     "simulated": lambda _: simulated(3, 0.1)[1],
     "recorded": recorded_pair,
     "recorded with a long wait": recorded_jitter,
+    "recorded, and zipped with a slower one": recorded_zipped,
     "recorded, enough": lambda folder: recorded_pair(folder, num_workers=4),
 }
 

@@ -1248,7 +1248,11 @@ export interface RecordedLines {
   why: Phrase | null;
 }
 
-/** A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. */
+/**
+ * A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. production_ns:
+ * of one of them, None where it is not recorded; batches_per_step: None where the main loader's steps mostly take none
+ * of it. label: its name in the table of loaders.
+ */
 export interface RecordedLoader {
   loader: number;
   dataset: string | null;
@@ -1258,8 +1262,11 @@ export interface RecordedLoader {
   pin_memory: boolean | null;
   persistent: boolean | null;
   in_order: boolean | null;
+  label: Phrase;
   batches: number;
   main: boolean;
+  production_ns: number | null;
+  batches_per_step: number | null;
 }
 
 /**

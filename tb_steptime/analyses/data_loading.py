@@ -41,7 +41,7 @@ from tb_steptime.metrics.loaders import LoaderRow, judged_loader, loader_table, 
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
-from tb_steptime.metrics.worker_curve import MeanStep, WorkerCurve, store_note, worker_curve
+from tb_steptime.metrics.worker_curve import Making, MeanStep, WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -131,7 +131,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
     single = multiprocess is False
     activities = loader_activities(trace) if single else []
     on_device = has_device_activity(trace)
-    needed = making.needed if (making := find_making(trace)) else None
+    making = find_making(trace)
     return DataLoadingResult(
         unknown=None,
         iterators=list(iterators),
@@ -144,10 +144,10 @@ def analyse(trace: Trace) -> DataLoadingResult:
         consumer_ns=consumer_ns(trace),
         batches_per_step=batches_per_step(trace),
         without_wait_ns=mean.duration_ns - mean.exposed_ns,
-        needed_workers=needed,
+        needed_workers=making.needed if making else None,
         why_unknown=why_unknown(trace),
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
-        tile_remarks=_tile_remarks(mean, on_device) | _batch_remarks(trace, single, needed),
+        tile_remarks=_tile_remarks(mean, on_device) | _batch_remarks(trace, single, making),
         steps_title=_steps_title(mean, on_device),
         activities=activities[:ACTIVITY_ROWS],
         more_activities=len(activities[ACTIVITY_ROWS:]),
@@ -296,27 +296,31 @@ def _tile_remarks(mean: LoaderStep, on_device: bool) -> dict[str, Phrase]:
     }
 
 
-def _batch_remarks(trace: Trace, single: bool, needed: int | None) -> dict[str, Phrase]:
+def _batch_remarks(trace: Trace, single: bool, making: Making | None) -> dict[str, Phrase]:
     batch, rest, batches = production_ns(trace), consumer_ns(trace), batches_per_step(trace)
     if batch is None:
         return {}
     remarks = {"batch_time": phrase("to make, in one process") if single else phrase("to make, in a worker")}
     if rest is not None:
-        remarks["needed_workers"] = _needed_remark(batch, rest, batches or 1.0, needed)
+        remarks["needed_workers"] = _needed_remark(batch, rest, batches or 1.0, making)
     return remarks
 
 
-def _needed_remark(batch_ns: int, rest_ns: int, batches: float, needed: int | None) -> Phrase:
-    """How the number of workers comes about: a lone worker is never asked for, and jitter asks for one more."""
+def _needed_remark(batch_ns: int, rest_ns: int, batches: float, making: Making | None) -> Phrase:
+    """How the number of workers comes about: a lone worker is never asked for, and jitter asks for one more. Short,
+    as a tile is narrow."""
+    values = {"batch": ns(batch_ns), "rest": ns(rest_ns), "fewest": count(FEWEST)}
+    if making is not None and making.beside is not None and making.is_held_up:
+        values |= {"rest": ns(making.used_every_ns)} | making.beside.name.values
+        return Phrase("{batch} / {rest} of " + making.beside.name.template, values)
     enough = -(-batch_ns // rest_ns) if rest_ns > 0 else None
-    division = "{batch} / {rest}" if is_one_a_step(batches) else "{batch} / {rest} per batch"
-    if needed is None or enough is None or needed == enough:
-        how = ", rounded up"
-    elif enough < FEWEST == needed:
+    if making is None or enough is None or making.needed == enough:
+        how = ", rounded up" if is_one_a_step(batches) else " per batch"
+    elif enough < FEWEST == making.needed:
         how = ", at least {fewest}"
     else:
-        how = ", and for jitter"
-    return phrase(division + how, batch=ns(batch_ns), rest=ns(rest_ns), fewest=count(FEWEST))
+        how = " and jitter"
+    return Phrase("{batch} / {rest}" + how, values)
 
 
 def _share(part_ns: int, whole_ns: int) -> Quantity:

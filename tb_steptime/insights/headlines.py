@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.data_loading import LoaderStep
+from tb_steptime.analyses.data_loading import DataLoadingResult, LoaderStep
 from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
@@ -82,7 +82,16 @@ def _loader_code(facts: Facts, first: Insight) -> str | None:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"
-    return f"loader = DataLoader(dataset, {setting},\n                    {pinned}persistent_workers=True)"
+    call = f"loader = DataLoader(dataset, {setting},\n                    {pinned}persistent_workers=True)"
+    return _whose(facts.data_loading) + call
+
+
+def _whose(result: DataLoadingResult) -> str:
+    """Which of several loaders is to be set: a comment above the code."""
+    if len(result.loaders) == 1 or result.main_loader is None:
+        return ""
+    label = result.loaders[result.main_loader].label
+    return "# " + label.template.format(**{key: each.value for key, each in label.values.items()}) + "\n"
 
 
 #: Rules that move work to the tensor cores.

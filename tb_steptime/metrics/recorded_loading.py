@@ -16,11 +16,12 @@ import numpy as np
 
 from tb_steptime.metrics.burst_words import one_in, rest_of_step
 from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.loaders import find_batches, in_a_sentence, label_of
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines
-from tb_steptime.metrics.recorded_pace import find_pace, main_loader
+from tb_steptime.metrics.recorded_pace import batches_beside, find_pace, main_loader
 from tb_steptime.metrics.recorded_workers import (
     COMPUTES_FRACTION,
     RecordedWorker,
@@ -29,7 +30,7 @@ from tb_steptime.metrics.recorded_workers import (
     recorded_workers,
     slowest_batches,
 )
-from tb_steptime.metrics.worker_curve import Making
+from tb_steptime.metrics.worker_curve import Beside, Making, used_every_ns
 from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, LoaderSettings, Received
 from tb_steptime.trace.model import Trace
@@ -41,10 +42,15 @@ READY_FRACTION = 0.25
 
 
 class RecordedLoader(LoaderSettings, frozen=True):
-    """A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most."""
+    """A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. production_ns:
+    of one of them, None where it is not recorded; batches_per_step: None where the main loader's steps mostly take none
+    of it. label: its name in the table of loaders."""
 
+    label: Phrase
     batches: int
     main: bool
+    production_ns: int | None
+    batches_per_step: float | None
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -129,7 +135,7 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         unpickle_ns=figures.unpickle_ns,
         pin_ns=figures.pin_ns,
         cores=records.cores,
-        loaders=_loaders(records, ways, main),
+        loaders=_loaders(trace, records, ways, main),
         workers=workers,
         start_ns=low,
         end_ns=high,
@@ -151,17 +157,36 @@ def recorded_making(recorded: Recorded) -> Making | None:
         return None
     busy = recorded.kind in ("cpu", "cores")
     production = round(recorded.production_ns * (_own_share(recorded) if recorded.kind == "cores" else 1.0))
-    spread = recorded.production_spread_ns or 0
+    spread, beside = recorded.production_spread_ns or 0, _slowest_beside(recorded)
+    every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
     return Making(
         workers=main.workers,
         production_ns=production,
         consumer_ns=recorded.consumer_ns,
-        needed=workers_for(production, spread, recorded.consumer_ns) or 1,
+        needed=workers_for(production, spread, every) or 1,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
         busy_cores=busy,
         core_share=recorded.cpu_share,
+        beside=beside,
     )
+
+
+def _slowest_beside(recorded: Recorded) -> Beside | None:
+    """Of the loaders with workers that the steps take batches of, too; one without is part of the rest of the step."""
+    others = [
+        Beside(_beside_name(each.label), each.workers, each.production_ns, each.batches_per_step)
+        for each in recorded.loaders
+        if not each.main and each.workers and each.production_ns is not None and each.batches_per_step is not None
+    ]
+    return max(others, key=lambda each: each.pace_ns, default=None)
+
+
+def _beside_name(label: Phrase) -> Phrase:
+    """Its number stands beside that of the main loader, in one sentence."""
+    name = in_a_sentence(label)
+    values = {f"beside_{key}": value for key, value in name.values.items()}
+    return Phrase(name.template.replace("{", "{beside_"), values)
 
 
 def _own_share(recorded: Recorded) -> float:
@@ -199,7 +224,11 @@ def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
         "needed": count(making.needed),
     }  # fmt: skip
     pace = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", making.workers)
-    pace += rest_of_step(making.batches) + " {rest}: "
+    pace += rest_of_step(making.batches) + " {rest}"
+    if making.beside is not None and making.is_held_up:
+        values |= {"every": ns(making.used_every_ns)} | making.beside.name.values
+        pace += f", and {making.beside.name.template} lets one be used every {{every}}"
+    pace += ": "
     if making.needed <= making.workers:
         return Phrase(pace + "{needed} would keep up.", values)
     if making.useful(making.needed) < making.needed:
@@ -276,16 +305,24 @@ def _between(first: Int64, then: Int64) -> int | None:
     return _mean(then[known] - first[known])
 
 
-def _loaders(records: LoaderRecords, ways: Ways, main: int) -> list[RecordedLoader]:
+def _loaders(trace: Trace, records: LoaderRecords, ways: Ways, main: int) -> list[RecordedLoader]:
     number = records.received.loader[ways.received]
-    return [
-        RecordedLoader(
-            **msgspec.structs.asdict(each),
-            batches=int((number == each.loader).sum()),
-            main=each.loader == main,
+    mine, lengths = np.flatnonzero(number == main), ways.dataset_ns + ways.collate_ns
+    labels = {each.recorded: label_of(each) for each in find_batches(trace).loaders}
+    steps, found = len(find_steps(trace).steps), []
+    for each in records.loaders:
+        theirs = np.flatnonzero(number == each.loader)
+        found.append(
+            RecordedLoader(
+                **msgspec.structs.asdict(each),
+                label=labels.get(each.loader, phrase("Loader {place}", place=count(each.loader))),
+                batches=len(theirs),
+                main=each.loader == main,
+                production_ns=_mean(lengths[theirs[ways.produced[theirs] >= 0]]),
+                batches_per_step=batches_beside(ways, mine, theirs, steps),
+            )
         )
-        for each in records.loaders
-    ]
+    return found
 
 
 def _lanes_title(workers: list[RecordedWorker], main: int) -> Phrase:
@@ -306,5 +343,5 @@ def _split_title(figures: _Figures) -> Phrase:
         return phrase("How batches were made is not recorded")
     share = figures.dataset_ns / figures.production_ns
     if share >= 0.5:
-        return phrase("{share} of making a batch is the dataset", share=fraction(share))
-    return phrase("{share} of making a batch is collate_fn", share=fraction(1 - share))
+        return phrase("The dataset takes {share} of dataset and collate_fn", share=fraction(share))
+    return phrase("collate_fn takes {share} of dataset and collate_fn", share=fraction(1 - share))
