@@ -25,7 +25,7 @@ const view = (more: Partial<DataLoadingResult> = {}): string => words(<DataLoadi
 describe("the view of worker processes", () => {
   test("answers how many workers, then why, then how to see more", () => {
     const page = view();
-    const order = ["6 workers would leave a step of 20 ms", "The machine has 4 cores.", "Every third step waits 60 ms.", "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms; waits so far apart correlate by 0.9; the number of workers is known from the period."];
+    const order = ["6 workers would leave a step of 20 ms", "The machine has 4 cores.", "Every third step waits 60 ms.", "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits so far apart correlate by 0.9; the number of workers is known from the period."];
     expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(true);
     expect(page).toContain("|Every third step waits 60 ms.|long wait|usual wait|");
     expect(page).toContain("|What do the workers do meanwhile?|Copy|Worker processes are in no trace.");

@@ -47,7 +47,7 @@ const QUESTION = "Do long waits come back?";
 
 /** How sure the pattern is, in figures. */
 function patternOf({ period, autocorrelation, long_wait_ns: long, short_wait_ns: short, workers_from: from }: Burst): string {
-  const lengths = long === null || short === null ? [] : [`one of ${ns(long)}, the others of ${ns(short)}`];
+  const lengths = long === null || short === null ? [] : [`one of ${ns(long)}, the others of ${ns(short)} at best`];
   const alike = autocorrelation === null ? [] : [`waits so far apart correlate by ${text(autocorrelation, "number")}`];
   const known = from !== null && from in FROM ? [`the number of workers is known from ${FROM[from]}`] : [];
   return `${[`Of ${period} waits in a row ${lengths[0] ?? "one is long"}`, ...alike, ...known].join("; ")}.`;
