@@ -51,13 +51,14 @@ def shared_out(
     overhead: Overhead | None,
     elsewhere_ns: int = 0,
 ) -> WaitShares:
-    """exposed_ns, elsewhere_ns: of the mean step. What nothing else claims is for late batches; in one process all are,
-    but first ones."""
+    """exposed_ns, elsewhere_ns: of the mean step. What other loaders leave is of the judged one, and what nothing else
+    claims of it is for late batches; in one process all is, but first ones."""
     first = min(exposed_ns, starts.exposed_ns) if starts else 0
-    own = min(exposed_ns - first, overhead.exposed_ns or 0) if overhead else 0
-    rare = min(exposed_ns - first - own, jitter.exposed_ns) if jitter else 0
-    others = min(exposed_ns - first - own - rare, elsewhere_ns)
-    return WaitShares(first, exposed_ns - first - own - rare - others, rare, own, others)
+    others = min(exposed_ns - first, elsewhere_ns)
+    judged = exposed_ns - first - others
+    own = min(judged, overhead.exposed_ns or 0) if overhead else 0
+    rare = min(judged - own, jitter.exposed_ns) if jitter else 0
+    return WaitShares(first, judged - own - rare, rare, own, others)
 
 
 def find_elsewhere(trace: Trace) -> Elsewhere | None:
