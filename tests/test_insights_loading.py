@@ -16,7 +16,7 @@ from tb_steptime.loader_files import with_records
 from tb_steptime.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.test_bursts import simulated, steps_that_wait
-from tests.test_loaders import NAMES
+from tests.test_loaders import NAMES, chains
 from tests.test_recorded_loading import ORIGIN, File, drawn, write_two_workers
 from tests.test_wait_shares import epochs
 from tests.timeline import timeline
@@ -305,6 +305,16 @@ def test_another_loader_is_worth_what_is_waited_for_it():
     headline = judged(trace).headlines["data_loading"]
     assert plain(headline.verdict).replace("\xa0", " ") == (
         "A step waits 3 µs because the evaluation loader does not have its batches in time."
+    )
+
+
+def test_of_two_loaders_that_all_steps_ask_the_other_is_told_too():
+    insight = sure(timeline(chains([(8, 2)] * 6), names=NAMES), "other_loader")
+    assert (plain(insight.title).replace("\xa0", " "), insight.gain_ns) == ("Make loader 2 faster", 2_000)
+    assert insight.confidence is Confidence.HIGH
+    assert said(insight) == (
+        "Loader 2 is waited for 12 µs of the span, in 6 of 6 steps: it has no workers, set `num_workers`, or make its "
+        "batches cheaper."
     )
 
 

@@ -54,4 +54,4 @@ def _words(facts: Facts, elsewhere: Elsewhere, loader: LoaderRow) -> Phrase:
 def _remedy(loader: LoaderRow) -> str:
     """As the end of a sentence with {workers}."""
     workers = "it has no workers, set {workers}" if loader.multiprocess is False else "raise its {workers}"
-    return workers + (", or evaluate less often." if loader.role == "evaluation" else ".")
+    return workers + (", or evaluate less often." if loader.role == "evaluation" else ", or make its batches cheaper.")
