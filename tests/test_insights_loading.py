@@ -104,6 +104,30 @@ def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path)
     assert "though `num_workers` keeps up on average" in said(sure(trace, "input_bound"))
 
 
+AS_FAR = "`num_workers=3`, as far as cores and disk allow."
+
+
+@pytest.mark.parametrize(
+    ("ready", "in_order", "ends"),
+    [
+        (3, True, "`num_workers=3`, or `in_order=False`: at 75 % of the waits later batches lie ready."),
+        (2, True, "`num_workers=3`, or `in_order=False`: at 50 % of the waits later batches lie ready."),
+        (1, True, AS_FAR),
+        (0, True, AS_FAR),
+        (3, False, AS_FAR),
+        (3, None, AS_FAR),
+    ],
+)
+def test_batches_held_back_by_the_order_are_told_where_more_workers_are_asked_for(tmp_path, ready, in_order, ends):
+    """ready: at so many of four requests others lie ready. in_order: None with a torch that knows no other way."""
+    write_two_workers(tmp_path, in_order=in_order)
+    main = File(tmp_path, "main", in_order=in_order).began(-40)
+    for batch in range(5):
+        main.received(batch, 7 * batch, 7 * batch + 2, 7 * batch + 3, ready=int(batch < ready))
+    main.write()
+    assert said(sure(with_records(drawn(tmp_path))[0], "more_workers")).endswith(ends)
+
+
 def test_input_bound_says_how_many_times_as_many_workers_keep_up():
     trace = steps_that_wait([8] * 9, work=2)
     insight = sure(trace, "input_bound")

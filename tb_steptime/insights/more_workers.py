@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import loader_card
+from tb_steptime.insights.out_of_turn import out_of_turn
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.worker_curve import WorkerCurve
@@ -25,7 +26,7 @@ def more_workers(facts: Facts) -> Insight | None:
         facts,
         "more_workers",
         phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
-        _words(burst, curve, number),
+        _words(facts, burst, curve, number),
         curve.gain_ns,
         _why(burst),
         Confidence.HIGH if burst.workers_from == "recorder" else Confidence.MEDIUM,
@@ -41,9 +42,10 @@ def recommended(facts: Facts) -> int | None:
     return curve.recommended
 
 
-def _words(burst: Burst, curve: WorkerCurve, number: int) -> Phrase:
+def _words(facts: Facts, burst: Burst, curve: WorkerCurve, number: int) -> Phrase:
     there = burst.workers or 0
-    then = curve.beside.limits() if curve.beside else phrase("as far as cores and disk allow.")
+    then = out_of_turn(facts) or phrase("as far as cores and disk allow.")
+    then = curve.beside.limits() if curve.beside else then
     ends = "; " if curve.beside else ", "
     rest = "the step only {rest}" if is_one_a_step(burst.batches) else "the loop uses one up in {rest}"
     return phrase(
