@@ -179,6 +179,16 @@ def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
     assert "cores" in curve.limit.template
 
 
+@pytest.mark.parametrize(("spread", "told"), [(0, False), (19_999, False), (20_000, True)])
+def test_a_curve_of_uneven_batches_says_that_steps_may_stay_longer(spread, told):
+    making = Making(3, 40_000, 10_000, needed=5, cores=8, spread_ns=spread)
+    limit = worker_curve(making, MeanStep(14_000, late_ns=4_000)).limit
+    assert limit is not None
+    text = plain(limit).replace("\xa0", " ")
+    uneven = " Batches differ by 20 µs (one standard deviation), so steps may stay longer than told."
+    assert text == "As far as disk or network allow." + uneven * told
+
+
 def test_workers_that_compute_are_limited_by_cores():
     making = Making(8, 40_000, 4_000, needed=10, cores=4, busy_cores=True)
     curve = worker_curve(making, MeanStep(10_000, late_ns=6_000))

@@ -134,11 +134,13 @@ def _in_one_process(trace: Trace, main: WaitedFor, told: Making | None) -> Makin
         return None
     making = _making_ns(trace, main)
     batch, rest = round(float(making.mean())), rest_ns(trace, find_batches(trace), main.loader)
-    needed = workers_for(batch, round(robust_deviation(making)), rest)
+    spread = round(robust_deviation(making))
+    needed = workers_for(batch, spread, rest)
     records = trace.loader_records
     if needed is None:
         return None
-    return Making(0, batch, rest, max(FEWEST, needed), main.batches, records.cores if records else None)
+    cores = records.cores if records else None
+    return Making(0, batch, rest, max(FEWEST, needed), main.batches, cores, spread_ns=spread)
 
 
 def _making_ns(trace: Trace, main: WaitedFor) -> Int64:

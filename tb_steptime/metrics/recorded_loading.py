@@ -169,6 +169,7 @@ def recorded_making(recorded: Recorded) -> Making | None:
         busy_cores=busy,
         core_share=recorded.cpu_share,
         beside=beside,
+        spread_ns=spread,
     )
 
 

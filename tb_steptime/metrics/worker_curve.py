@@ -39,8 +39,8 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
     workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
     apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
-    it; limit: what may keep the curve from coming true (cores, disk), or beside, in a sentence. beside: another loader
-    that limits with the recommended number.
+    it; limit: what may keep the curve from coming true (cores, disk, uneven batches), or beside, in a sentence or two.
+    beside: another loader that limits with the recommended number.
     """
 
     points: list[CurvePoint]
@@ -87,7 +87,8 @@ class Making(msgspec.Struct, frozen=True):
 
     production_ns: one worker's time, that of its CPU where it competes for cores. busy_cores: the workers compute, so
     more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy.
-    batches: that a step takes. needed: by the slower of consumer_ns and beside, the slowest other loader.
+    spread_ns: by how much one batch's time differs from another's, its standard deviation. batches: that a step takes.
+    needed: by the slower of consumer_ns and beside, the slowest other loader.
     """
 
     workers: int
@@ -99,6 +100,7 @@ class Making(msgspec.Struct, frozen=True):
     busy_cores: bool = False
     core_share: float | None = None
     beside: Beside | None = None
+    spread_ns: int = 0
 
     @property
     def used_every_ns(self) -> int:
@@ -150,7 +152,14 @@ def of_burst(burst: Burst, batches: float) -> Making | None:
     """What a trace alone tells of worker processes; None where it does not tell how long a batch takes."""
     if burst.production_ns is None or burst.workers is None or burst.needed_workers is None:
         return None
-    return Making(burst.workers, burst.production_ns, burst.consumer_ns, burst.needed_workers, batches)
+    return Making(
+        burst.workers,
+        burst.production_ns,
+        burst.consumer_ns,
+        burst.needed_workers,
+        batches,
+        spread_ns=burst.spread_ns or 0,
+    )
 
 
 def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
@@ -174,7 +183,7 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         apart=_apart(mean),
         pace=_pace(making),
         cores=making.cores,
-        limit=_limit(making, recommended, beside),
+        limit=_and_uneven(making, _limit(making, recommended, beside)),
         beside=beside,
         title=_title(making, recommended, floor),
     )
@@ -246,6 +255,9 @@ def store_note(curve: WorkerCurve) -> Note | None:
 VISIBLE_FRACTION = 0.01
 #: A step that is so much shorter than its workers' pace lives on what they had in store.
 IN_STORE = 1.05
+#: Of production. Drawn evenly from a tenth to twice the mean, batches spread by half of it, and steps were measured to
+#: be up to a seventh longer than predicted.
+UNEVEN_FRACTION = 0.5
 #: Workers on the axis, if no more are needed.
 _WIDTH = 8
 
@@ -267,6 +279,17 @@ def _limit(making: Making, recommended: int, beside: Beside | None) -> Phrase | 
             "The machine has {cores} cores, so these workers must not compute much.", cores=count(making.cores)
         )
     return phrase("As far as disk or network allow.") if not making.busy_cores else None
+
+
+def _and_uneven(making: Making, said: Phrase | None) -> Phrase | None:
+    """Where single batches take many times as long as others, one holds up those behind it, which no mean tells."""
+    if making.spread_ns < UNEVEN_FRACTION * making.production_ns or making.production_ns == 0:
+        return said
+    more = phrase(
+        "Batches differ by {spread} (one standard deviation), so steps may stay longer than told.",
+        spread=ns(making.spread_ns),
+    )
+    return Phrase(said.template + " " + more.template, {**said.values, **more.values}) if said else more
 
 
 def _title(making: Making, recommended: int, left: int) -> Phrase:
