@@ -1608,8 +1608,8 @@ export interface Waste {
  * the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
  * workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
  * apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
- * it; limit: what may keep the curve from coming true (cores, disk), or beside, in a sentence. beside: another loader
- * that limits with the recommended number.
+ * it; limit: what may keep the curve from coming true (cores, disk, uneven batches), or beside, in a sentence or two.
+ * beside: another loader that limits with the recommended number.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
