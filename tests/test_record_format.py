@@ -272,15 +272,32 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
     assert found.ahead[1][1] - found.ahead[0][1] == pytest.approx(400_000, abs=100_000)
 
 
+def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_told(tmp_path, monkeypatch):
+    path = tmp_path / "x.loader"
+    own, real = Journal(path, encode_header(HEADER), NO_WORKER, refuse), clock.wall_ns
+    own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
+    own.add(clock.now_ns(), BEGAN, 0, -1, (3, 4))
+    monkeypatch.setattr(clock, "wall_ns", lambda: real() + 10**12)
+    assert [row[0] for row in own.waiting] == [BEGAN]  # it waits for a write that is not due for a quarter of a second
+    own.close()
+    assert read_file(path).clock_steps == 1
+
+
 def test_rows_whose_clock_was_overwritten_follow_the_next_ones_past(tmp_path, small_file, monkeypatch):
     path = tmp_path / "x.loader"
+    real, set_by = clock.wall_ns, [0]
+    monkeypatch.setattr(clock, "wall_ns", lambda: real() + set_by[0])
+
+    def set_clock() -> None:
+        set_by[0] += 10**12
+        own._clock.ahead_ns += 10**12
+        own._add_clock(1, 10**12)
+
     own = written(path, 12)  # sequences 0 to 12
-    own._clock.ahead_ns += 10**12
-    own._add_clock(1, 10**12)
+    set_clock()
     for batch in range(12, 36):
         own.add(clock.now_ns(), RECEIVED, 0, batch, (1, 1, 1, 1, 1, 1, 0, 0, 0))
-    own._clock.ahead_ns += 10**12
-    own._add_clock(1, 10**12)
+    set_clock()
     own.close()
     found = read_file(path)
     kept = [ahead for _, ahead in found.ahead]

@@ -93,15 +93,24 @@ class Journal:
         if self._file is None:
             self.waiting.clear()
             return
-        moved = self._clock.moved_ns(at_ns)
-        if moved or self._sequence >= self._next_clock:
-            self._add_clock(at_ns, moved)
+        self._follow_clock(at_ns)
         self.waiting.append((kind, flags, batch, values))
-        self.flush()
+        self._write_waiting()
 
     def flush(self) -> None:
         """Write what waits."""
-        if self._file is None or not self.waiting:
+        if self._file is not None and self.waiting:
+            self._follow_clock(now_ns())
+            self._write_waiting()
+
+    def _follow_clock(self, at_ns: int) -> None:
+        """Before each write. Rows that waited until then keep the clock of the last one."""
+        moved = self._clock.moved_ns(at_ns)
+        if moved or self._sequence >= self._next_clock:
+            self._add_clock(at_ns, moved)
+
+    def _write_waiting(self) -> None:
+        if self._file is None:
             return
         before = now_ns()
         try:
