@@ -144,11 +144,11 @@ def test_workers_are_met_in_the_lines_that_take_their_time():
 
     for _ in range(3):
         parts, bursts, late = compare(batches=150, workers=2, scale=4)
+        assert bursts + late >= 10
         if late < bursts:
             break
     else:
         pytest.skip(f"This machine is too busy for looks in time: {late} bursts were late, {bursts} were not.")
-    assert bursts >= LEAST_BURSTS
     assert {each.part: each.told for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }
