@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.data_loading import DataLoadingResult, LoaderStep
+from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
-from tb_steptime.insights.loader_waits import shares
+from tb_steptime.insights.loader_waits import judged_label, shares
 from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.verdict import STARVED_FRACTION, Bound
 from tb_steptime.phrases import Phrase, code, fraction, label, ns, phrase
@@ -83,15 +83,13 @@ def _loader_code(facts: Facts, first: Insight) -> str | None:
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"
     call = f"loader = DataLoader(dataset, {setting},\n                    {pinned}persistent_workers=True)"
-    return _whose(facts.data_loading) + call
+    name = judged_label(facts)
+    return f"# {_as_code(name)}\n{call}" if name else call
 
 
-def _whose(result: DataLoadingResult) -> str:
-    """Which of several loaders is to be set: a comment above the code."""
-    if len(result.loaders) == 1 or result.main_loader is None:
-        return ""
-    label = result.loaders[result.main_loader].label
-    return "# " + label.template.format(**{key: each.value for key, each in label.values.items()}) + "\n"
+def _as_code(name: Phrase) -> str:
+    """A comment says which of several loaders is to be set."""
+    return name.template.format(**{key: each.value for key, each in name.values.items()})
 
 
 #: Rules that move work to the tensor cores.

@@ -21,12 +21,17 @@ def shares(facts: Facts) -> WaitShares:
     return facts.data_loading.shares or WaitShares(0, 0, 0, 0, 0)
 
 
-def _of_judged(facts: Facts, said: Phrase) -> Phrase:
-    """With the name of the loader that is judged in front, where there are several."""
+def judged_label(facts: Facts) -> Phrase | None:
+    """The name of the loader that is judged; None where there is no other."""
     result = facts.data_loading
     if len(result.loaders) == 1 or result.main_loader is None:
-        return said
-    return with_label(result.loaders[result.main_loader].label, said)
+        return None
+    return result.loaders[result.main_loader].label
+
+
+def _of_judged(facts: Facts, said: Phrase) -> Phrase:
+    label = judged_label(facts)
+    return with_label(label, said) if label else said
 
 
 def loader_card(

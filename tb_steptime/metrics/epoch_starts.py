@@ -12,7 +12,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading import device_busy, exposed_waits, is_multiprocess, loader_intervals, loader_rows
 from tb_steptime.metrics.loader_marks import seeds_before
 from tb_steptime.metrics.loaders import find_batches
-from tb_steptime.metrics.recorded_batches import find_ways
+from tb_steptime.metrics.recorded_batches import find_ways, way_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -65,16 +65,12 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
 
 
 def _produced_ns(trace: Trace, first: Int64) -> int | None:
-    """Of the mean step. first: entries of the batches. A recorded batch is the one that is waited for when it comes."""
-    batches, ways, records = find_batches(trace), find_ways(trace), trace.loader_records
-    if ways is None or records is None:
+    """Of the mean step. first: entries of the batches."""
+    batches, ways = find_batches(trace), find_ways(trace)
+    if ways is None:
         return None
-    asked, returned = records.received.asked_ns[ways.received], records.received.returned_ns[ways.received]
-    order, row = np.argsort(returned, kind="stable"), batches.row[first]
-    place = np.searchsorted(returned[order], trace.events.start_ns[row], side="right")
-    way = order[np.minimum(place, len(order) - 1)]
-    met = (returned[way] > trace.events.start_ns[row]) & (asked[way] < trace.events.ends(row))
-    if not (met & (ways.produced[way] >= 0)).all():
+    way = way_of(trace, ways, batches.row[first])
+    if not ((way >= 0) & (ways.produced[way] >= 0)).all():
         return None
     made = ways.dataset_ns[way] + ways.collate_ns[way]
     return int(np.minimum(made, batches.exposed_ns[first]).sum()) // len(find_steps(trace).steps)

@@ -13,7 +13,7 @@ import numpy as np
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
-from tb_steptime.metrics.recorded_batches import find_ways
+from tb_steptime.metrics.recorded_batches import find_ways, way_of
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.spread import slow
 from tb_steptime.phrases import Phrase, phrase
@@ -123,21 +123,16 @@ def _unpickling_ns(trace: Trace, batches: Batches, mine: Int64) -> Int64:
     """Of each of these waits for a batch that lay ready: how long messages were unpickled in it, also those of later
     batches that came before its own. 0 where its batch was late, as then all others are unpickled while it is made."""
     ways, records = find_ways(trace), trace.loader_records
-    if ways is None or records is None:
+    if ways is None or records is None or not len(mine):
         return np.zeros(len(mine), np.int64)
-    number, taken = batches.loaders[int(batches.loader[mine[0]])].recorded if len(mine) else None, records.received
-    entries = np.flatnonzero(taken.loader[ways.received] == number)
-    asked, there = taken.asked_ns[ways.received[entries]], ways.there_ns[entries]
-    start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
-    place = np.minimum(np.searchsorted(asked, start), max(len(asked) - 1, 0))
-    if not len(asked):
-        return np.zeros(len(mine), np.int64)
-    lay = (
-        (asked[place] >= start) & (asked[place] < end) & (there[place] != UNKNOWN_TIME) & (there[place] <= asked[place])
-    )
-    looked = np.flatnonzero((taken.loader == number) & (taken.arrived_ns != UNKNOWN_TIME))
+    taken, waits = records.received, batches.row[mine]
+    way = way_of(trace, ways, waits)
+    asked, there = taken.asked_ns[ways.received[way]], ways.there_ns[way]
+    lay = (way >= 0) & (there != UNKNOWN_TIME) & (there <= asked)
+    theirs = taken.loader == batches.loaders[int(batches.loader[mine[0]])].recorded
+    looked = np.flatnonzero(theirs & (taken.arrived_ns != UNKNOWN_TIME))
     looked = looked[np.argsort(taken.arrived_ns[looked], kind="stable")]
     arrived = taken.arrived_ns[looked]
     sums = np.append(0, np.cumsum(taken.unpickled_ns[looked] - arrived))
-    within: Int64 = sums[np.searchsorted(arrived, end)] - sums[np.searchsorted(arrived, start)]
-    return np.where(lay, within, 0)
+    low, high = np.searchsorted(arrived, (trace.events.start_ns[waits], trace.events.ends(waits)))
+    return np.where(lay, sums[high] - sums[low], 0)

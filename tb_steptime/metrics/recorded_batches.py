@@ -62,6 +62,18 @@ def find_ways(trace: Trace) -> Ways | None:
     return _ways(records, rows, step[rows], int(begin[0])) if len(rows) else None
 
 
+def way_of(trace: Trace, ways: Ways, waits: Int64) -> Int64:
+    """For each row of the event table that is a wait the entry of `ways` that it waited for; -1 for none."""
+    records, events = trace.loader_records, trace.events
+    if records is None:
+        return np.full(len(waits), -1, np.int64)
+    asked, returned = records.received.asked_ns[ways.received], records.received.returned_ns[ways.received]
+    order, start = np.argsort(returned, kind="stable"), events.start_ns[waits]
+    way = order[np.minimum(np.searchsorted(returned[order], start, side="right"), len(order) - 1)]
+    met: Int64 = np.where((returned[way] > start) & (asked[way] < events.ends(waits)), way, -1)
+    return met
+
+
 def makers(records: LoaderRecords) -> Int64:
     """For each row of `Received` that of `Produced`, the same batch of the same pass; -1 for none."""
     made, taken = records.produced, records.received
