@@ -255,8 +255,7 @@ def store_note(curve: WorkerCurve) -> Note | None:
 VISIBLE_FRACTION = 0.01
 #: A step that is so much shorter than its workers' pace lives on what they had in store.
 IN_STORE = 1.05
-#: Of production. Drawn evenly from a tenth to twice the mean, batches spread by half of it, and steps were measured to
-#: be up to a seventh longer than predicted.
+#: Of production: that of batches drawn evenly from nearly nothing to nearly twice the mean.
 UNEVEN_FRACTION = 0.5
 #: Workers on the axis, if no more are needed.
 _WIDTH = 8

@@ -1,0 +1,106 @@
+"""What recorded batches say of the number of workers: what its curve is drawn from, and the sentence beside bursts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.metrics.burst_words import one_in, rest_of_step
+from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.loaders import in_a_sentence
+from tb_steptime.metrics.needed_workers import workers_for
+from tb_steptime.metrics.recorded_loading import Recorded
+from tb_steptime.metrics.worker_curve import Beside, Making, used_every_ns
+from tb_steptime.phrases import Phrase, agreeing, count, ns
+
+
+def recorded_making(recorded: Recorded) -> Making | None:
+    """What the curve is drawn from; None where production is not recorded."""
+    main = next((each for each in recorded.loaders if each.main), None)
+    if main is None or recorded.production_ns is None or recorded.needed_workers is None:
+        return None
+    busy = recorded.kind in ("cpu", "cores")
+    production = round(recorded.production_ns * (_own_share(recorded) if recorded.kind == "cores" else 1.0))
+    spread, beside = recorded.production_spread_ns or 0, _slowest_beside(recorded)
+    every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
+    return Making(
+        workers=main.workers,
+        production_ns=production,
+        consumer_ns=recorded.consumer_ns,
+        needed=workers_for(production, spread, every) or 1,
+        batches=recorded.batches_per_step,
+        cores=recorded.cores,
+        busy_cores=busy,
+        core_share=recorded.cpu_share,
+        beside=beside,
+        spread_ns=spread,
+    )
+
+
+def _slowest_beside(recorded: Recorded) -> Beside | None:
+    """Of the loaders with workers that the steps take batches of, too; one without is part of the rest of the step."""
+    others = [
+        Beside(_beside_name(each.label), each.workers, each.production_ns, each.batches_per_step)
+        for each in recorded.loaders
+        if not each.main and each.workers and each.production_ns is not None and each.batches_per_step is not None
+    ]
+    return max(others, key=lambda each: each.pace_ns, default=None)
+
+
+def _beside_name(label: Phrase) -> Phrase:
+    """Its number stands beside that of the main loader, in one sentence."""
+    name = in_a_sentence(label)
+    values = {f"beside_{key}": value for key, value in name.values.items()}
+    return Phrase(name.template.replace("{", "{beside_"), values)
+
+
+def _own_share(recorded: Recorded) -> float:
+    """Of the time that a batch takes, what it would take if the worker had a core at any time."""
+    if recorded.core_wait_share is not None:
+        return 1 - recorded.core_wait_share
+    return recorded.cpu_share or 1.0
+
+
+def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
+    """What a recorder knows in place of what the waits let guess; the pattern stays what it is."""
+    main = next((each for each in recorded.loaders if each.main), None)
+    if main is None or not main.workers or recorded.production_ns is None:
+        return burst
+    making = recorded_making(recorded)
+    return msgspec.structs.replace(
+        burst,
+        workers=main.workers,
+        workers_from="recorder",
+        production_ns=recorded.production_ns,
+        spread_ns=recorded.production_spread_ns,
+        consumer_ns=recorded.consumer_ns,
+        needed_workers=making.needed if making else None,
+        needed_factor=recorded.production_ns / main.workers / recorded.consumer_ns if recorded.consumer_ns else None,
+        at_most_ns=None,
+        gates=[],
+        sentence=_recorded_sentence(burst, making) if making else burst.sentence,
+    )
+
+
+def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
+    """Of the same numbers as the curve; how long a step waits for late batches is the cards' to say."""
+    values = {
+        "workers": count(making.workers), "batch": ns(making.production_ns), "rest": ns(making.consumer_ns),
+        "needed": count(making.needed),
+    }  # fmt: skip
+    pace = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", making.workers)
+    pace += rest_of_step(making.batches) + " {rest}"
+    if making.beside is not None and making.is_held_up:
+        values |= {"every": ns(making.used_every_ns)} | making.beside.name.values
+        pace += f", and {making.beside.name.template} lets one be used every {{every}}"
+    pace += ": "
+    if making.needed <= making.workers:
+        return Phrase(pace + "{needed} would keep up.", values)
+    if making.useful(making.needed) < making.needed:
+        values["cores"] = count(making.cores)
+        return Phrase(pace + "{needed} workers would keep up, if they had more than {cores} cores.", values)
+    if burst.period == making.workers and burst.long_wait_ns is not None:  # the waits show it, too
+        values["wait"] = ns(burst.long_wait_ns)
+        return Phrase(
+            pace + one_in(making.workers, making.batches) + " waits {wait}; {needed} workers would end it.", values
+        )
+    return Phrase(pace + "batches come late, {needed} workers would end it.", values)
