@@ -35,6 +35,8 @@ from tb_steptime.record import LoaderRecorder, clock
 
 SAMPLES = 4  # of a batch
 FEATURES = 64
+#: Of batches, if some take longer than the others.
+SLOW_FRACTION = 0.1
 #: What the logs are called, in the folder TRUTH beside the trace.
 TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
 CLOCK_STEP_NS = 3_600_000_000_000
@@ -47,9 +49,10 @@ class Training:
     """What is asked of the training.
 
     batch_ms, step_ms: of making a batch and of the rest of the step. burn: workers compute for that long instead of
-    sleeping. jitter: a batch takes up to so much more or less, as a share. steps: that are recorded, after skip others.
-    stacks: of Python, in the trace. cores: that the training may use; None: all. recorder: the folder of its files;
-    None: FOLDER itself, "": not recorded.
+    sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as
+    long as the others, which keeps the mean. steps: that are recorded, after skip others. stacks: of Python, in the
+    trace. cores: that the training may use; None: all. recorder: the folder of its files; None: FOLDER itself, "": not
+    recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
     CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
@@ -60,6 +63,7 @@ class Training:
     step_ms: float
     burn: bool = False
     jitter: float = 0.0
+    slow: float = 1.0
     steps: int = 24
     skip: int = 4
     stacks: bool = False
@@ -68,6 +72,10 @@ class Training:
     clock_at: int | None = None
     full_bytes: int | None = None
     cores: int | None = None
+
+    @property
+    def is_uneven(self) -> bool:
+        return self.jitter > 0 or self.slow > 1
 
 
 class Samples(Dataset[Any]):
@@ -89,7 +97,10 @@ class Samples(Dataset[Any]):
 
     def batch_ms(self, batch: int) -> float:
         """The same in every training."""
-        return self.asked.batch_ms * (1 + self.asked.jitter * random.Random(batch).uniform(-1, 1))
+        chance = random.Random(batch)
+        even = self.asked.batch_ms * (1 + self.asked.jitter * chance.uniform(-1, 1))
+        slow = self.asked.slow if chance.random() < SLOW_FRACTION else 1.0
+        return even * slow / (1 + SLOW_FRACTION * (self.asked.slow - 1))
 
     def _work(self, duration_ns: int) -> None:
         if not self.asked.burn:

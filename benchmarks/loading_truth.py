@@ -63,8 +63,9 @@ TRACE, RECORDER = "trace alone", "recorder"
 class Case:
     """A training, with which numbers of workers it is judged, and with which more it is tried out.
 
-    rounds: recorded batches of each worker. limited: the workers compute and are more than the cores may feed, so that
-    what to say is just that; a trace alone knows nothing of cores.
+    rounds: recorded batches of each worker; steps: recorded at least. Where batches differ, each run takes as many,
+    which are the same ones: what is said of one run is held against the others. limited: the workers compute and are
+    more than the cores may feed, so that what to say is just that; a trace alone knows nothing of cores.
     """
 
     name: str
@@ -72,13 +73,15 @@ class Case:
     workers: tuple[int, ...]
     tried: tuple[int, ...] = ()
     rounds: int = 8
+    steps: int = 24
     limited: bool = False
 
 
 CASES = [
     Case("sleep", Training(0, 190, 40), (0, 1, 2, 3, 5, 8), (4, 6)),
     Case("deep", Training(0, 380, 40), (5, 8), (9, 10, 11, 12)),
-    Case("jitter", Training(0, 190, 40, jitter=0.4), (0, 1, 2, 3, 5, 8), (4, 6), rounds=20),
+    Case("jitter", Training(0, 190, 40, jitter=0.4), (0, 1, 2, 3, 5, 8), (4, 6), steps=160),
+    Case("slow ones", Training(0, 90, 40, slow=6.0), (0, 1, 2, 3, 5), (4, 6, 8), steps=240),
     Case("with stacks", Training(0, 190, 40, stacks=True), (1, 2, 3), (4, 5, 6)),
     Case("burn", Training(0, 90, 40, burn=True), (0, 1, 2, 3)),
     Case("too many", Training(0, 80, 15, burn=True, cores=2), (8,), limited=True),
@@ -196,7 +199,7 @@ def run_all(case: Case, numbers: Collection[int], folder: Path, turn: int) -> di
     """A run with each number of workers. A folder that is there already is judged as it is."""
     asked = {
         folder / f"{case.name}{workers}.{turn}": replace(
-            case.training, workers=workers, steps=max(24, case.rounds * workers)
+            case.training, workers=workers, steps=max(case.steps, case.rounds * workers)
         )
         for workers in sorted(numbers)
     }
@@ -239,19 +242,21 @@ def read_truth(asked: Training, folder: Path) -> Truth:
     return Truth(
         batch_ns=statistics.mean(lengths),
         spread_ns=statistics.stdev(lengths),
-        step_ns=_steady_ns([done for _, _, done in taken.values()], late, workers),
+        step_ns=_steady_ns([done for _, _, done in taken.values()], late, workers, asked.is_uneven),
         rest_ns=_mean_of_a_round(rest, workers),
         cpu_share=sum(cpu for _, _, cpu in within) / sum(lengths),
         batches=len(within),
     )
 
 
-def _steady_ns(done: Sequence[int], late: Sequence[bool], workers: int) -> float:
-    """The mean step of a round of the workers, the median one, so that no pause of the machine counts; from the first
-    late batch on, if that is in the first half. Later it is an exception, and what follows no better than the whole."""
+def _steady_ns(done: Sequence[int], late: Sequence[bool], workers: int, uneven: bool) -> float:
+    """The mean step of a round of the workers, the median one, so that no pause of the machine counts; of uneven
+    batches the median is not the mean, and that of all is taken. From the first late batch on, if that is in the first
+    half. Later it is an exception, and what follows no better than the whole."""
     first = late.index(True) if any(late) else 0
     ends = done[first if 2 * first <= len(done) else 0 :]
-    return _mean_of_a_round([b - a for a, b in itertools.pairwise(ends)], workers)
+    steps = [b - a for a, b in itertools.pairwise(ends)]
+    return statistics.mean(steps) if uneven else _mean_of_a_round(steps, workers)
 
 
 def _mean_of_a_round(durations: Sequence[int], workers: int) -> float:
@@ -273,7 +278,7 @@ def _disturbance(asked: Training, truth: Truth) -> str | None:
         return f"a worker had {truth.cpu_share:.0%} of a core instead of {share:.0%}"
     if truth.rest_ns > REST_WITHIN * 1e6 * asked.step_ms and share == 1:
         return f"the rest of the step took {truth.rest_ns / 1e6:.1f} ms instead of {asked.step_ms:g}"
-    if not asked.burn and not asked.jitter and truth.batch_ns > SLEEPS_WITHIN * 1e6 * asked.batch_ms:
+    if not asked.burn and not asked.is_uneven and truth.batch_ns > SLEEPS_WITHIN * 1e6 * asked.batch_ms:
         return f"a batch took {truth.batch_ns / 1e6:.1f} ms instead of {asked.batch_ms:g}"
     return None
 

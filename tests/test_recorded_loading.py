@@ -19,6 +19,7 @@ from tb_steptime.metrics.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.loader_overhead import Overhead, overhead_as_recorded
 from tb_steptime.metrics.recorded_lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
+from tb_steptime.metrics.recorded_making import recorded_making
 from tb_steptime.printer import plain
 from tb_steptime.record.format import (
     BEGAN,
@@ -154,6 +155,12 @@ def recorded(trace: Trace) -> Recorded:
     result = recorded_loading(with_records(trace)[0])
     assert result is not None
     return result
+
+
+def needed(recorded: Recorded) -> int:
+    making = recorded_making(recorded)
+    assert making is not None
+    return making.needed
 
 
 def notes(trace: Trace) -> list[str]:
@@ -331,8 +338,8 @@ def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(t
     assert plain(note.effect).startswith("Steps without a record: 2.")
     early, whole = recorded(drawn(tmp_path)), write_and_record(tmp_path)
     assert (early.batches, whole.batches) == (2, 4)
-    assert (early.consumer_ns, early.batches_per_step, early.needed_workers) == (
-        whole.consumer_ns, whole.batches_per_step, whole.needed_workers,
+    assert (early.consumer_ns, early.batches_per_step, needed(early)) == (
+        whole.consumer_ns, whole.batches_per_step, needed(whole),
     )  # fmt: skip
 
 
@@ -363,7 +370,7 @@ def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
     assert [(each.loader, each.workers, each.batches, each.main) for each in both.loaders] == [
         (1, 2, 4, True), (2, 1, 4, False),
     ]  # fmt: skip
-    assert (both.production_ns, both.needed_workers) == (alone.production_ns, alone.needed_workers)
+    assert (both.production_ns, needed(both)) == (alone.production_ns, needed(alone))
 
 
 def test_the_first_batch_of_an_evaluation_makes_it_not_the_loader_that_is_waited_for(tmp_path):

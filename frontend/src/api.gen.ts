@@ -1182,7 +1182,7 @@ export interface ReadyQueue {
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
  * consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
- * recorded. needed_workers: from production_ns and consumer_ns. lanes: of the window [start_ns, end_ns), all its
+ * recorded. lanes: of the window [start_ns, end_ns), all its
  * pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
  * there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
  * how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more. All but
@@ -1205,7 +1205,6 @@ export interface Recorded {
   samples: number | null;
   consumer_ns: number;
   batches_per_step: number;
-  needed_workers: number | null;
   overhead_ns: number | null;
   unpickle_ns: number | null;
   pin_ns: number | null;

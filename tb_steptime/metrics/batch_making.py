@@ -18,7 +18,6 @@ from tb_steptime.metrics.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
 from tb_steptime.metrics.recorded_making import burst_as_recorded, recorded_making
-from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.worker_curve import Making, of_burst
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace, per_trace
@@ -135,7 +134,7 @@ def _in_one_process(trace: Trace, main: WaitedFor, told: Making | None) -> Makin
         return None
     making = _making_ns(trace, main)
     batch, rest = round(float(making.mean())), rest_ns(trace, find_batches(trace), main.loader)
-    spread = round(robust_deviation(making))
+    spread = round(float(making.std()))
     needed = workers_for(batch, spread, rest)
     records = trace.loader_records
     if needed is None:

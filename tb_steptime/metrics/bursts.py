@@ -30,6 +30,7 @@ from tb_steptime.metrics.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.spread import robust_deviation
+from tb_steptime.metrics.taking_turns import held_up_ns
 from tb_steptime.metrics.wait_pattern import PERIODS, capped_waits, correlation, find_period, long_waits
 from tb_steptime.phrases import Phrase
 from tb_steptime.trace.model import Trace, per_trace
@@ -192,7 +193,8 @@ def _exposed_share(trace: Trace, batches: Batches, loader: int) -> float:
 def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     """From the longest waits' place in the round, which is one worker's: from there to there it made so many batches.
 
-    Nothing else is in these times, because a worker that is waited for begins its next batch at once.
+    Little else is in these times, because a worker that is waited for begins its next batch at once: where batches are
+    uneven, what it stands still for after quick ones, while another worker's slow one holds up the loop.
     """
     rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
     leader = max(rounds, key=lambda each: int(waits.wait_ns[each].sum()))
@@ -205,11 +207,16 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     others = np.flatnonzero(~long[within]) + first + 1
     short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else None
     length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
-    rest = (length - int(waits.exposed_ns[within].sum())) / number
+    rest = round((length - int(waits.exposed_ns[within].sum())) / number)
+    each, spread, consumer = (
+        round(length * period / number),
+        round(robust_deviation(times)),
+        rest + min(short or 0, rest),
+    )
     return _Pace(
-        production_ns=round(length * period / number),
-        spread_ns=round(robust_deviation(times)),
-        consumer_ns=round(rest) + min(short or 0, round(rest)),
+        production_ns=each - period * held_up_ns(each, spread, consumer, period),
+        spread_ns=spread,
+        consumer_ns=consumer,
         long_ns=round(float(waits.wait_ns[leader].mean())),
         short_ns=short,
     )

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import math
 
+from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
 
-def workers_for(production_ns: int, spread_ns: int, consumer_ns: int) -> int | None:
+#: What slow batches may hold up the loop for, with workers that keep up: a share of the time that it uses a batch for.
+HELD_UP_FRACTION = 0.05
+#: More than so many times as many as keep up on average do not mend slow batches.
+MOST_TIMES = 2
+
+
+def workers_for(production_ns: int, spread_ns: int, consumer_ns: int, prefetch: int = USUAL_PREFETCH) -> int | None:
     """The fewest workers that keep up; None where nothing consumes. See `bursts.Burst`.
 
     Batches that take longer than usual are made up for by those of the other workers, the better the more there are.
+    Where they differ much, more workers are needed until slow ones no longer hold up those behind them.
     """
     if consumer_ns <= 0:
         return None
-    likely_ns = production_ns + spread_ns / math.sqrt(max(1.0, production_ns / consumer_ns))
-    return max(1, math.ceil(likely_ns / consumer_ns))
+    on_average = production_ns / consumer_ns
+    likely = on_average + spread_ns / consumer_ns / math.sqrt(max(1.0, on_average))
+    workers, most = max(1, math.ceil(likely)), MOST_TIMES * math.ceil(on_average)
+    while workers < most and _is_held_up(production_ns, spread_ns, consumer_ns, workers, prefetch):
+        workers += 1
+    return workers
+
+
+def _is_held_up(production_ns: int, spread_ns: int, consumer_ns: int, workers: int, prefetch: int) -> bool:
+    return held_up_ns(production_ns, spread_ns, consumer_ns, workers, prefetch) > HELD_UP_FRACTION * consumer_ns

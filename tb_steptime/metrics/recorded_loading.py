@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.loaders import find_batches, label_of
-from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines
@@ -56,7 +55,7 @@ class Recorded(msgspec.Struct, frozen=True):
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
     consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
-    recorded. needed_workers: from production_ns and consumer_ns. lanes: of the window [start_ns, end_ns), all its
+    recorded. lanes: of the window [start_ns, end_ns), all its
     pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
     there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
     how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more. All but
@@ -79,7 +78,6 @@ class Recorded(msgspec.Struct, frozen=True):
     samples: int | None
     consumer_ns: int
     batches_per_step: float
-    needed_workers: int | None
     overhead_ns: int | None
     unpickle_ns: int | None
     pin_ns: int | None
@@ -127,7 +125,6 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         samples=_mean(records.produced.samples[figures.produced]),
         consumer_ns=figures.pace.consumer_ns,
         batches_per_step=figures.pace.batches,
-        needed_workers=figures.needed,
         overhead_ns=figures.overhead_ns,
         unpickle_ns=figures.unpickle_ns,
         pin_ns=figures.pin_ns,
@@ -168,11 +165,6 @@ class _Figures:
         self.unpickle_ns = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if has_workers else None
         self.pin_ns = _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
         self.pace = find_pace(trace, records, ways, mine, self.overhead_ns or 0)
-        self.needed = (
-            workers_for(self.production_ns, self.spread_ns or 0, self.pace.consumer_ns)
-            if self.production_ns is not None
-            else None
-        )
 
 
 def _overhead(taken: Received, rows: Int64, made_ns: Int64, cpu_share: float | None) -> int | None:

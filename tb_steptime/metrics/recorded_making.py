@@ -9,6 +9,7 @@ from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_loading import Recorded
+from tb_steptime.metrics.taking_turns import USUAL_PREFETCH
 from tb_steptime.metrics.worker_curve import Beside, Making, used_every_ns
 from tb_steptime.phrases import Phrase, agreeing, count, ns
 
@@ -16,23 +17,26 @@ from tb_steptime.phrases import Phrase, agreeing, count, ns
 def recorded_making(recorded: Recorded) -> Making | None:
     """What the curve is drawn from; None where production is not recorded."""
     main = next((each for each in recorded.loaders if each.main), None)
-    if main is None or recorded.production_ns is None or recorded.needed_workers is None:
+    if main is None or recorded.production_ns is None or recorded.consumer_ns <= 0:
         return None
     busy = recorded.kind in ("cpu", "cores")
     production = round(recorded.production_ns * (_own_share(recorded) if recorded.kind == "cores" else 1.0))
-    spread, beside = recorded.production_spread_ns or 0, _slowest_beside(recorded)
+    # Taken in any order, a slow batch holds up none.
+    spread = 0 if main.in_order is False else recorded.production_spread_ns or 0
+    prefetch, beside = main.prefetch or USUAL_PREFETCH, _slowest_beside(recorded)
     every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
     return Making(
         workers=main.workers,
         production_ns=production,
         consumer_ns=recorded.consumer_ns,
-        needed=workers_for(production, spread, every) or 1,
+        needed=workers_for(production, spread, every, prefetch) or 1,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
         busy_cores=busy,
         core_share=recorded.cpu_share,
         beside=beside,
         spread_ns=spread,
+        prefetch=prefetch,
     )
 
 

@@ -6,9 +6,10 @@ step   |.
        | ...................      A: waits that no number of workers ends, such as for the first batch of an epoch
        +---1--2--3--4--5--6-> N
 
-Every point is a whole step, A + max(C, P / N), as the measured one is, and at least what the workers of another loader
-need for the batches that the same step takes of it. C is the measured mean step less A and less all
-waits for late batches, so what the curve promises is what these waits cost, and the cards say the same.
+Every point is a whole step, A + max(C, P / N), as the measured one is, longer where batches are uneven, as one that
+takes long holds up those behind it (`taking_turns`), and at least what the workers of another loader need for the
+batches that the same step takes of it. C is the measured mean step less A and less all waits for late batches, so what
+the curve promises is what these waits cost, and the cards say the same.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import msgspec
 
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.needed_workers import HELD_UP_FRACTION
+from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
 from tb_steptime.metrics.wait_pattern import MOST_WORKERS
-from tb_steptime.phrases import Note, Phrase, agreeing, count, ns, phrase
+from tb_steptime.phrases import Note, Phrase, agreeing, code, count, ns, phrase
 
 
 class CurvePoint(msgspec.Struct, frozen=True):
@@ -87,7 +90,8 @@ class Making(msgspec.Struct, frozen=True):
 
     production_ns: one worker's time, that of its CPU where it competes for cores. busy_cores: the workers compute, so
     more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy.
-    spread_ns: by how much one batch's time differs from another's, its standard deviation. batches: that a step takes.
+    spread_ns: by how much one batch's time differs from another's, its standard deviation; 0 where batches are taken in
+    any order. prefetch: batches that each worker makes in advance. batches: that a step takes.
     needed: by the slower of consumer_ns and beside, the slowest other loader.
     """
 
@@ -101,6 +105,7 @@ class Making(msgspec.Struct, frozen=True):
     core_share: float | None = None
     beside: Beside | None = None
     spread_ns: int = 0
+    prefetch: int = USUAL_PREFETCH
 
     @property
     def used_every_ns(self) -> int:
@@ -183,7 +188,7 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         apart=_apart(mean),
         pace=_pace(making),
         cores=making.cores,
-        limit=_and_uneven(making, _limit(making, recommended, beside)),
+        limit=_and_uneven(making, mean, recommended, _limit(making, recommended, beside)),
         beside=beside,
         title=_title(making, recommended, floor),
     )
@@ -196,7 +201,25 @@ def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
 
 def _alone_ns(making: Making, mean: MeanStep, workers: int) -> int:
     """If all other loaders kept up."""
-    return mean.apart_ns + mean.rest_ns + _short_ns(making, mean, workers) + _uneven_ns(making, mean, workers)
+    return mean.apart_ns + mean.rest_ns + _late_ns(making, mean, workers)
+
+
+def _late_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    """Waits for late batches: what the pace and uneven batches cost with so many workers, and what they do not explain.
+
+    The latter ends with the number of workers that leaves room for it, and until then falls evenly. Where so many are
+    there and batches come late all the same, no more of them help; and more than there are make no step longer.
+    """
+    told = _short_ns(making, mean, workers) + _held_up_ns(making, mean, workers)
+    if not making.workers:
+        return told
+    pace = _short_ns(making, mean, making.workers)
+    left = max(0, mean.late_ns - pace - _held_up_ns(making, mean, making.workers))
+    if workers < making.workers:
+        return told + left
+    if making.workers < making.needed:
+        left = left * max(0, making.needed - workers) // (making.needed - making.workers)
+    return min(told + left, max(mean.late_ns, pace))
 
 
 def _short_ns(making: Making, mean: MeanStep, workers: int) -> int:
@@ -206,18 +229,14 @@ def _short_ns(making: Making, mean: MeanStep, workers: int) -> int:
     return max(0, making.loader_ns(workers) - mean.rest_ns)
 
 
-def _uneven_ns(making: Making, mean: MeanStep, workers: int) -> int:
-    """Of the waits for late batches, what the pace alone does not explain: some batches take longer than usual.
-
-    It ends with the number of workers that leaves room for them, and until then falls evenly. Where so many workers are
-    there and batches come late all the same, no more of them help.
-    """
-    if not making.workers:
+def _held_up_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    """By how much it is longer where a batch that takes long holds up those behind it."""
+    if not making.batches:
         return 0
-    now = max(0, mean.late_ns - _short_ns(making, mean, making.workers))
-    if making.workers >= making.needed or workers <= making.workers:
-        return now
-    return now * max(0, making.needed - workers) // (making.needed - making.workers)
+    each = held_up_ns(
+        making.production_ns, making.spread_ns, mean.rest_ns / making.batches, making.useful(workers), making.prefetch
+    )
+    return round(making.batches * each)
 
 
 def _pace(making: Making) -> Phrase:
@@ -255,8 +274,9 @@ def store_note(curve: WorkerCurve) -> Note | None:
 VISIBLE_FRACTION = 0.01
 #: A step that is so much shorter than its workers' pace lives on what they had in store.
 IN_STORE = 1.05
-#: Of production: that of batches drawn evenly from nearly nothing to nearly twice the mean.
-UNEVEN_FRACTION = 0.5
+#: Batches in advance that make up for nearly all slow ones.
+DEEP_PREFETCH = 8
+DEEP = f"prefetch_factor={DEEP_PREFETCH}"
 #: Workers on the axis, if no more are needed.
 _WIDTH = 8
 
@@ -280,15 +300,23 @@ def _limit(making: Making, recommended: int, beside: Beside | None) -> Phrase | 
     return phrase("As far as disk or network allow.") if not making.busy_cores else None
 
 
-def _and_uneven(making: Making, said: Phrase | None) -> Phrase | None:
+def _and_uneven(making: Making, mean: MeanStep, recommended: int, said: Phrase | None) -> Phrase | None:
     """Where single batches take many times as long as others, one holds up those behind it, which no mean tells."""
-    if making.spread_ns < UNEVEN_FRACTION * making.production_ns or making.production_ns == 0:
+    workers = max(recommended, making.workers)
+    held = _held_up_ns(making, mean, workers)
+    if held <= HELD_UP_FRACTION * mean.rest_ns:
         return said
-    more = phrase(
-        "Batches differ by {spread} (one standard deviation), so steps may stay longer than told.",
-        spread=ns(making.spread_ns),
+    then = _held_up_ns(msgspec.structs.replace(making, prefetch=DEEP_PREFETCH), mean, workers)
+    words = (
+        "Batches differ by {spread} (one standard deviation): slow ones hold up those behind them, est. {held} a step"
     )
-    return Phrase(said.template + " " + more.template, {**said.values, **more.values}) if said else more
+    values = {"spread": ns(making.spread_ns), "held": ns(held), "then": ns(then), "deep": code(DEEP)}
+    if then < VISIBLE_FRACTION * mean.rest_ns:
+        words += ", which {deep} would end"
+    elif then < held:
+        words += ", of which {deep} would leave {then}"
+    said = said or Phrase("", {})
+    return Phrase(f"{said.template} {words}.".lstrip(), said.values | values)
 
 
 def _title(making: Making, recommended: int, left: int) -> Phrase:
