@@ -21,6 +21,8 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.span import measure_file
 
 SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
+#: One batch in ten takes six times as long as the others.
+UNEVEN = Case("uneven", Training(0, 70, 30, slow=6.0), (3,), (2, 6), steps=100)
 FEW_CORES = Case("few cores", Training(0, 60, 15, burn=True, cores=1), (4,), limited=True)
 #: Two workers that do not keep up.
 TWO = Training(2, 30, 12, steps=20)
@@ -49,6 +51,15 @@ def test_what_is_told_is_true(verdicts):
     """Batch within 5 %, workers within 1 of those that end the stall, every predicted step within 10 %."""
     assert failures(verdicts) == {}
     skip_if_mostly_disturbed(verdicts)
+
+
+def test_what_is_told_of_uneven_batches_is_true(tmp_path):
+    """By their mean three workers keep up, and yet a step takes a sixth longer."""
+    verdicts = told(run_case(UNEVEN, tmp_path))
+    assert failures(verdicts) == {}
+    skip_if_mostly_disturbed(verdicts)
+    recorder = next(each for each in verdicts.values() if each.told)
+    assert recorder.truth.step_ns > 1.1 * recorder.truth.rest_ns
 
 
 def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):

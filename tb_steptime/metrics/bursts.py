@@ -208,11 +208,10 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else None
     length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
     rest = round((length - int(waits.exposed_ns[within].sum())) / number)
-    each, spread, consumer = (
-        round(length * period / number),
-        round(robust_deviation(times)),
-        rest + min(short or 0, rest),
-    )
+    consumer = rest + min(short or 0, rest)
+    each = round(length * period / number)
+    # The mean of several batches differs less than each of them.
+    spread = round(robust_deviation((times - np.median(times)) * np.sqrt(made)))
     return _Pace(
         production_ns=each - period * held_up_ns(each, spread, consumer, period),
         spread_ns=spread,

@@ -20,9 +20,10 @@ def recorded_making(recorded: Recorded) -> Making | None:
     if main is None or recorded.production_ns is None or recorded.consumer_ns <= 0:
         return None
     busy = recorded.kind in ("cpu", "cores")
-    production = round(recorded.production_ns * (_own_share(recorded) if recorded.kind == "cores" else 1.0))
+    own = _own_share(recorded) if recorded.kind == "cores" else 1.0
+    production = round(recorded.production_ns * own)
     # Taken in any order, a slow batch holds up none.
-    spread = 0 if main.in_order is False else recorded.production_spread_ns or 0
+    spread = 0 if main.in_order is False else round((recorded.production_spread_ns or 0) * own)
     prefetch, beside = main.prefetch or USUAL_PREFETCH, _slowest_beside(recorded)
     every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
     return Making(
