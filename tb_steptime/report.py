@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tb_steptime.analyses.data_loading import DataLoadingResult, LoaderStep
+from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
@@ -34,6 +34,7 @@ from tb_steptime.insights.base import Insight, Judgement, Verdict
 from tb_steptime.metrics.blocking import BlockingRow
 from tb_steptime.metrics.idle import IdleNs
 from tb_steptime.metrics.launch_sites import PhaseRow
+from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.printer import plain
 from tb_steptime.span import Measured

@@ -9,7 +9,6 @@ import msgspec
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.batch_copies import BatchCopy, batch_copies
 from tb_steptime.metrics.batch_making import (
-    FEWEST,
     batches_per_step,
     burst_of,
     consumer_ns,
@@ -18,15 +17,9 @@ from tb_steptime.metrics.batch_making import (
     what_is_recorded,
     why_unknown,
 )
-from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
-from tb_steptime.metrics.data_loading import (
-    LoaderWaits,
-    is_multiprocess,
-    loader_iterators,
-    loader_waits,
-)
+from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits
 from tb_steptime.metrics.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
 from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
@@ -37,29 +30,26 @@ from tb_steptime.metrics.loader_overhead import (
     find_overhead,
     overhead_as_recorded,
 )
+from tb_steptime.metrics.loader_steps import LoaderStep, loader_steps, mean_of
+from tb_steptime.metrics.loader_titles import (
+    activities_title,
+    batch_remarks,
+    copy_title,
+    lanes_title,
+    steps_title,
+    tile_remarks,
+)
 from tb_steptime.metrics.loaders import LoaderRow, judged_loader, loader_table, waited_for, whose
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
-from tb_steptime.metrics.worker_curve import Making, MeanStep, WorkerCurve, store_note, worker_curve
-from tb_steptime.phrases import Note, Phrase, Quantity, count, fraction, ns, phrase
+from tb_steptime.metrics.worker_curve import MeanStep, WorkerCurve, store_note, worker_curve
+from tb_steptime.phrases import Note, Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
 #: Rows of the table of what the loader does; the rest is folded into the last.
 ACTIVITY_ROWS = 6
-#: Waits under this share of the step are not worth a sentence of their own.
-VISIBLE_FRACTION = 0.01
-
-
-class LoaderStep(msgspec.Struct, frozen=True):
-    """wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside."""
-
-    name: str
-    duration_ns: int
-    wait_ns: int
-    exposed_ns: int
-    hidden_ns: int
 
 
 class DataLoadingResult(msgspec.Struct, frozen=True):
@@ -123,8 +113,8 @@ def analyse(trace: Trace) -> DataLoadingResult:
     waits = loader_waits(trace)
     if waits is None:
         return _unknown()
-    rows = _loader_steps(trace, waits)
-    mean = _mean(rows)
+    rows = loader_steps(trace, waits)
+    mean = mean_of(rows)
     iterators = loader_iterators(trace)
     main = waited_for(trace)
     multiprocess = main.multiprocess if main else is_multiprocess(iterators)
@@ -147,18 +137,18 @@ def analyse(trace: Trace) -> DataLoadingResult:
         needed_workers=making.needed if making else None,
         why_unknown=why_unknown(trace),
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
-        tile_remarks=_tile_remarks(mean, on_device) | _batch_remarks(trace, single, making),
-        steps_title=_steps_title(mean, on_device),
+        tile_remarks=tile_remarks(mean, on_device) | batch_remarks(trace, single, making),
+        steps_title=steps_title(mean, on_device),
         activities=activities[:ACTIVITY_ROWS],
         more_activities=len(activities[ACTIVITY_ROWS:]),
         more_activities_ns=sum(row.ns_per_batch for row in activities[ACTIVITY_ROWS:]),
-        activities_title=_activities_title(activities) if activities else None,
+        activities_title=activities_title(activities) if activities else None,
         lines_missing=why_no_line(activities, trace) if activities else None,
         lanes=lane_window(trace, waits.wait_ns),
-        lanes_title=_lanes_title(mean, on_device),
+        lanes_title=lanes_title(mean, on_device),
         loaders=loader_table(trace),
         copy=(copy := batch_copies(trace)),
-        copy_title=_copy_title(copy),
+        copy_title=copy_title(copy),
         slow_lines=slow_lines(trace) if single else [],
         **_bursts(trace, mean),
     )
@@ -202,16 +192,6 @@ def _notes(trace: Trace, curve: WorkerCurve | None) -> list[Note]:
 def _overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
     told, recorded = find_overhead(trace, burst), what_is_recorded(trace)
     return overhead_as_recorded(told, recorded, trace) if told and recorded else told
-
-
-def _copy_title(copy: BatchCopy | None) -> Phrase | None:
-    if copy is None:
-        return None
-    if copy.pageable:
-        return phrase("The batch is copied from pageable memory")
-    if copy.total_ns and copy.hidden_ns >= 0.5 * copy.total_ns:
-        return phrase("The copy of the batch hides behind kernels")
-    return phrase("The copy of the batch takes {time} a step", time=ns(copy.total_ns))
 
 
 _NO_LOADER: dict[str, Any] = {
@@ -258,90 +238,6 @@ def _unknown() -> DataLoadingResult:
         lanes_title=None,
         **_NO_LOADER,
     )
-
-
-def _loader_steps(trace: Trace, waits: LoaderWaits) -> list[LoaderStep]:
-    columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
-    steps = find_steps(trace).steps
-    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in zip(steps, *columns, strict=True)]
-
-
-def _mean(rows: list[LoaderStep]) -> LoaderStep:
-    """Means in whole ns; wait is the sum of the other two so that the parts still sum."""
-    duration, exposed, hidden = (
-        round(sum(getattr(row, column) for row in rows) / len(rows))
-        for column in ("duration_ns", "exposed_ns", "hidden_ns")
-    )
-    return LoaderStep("mean", duration, exposed + hidden, exposed, hidden)
-
-
-def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
-    if mean.wait_ns < VISIBLE_FRACTION * mean.duration_ns:
-        return phrase("The loader is never waited for")
-    if not on_device:
-        return phrase("How long does each step wait?")
-    share = mean.exposed_ns / mean.wait_ns
-    if share >= 0.5:
-        return phrase("Most of the wait leaves the GPU idle")
-    return phrase("Most of the wait hides behind the GPU's work")
-
-
-def _tile_remarks(mean: LoaderStep, on_device: bool) -> dict[str, Phrase]:
-    return {
-        "data_loading_exposed": phrase("{share} of the step", share=_share(mean.exposed_ns, mean.duration_ns)),
-        "data_loading_hidden": phrase("behind the GPU, costs nothing")
-        if on_device
-        else phrase("no GPU to hide behind"),
-        "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
-    }
-
-
-def _batch_remarks(trace: Trace, single: bool, making: Making | None) -> dict[str, Phrase]:
-    batch, rest, batches = production_ns(trace), consumer_ns(trace), batches_per_step(trace)
-    if batch is None:
-        return {}
-    remarks = {"batch_time": phrase("to make, in one process") if single else phrase("to make, in a worker")}
-    if rest is not None:
-        remarks["needed_workers"] = _needed_remark(batch, rest, batches or 1.0, making)
-    return remarks
-
-
-def _needed_remark(batch_ns: int, rest_ns: int, batches: float, making: Making | None) -> Phrase:
-    """How the number of workers comes about: a lone worker is never asked for, and jitter asks for one more. Short,
-    as a tile is narrow."""
-    values = {"batch": ns(batch_ns), "rest": ns(rest_ns), "fewest": count(FEWEST)}
-    if making is not None and making.beside is not None and making.is_held_up:
-        values |= {"rest": ns(making.used_every_ns)} | making.beside.name.values
-        return Phrase("{batch} / {rest} of " + making.beside.name.template, values)
-    enough = -(-batch_ns // rest_ns) if rest_ns > 0 else None
-    if making is None or enough is None or making.needed == enough:
-        how = ", rounded up" if is_one_a_step(batches) else " per batch"
-    elif enough < FEWEST == making.needed:
-        how = ", at least {fewest}"
-    else:
-        how = " and jitter"
-    return Phrase("{batch} / {rest}" + how, values)
-
-
-def _share(part_ns: int, whole_ns: int) -> Quantity:
-    return fraction(part_ns / whole_ns if whole_ns else None)
-
-
-def _activities_title(activities: list[Activity]) -> Phrase:
-    total = sum(row.ns_per_batch for row in activities)
-    first = activities[0]
-    share = fraction(first.ns_per_batch / total if total else 0.0)
-    if first.name is None:
-        return phrase("{share} of making a batch is Python without an op", share=share)
-    return phrase("What takes the time of a batch?")
-
-
-def _lanes_title(mean: LoaderStep, on_device: bool) -> Phrase:
-    if not on_device:
-        return phrase("When does a step wait?")
-    if mean.exposed_ns < VISIBLE_FRACTION * mean.duration_ns:
-        return phrase("The batch is there before the GPU needs it")
-    return phrase("The GPU runs dry while the loader works")
 
 
 ANALYSIS = Analysis("data_loading", "Data loading", DataLoadingResult, analyse)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.loader_waits import judged_label, shares
+from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.verdict import STARVED_FRACTION, Bound
 from tb_steptime.phrases import Phrase, code, fraction, label, ns, phrase

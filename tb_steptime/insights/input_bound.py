@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from tb_steptime.analyses.data_loading import LoaderStep
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.loader_waits import idles, loader_card, shares
 from tb_steptime.insights.more_workers import recommended
+from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.phrases import Phrase, Quantity, code, count, fraction, ns, phrase
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses.data_loading import DataLoadingResult, LoaderStep
+from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import idles, loader_card, shares
+from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 
