@@ -14,8 +14,9 @@ import pytest
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.metrics.batch_making import find_making
 from tb_steptime.metrics.bursts import Burst, find_burst
+from tb_steptime.metrics.making import Making, MeanStep
 from tb_steptime.metrics.needed_workers import workers_for
-from tb_steptime.metrics.worker_curve import Making, MeanStep, WorkerCurve, store_note, worker_curve
+from tb_steptime.metrics.worker_curve import WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note
 from tb_steptime.printer import plain
 from tb_steptime.trace.kineto import read_trace

@@ -16,8 +16,9 @@ from tb_steptime.loader_files import with_records
 from tb_steptime.metrics.batch_making import burst_of
 from tb_steptime.metrics.epoch_starts import EpochStarts, between_epochs_ns, find_epoch_starts
 from tb_steptime.metrics.loader_overhead import Jitter, Overhead, find_jitter
+from tb_steptime.metrics.making import Beside, Making, MeanStep, used_every_ns
 from tb_steptime.metrics.wait_shares import WaitShares, shared_out
-from tb_steptime.metrics.worker_curve import Beside, Making, MeanStep, WorkerCurve, used_every_ns, worker_curve
+from tb_steptime.metrics.worker_curve import WorkerCurve, worker_curve
 from tb_steptime.phrases import Phrase, Quantity, Unit, count, phrase
 from tb_steptime.printer import plain
 from tb_steptime.trace.kineto import read_trace

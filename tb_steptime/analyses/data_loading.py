@@ -40,10 +40,11 @@ from tb_steptime.metrics.loader_titles import (
     tile_remarks,
 )
 from tb_steptime.metrics.loaders import LoaderRow, judged_loader, loader_table, waited_for, whose
+from tb_steptime.metrics.making import MeanStep
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
 from tb_steptime.metrics.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
-from tb_steptime.metrics.worker_curve import MeanStep, WorkerCurve, store_note, worker_curve
+from tb_steptime.metrics.worker_curve import WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

@@ -15,10 +15,10 @@ import numpy as np
 from tb_steptime.metrics.burst_words import how_many_in_a_row
 from tb_steptime.metrics.bursts import Burst, find_burst, rest_ns
 from tb_steptime.metrics.loaders import WaitedFor, find_batches, waited_for
+from tb_steptime.metrics.making import Making, of_burst
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
 from tb_steptime.metrics.recorded_making import burst_as_recorded, recorded_making
-from tb_steptime.metrics.worker_curve import Making, of_burst
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.table import Int64

@@ -7,7 +7,7 @@ from tb_steptime.metrics.batch_making import FEWEST, batches_per_step, consumer_
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.loader_lines import Activity
 from tb_steptime.metrics.loader_steps import LoaderStep
-from tb_steptime.metrics.worker_curve import Making
+from tb_steptime.metrics.making import Making
 from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
 

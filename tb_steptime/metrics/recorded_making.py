@@ -7,10 +7,10 @@ import msgspec
 from tb_steptime.metrics.burst_words import one_in, rest_of_step
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.loaders import in_a_sentence
+from tb_steptime.metrics.making import Beside, Making, used_every_ns
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.taking_turns import USUAL_PREFETCH
-from tb_steptime.metrics.worker_curve import Beside, Making, used_every_ns
 from tb_steptime.phrases import Phrase, agreeing, count, ns
 
 

@@ -1,0 +1,87 @@
+"""What is said of the curve over the number of workers: its title, its pace, what may keep it from coming true."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.making import Beside, Making, MeanStep
+from tb_steptime.metrics.needed_workers import HELD_UP_FRACTION
+from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
+
+#: Less of the step than this is not worth a sentence.
+VISIBLE_FRACTION = 0.01
+#: Batches in advance that make up for nearly all slow ones.
+DEEP_PREFETCH = 8
+DEEP = f"prefetch_factor={DEEP_PREFETCH}"
+
+
+def pace_words(making: Making) -> Phrase:
+    every = "a batch every" if is_one_a_step(making.batches) else "the batches of a step every"
+    return phrase(every + " {time} / workers", time=ns(making.loader_ns(1)))
+
+
+def apart_words(mean: MeanStep) -> Phrase | None:
+    if mean.first_ns < VISIBLE_FRACTION * mean.duration_ns:
+        return None
+    return phrase(
+        "In each step, measured or predicted: {first} for epochs that begin, which no number of workers ends.",
+        first=ns(mean.first_ns),
+    )
+
+
+def limit_words(making: Making, mean: MeanStep, recommended: int, beside: Beside | None) -> Phrase | None:
+    """What may keep the curve from coming true, in a sentence or two."""
+    first = _limit(making, recommended, beside)
+    then = _uneven_words(making, mean.rest_ns, max(recommended, making.workers))
+    if first is None or then is None:
+        return first or then
+    return Phrase(f"{first.template} {then.template}", {**first.values, **then.values})
+
+
+def _limit(making: Making, recommended: int, beside: Beside | None) -> Phrase | None:
+    if beside is not None:
+        then = beside.limits()
+        return Phrase("T" + then.template[1:], then.values)
+    if making.cores is None:
+        return phrase("As far as cores and disk allow: this trace does not say how many cores the machine has.")
+    if making.busy_cores and recommended < making.needed:
+        return phrase(
+            "The workers compute, and the machine has {cores} cores: more than {cores} workers slow each other down.",
+            cores=count(making.cores),
+        )
+    share = 1.0 if making.core_share is None else making.core_share
+    if recommended * share > making.cores:
+        return phrase(
+            "The machine has {cores} cores, so these workers must not compute much.", cores=count(making.cores)
+        )
+    return phrase("As far as disk or network allow.") if not making.busy_cores else None
+
+
+def _uneven_words(making: Making, rest_ns: int, workers: int) -> Phrase | None:
+    """Where single batches take many times as long as others, one holds up those behind it, which no mean tells."""
+    held = making.held_up_ns(workers, rest_ns)
+    if held <= HELD_UP_FRACTION * rest_ns:
+        return None
+    then = msgspec.structs.replace(making, prefetch=DEEP_PREFETCH).held_up_ns(workers, rest_ns)
+    words = (
+        "Batches differ by {spread} (one standard deviation): slow ones hold up those behind them, est. {held} a step"
+    )
+    if then < VISIBLE_FRACTION * rest_ns:
+        words += ", which {deep} would end"
+    elif then < held:
+        words += ", of which {deep} would leave {then}"
+    return phrase(words + ".", spread=ns(making.spread_ns), held=ns(held), then=ns(then), deep=code(DEEP))
+
+
+def curve_title(making: Making, recommended: int, left: int) -> Phrase:
+    values = {"number": count(recommended), "left": ns(left)}
+    if recommended < making.needed:
+        template = "{number} (worker leaves|workers leave) a step of {left}: the loader stays the limit"
+    elif making.workers > recommended:
+        template = "{number} (worker|workers) would do"
+    elif making.workers == recommended:
+        template = "{number} (worker is|workers are) enough, more would not help"
+    else:
+        template = "{number} (worker|workers) would leave a step of about {left}"
+    return Phrase(agreeing(template, recommended), values)
