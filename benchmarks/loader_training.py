@@ -51,8 +51,8 @@ class Training:
     batch_ms, step_ms: of making a batch and of the rest of the step. burn: workers compute for that long instead of
     sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as
     long as the others, which keeps the mean. steps: that are recorded, after skip others. stacks: of Python, in the
-    trace. cores: that the training may use; None: all. recorder: the folder of its files; None: FOLDER itself, "": not
-    recorded.
+    trace. cores: that the training may use; None: all. prefetch: batches that each worker makes in advance; None: as
+    torch does. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
     CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
@@ -72,6 +72,7 @@ class Training:
     clock_at: int | None = None
     full_bytes: int | None = None
     cores: int | None = None
+    prefetch: int | None = None
 
     @property
     def is_uneven(self) -> bool:
@@ -157,7 +158,7 @@ def train(folder: Path, asked: Training) -> None:
     events = _Events(asked)
     if asked.full_bytes is not None:
         _limit_files(asked.full_bytes)
-    loop = _Loop(_loader(folder, asked, last + 2 * max(1, asked.workers)), network, events)
+    loop = _Loop(_loader(folder, asked, last + (asked.prefetch or 2) * max(1, asked.workers)), network, events)
     with profile(
         schedule=schedule(skip_first=asked.skip, wait=0, warmup=1, active=asked.steps, repeat=1),
         on_trace_ready=_write_trace(folder),
@@ -173,7 +174,10 @@ def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
     dataset = Samples(asked, batches)
     collate = LoggedCollate(folder.absolute() / TRUTH / MADE, dataset)
     start = "fork" if asked.workers else None  # the clock that is set, and the log's folder, are of this process
-    loader = DataLoader(dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate, multiprocessing_context=start)
+    loader = DataLoader(
+        dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate, multiprocessing_context=start,
+        prefetch_factor=asked.prefetch,
+    )  # fmt: skip
     if asked.recorder == "":
         return loader
     return LoaderRecorder(asked.recorder or folder).watch(loader)

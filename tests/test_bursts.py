@@ -201,6 +201,24 @@ def test_a_curve_of_uneven_batches_says_what_slow_ones_cost(spread, told):
     assert plain(limit).replace("\xa0", " ") == "As far as disk or network allow." + told
 
 
+@pytest.mark.parametrize(
+    ("workers", "prefetch", "told"),
+    [
+        (3, 2, " Or keep 3 workers and set `prefetch_factor=8`: est. 10 µs a step."),
+        (2, 2, ""),  # too few even on average
+        (3, 8, ""),  # they make as many in advance already
+        (5, 2, ""),  # enough
+    ],
+)
+def test_workers_that_keep_up_on_average_may_make_more_in_advance_instead(workers, prefetch, told):
+    needed = workers_for(25_000, 20_000, 10_000, 2)
+    assert needed == 5
+    making = Making(workers, 25_000, 10_000, needed, cores=8, spread_ns=20_000, prefetch=prefetch)
+    limit = worker_curve(making, MeanStep(12_000, late_ns=2_000)).limit
+    assert limit is not None
+    assert plain(limit).replace("\xa0", " ") == "As far as disk or network allow." + told
+
+
 def test_workers_that_compute_are_limited_by_cores():
     making = Making(8, 40_000, 4_000, needed=10, cores=4, busy_cores=True)
     curve = worker_curve(making, MeanStep(10_000, late_ns=6_000))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ import pytest
 pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
 from benchmarks.loader_training import TAKEN, TRUTH, Training
-from benchmarks.loading_truth import TRACE, Case, Verdict, run_case, train
+from benchmarks.loading_truth import STEP_WITHIN, TRACE, Case, Verdict, read_run, run_case, train
 from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.printer import plain
 from tb_steptime.span import measure_file
 
 SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
@@ -60,6 +62,21 @@ def test_what_is_told_of_uneven_batches_is_true(tmp_path):
     skip_if_mostly_disturbed(verdicts)
     recorder = next(each for each in verdicts.values() if each.told)
     assert recorder.truth.step_ns > 1.1 * recorder.truth.rest_ns
+
+
+def test_what_is_told_of_batches_made_further_in_advance_is_true(tmp_path):
+    """Three workers keep up on average, so that it ends the stall as more of them would."""
+    asked = replace(UNEVEN.training, workers=3, steps=UNEVEN.steps)
+    now = run_case(replace(UNEVEN, tried=()), tmp_path / "now")
+    curve = result(tmp_path / "now" / f"{UNEVEN.name}3.0").curve
+    assert "Or keep 3 workers and set `prefetch_factor=8`: est. " in plain(curve.limit).replace("\xa0", " ")
+    deep = replace(asked, prefetch=8)
+    train({tmp_path / "deep": deep})
+    run = read_run(tmp_path / "deep", deep)
+    if run.disturbed or all(each.disturbed for each in now):
+        pytest.skip(f"The machine had other work: {run.disturbed}, {now[0].disturbed}")
+    assert curve.limit.values["step"].value == pytest.approx(run.truth.step_ns, rel=STEP_WITHIN)
+    assert run.truth.step_ns < 0.95 * now[0].truth.step_ns
 
 
 def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):

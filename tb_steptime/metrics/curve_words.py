@@ -31,9 +31,9 @@ def apart_words(mean: MeanStep) -> Phrase | None:
 
 
 def limit_words(making: Making, mean: MeanStep, recommended: int, beside: Beside | None) -> Phrase | None:
-    """What may keep the curve from coming true, in a sentence or two."""
+    """What may keep the curve from coming true, and what else would do, in a sentence or two."""
     first = _limit(making, recommended, beside)
-    then = _uneven_words(making, mean.rest_ns, max(recommended, making.workers))
+    then = _uneven_words(making, mean.rest_ns, max(recommended, making.workers)) or _deeper(making, mean, recommended)
     if first is None or then is None:
         return first or then
     return Phrase(f"{first.template} {then.template}", {**first.values, **then.values})
@@ -63,7 +63,7 @@ def _uneven_words(making: Making, rest_ns: int, workers: int) -> Phrase | None:
     held = making.held_up_ns(workers, rest_ns)
     if held <= HELD_UP_FRACTION * rest_ns:
         return None
-    then = msgspec.structs.replace(making, prefetch=DEEP_PREFETCH).held_up_ns(workers, rest_ns)
+    then = _deep(making).held_up_ns(workers, rest_ns)
     words = (
         "Batches differ by {spread} (one standard deviation): slow ones hold up those behind them, est. {held} a step"
     )
@@ -72,6 +72,23 @@ def _uneven_words(making: Making, rest_ns: int, workers: int) -> Phrase | None:
     elif then < held:
         words += ", of which {deep} would leave {then}"
     return phrase(words + ".", spread=ns(making.spread_ns), held=ns(held), then=ns(then), deep=code(DEEP))
+
+
+def _deeper(making: Making, mean: MeanStep, recommended: int) -> Phrase | None:
+    """Instead of more workers: these keep up on average, and only slow batches hold them up."""
+    workers, rest = making.workers, mean.rest_ns
+    if not workers or workers >= recommended or making.beside is not None or making.loader_ns(workers) > rest:
+        return None
+    now, then = making.held_up_ns(workers, rest), _deep(making).held_up_ns(workers, rest)
+    if not then <= HELD_UP_FRACTION * rest < now:
+        return None
+    words = "Or keep {now} (worker|workers) and set {deep}: est. {step} a step."
+    step = mean.apart_ns + rest + then
+    return phrase(agreeing(words, workers), now=count(workers), deep=code(DEEP), step=ns(step))
+
+
+def _deep(making: Making) -> Making:
+    return msgspec.structs.replace(making, prefetch=DEEP_PREFETCH)
 
 
 def curve_title(making: Making, recommended: int, left: int) -> Phrase:
