@@ -138,7 +138,8 @@ class QueueDepthReport(msgspec.Struct, frozen=True):
 
 
 class RecordedWorkerReport(msgspec.Struct, frozen=True):
-    """A worker process; ns are means per batch, cpu_share is of the time in which it makes one."""
+    """A worker process; ns are means per batch, cpu_share is of the time in which it makes one, est. from
+    looked_batches of them: the recorder does not look at each one's CPU time."""
 
     worker: int
     pid: int
@@ -146,15 +147,17 @@ class RecordedWorkerReport(msgspec.Struct, frozen=True):
     dataset_ns_mean: int
     collate_ns_mean: int
     cpu_share: float | None
+    looked_batches: int
 
 
 class RecordedReport(msgspec.Struct, frozen=True):
-    """What a recorder's files tell of the batches that the steps received."""
+    """What a recorder's files tell of the batches that the steps received; cpu_share is est. from looked_batches."""
 
     batches: int
     dataset_ns_mean: int | None
     collate_ns_mean: int | None
     cpu_share: float | None
+    looked_batches: int
     per_worker: list[RecordedWorkerReport]
 
 

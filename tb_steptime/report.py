@@ -210,10 +210,10 @@ def _recorded(recorded: Recorded) -> RecordedReport:
     """Of the loader that is waited for most, as all other figures."""
     main = next((each.loader for each in recorded.loaders if each.main), None)
     return RecordedReport(
-        recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share,
+        recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share, recorded.looked,
         [
             RecordedWorkerReport(
-                each.worker, each.pid, each.batches, each.dataset_ns, each.collate_ns, each.cpu_share
+                each.worker, each.pid, each.batches, each.dataset_ns, each.collate_ns, each.cpu_share, each.looked
             )
             for each in recorded.workers if each.loader == main
         ],

@@ -10,7 +10,7 @@ from tb_steptime.insights.loader_waits import idles, loader_card, shares
 from tb_steptime.insights.more_workers import recommended
 from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.recorded_loading import Recorded
-from tb_steptime.phrases import Phrase, Quantity, code, count, fraction, ns, phrase
+from tb_steptime.phrases import Phrase, Quantity, agreeing, code, count, fraction, ns, phrase
 
 #: Of a factor that is told to the nearest percent or so, this much above a whole number is no reason for one more.
 ROUNDS_DOWN = 0.25
@@ -28,17 +28,27 @@ def input_bound(facts: Facts) -> Insight | None:
     level, why = Confidence.HIGH, phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
     if not _every_step_waits(result.steps):
         level, why = Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
+    elif _few_tell_of_cores(result.recorded):
+        level, why = Confidence.MEDIUM, phrase("That cores are short is told by the few batches that were looked at.")
     title = phrase("Make batches faster than the step uses them")
     return loader_card(facts, "input_bound", title, _words(facts, late), late, why, level)
+
+
+def _few_tell_of_cores(recorded: Recorded | None) -> bool:
+    return recorded is not None and recorded.kind == "cores" and recorded.few_looked
 
 
 def _short_of_cores(recorded: Recorded) -> tuple[str, dict[str, Quantity]]:
     """What holds the workers up, and the line to begin with, where one is long enough."""
     if recorded.core_wait_share is not None:
-        opens = "The workers compute, and have no core for {waits} of it: "
+        opens = "The workers compute, and have no core for {waits} of it"
         values = {"waits": fraction(recorded.core_wait_share)}
     else:
-        opens, values = "The workers compute and share {cores} cores: ", {"cores": count(recorded.cores)}
+        opens, values = "The workers compute and share {cores} cores", {"cores": count(recorded.cores)}
+    if recorded.few_looked:
+        opens += agreeing(", in {looked} (batch that was|batches that were) looked at", recorded.looked)
+        values["looked"] = count(recorded.looked)
+    opens += ": "
     longest = next(iter(recorded.lines.lines), None) if recorded.lines else None
     if longest is None or longest.share < WORTH_LINE:
         return opens + "make the dataset cheaper.", values

@@ -8,21 +8,21 @@ queue depth     0   1      0  1  2   1                 batches that lie ready in
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.loaders import find_batches, label_of
+from tb_steptime.metrics.loaders import with_label
 from tb_steptime.metrics.recorded_batches import Ways, find_ways
 from tb_steptime.metrics.recorded_lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.recorded_lines import RecordedLines, recorded_lines
+from tb_steptime.metrics.recorded_names import loader_names, recorded_loader
 from tb_steptime.metrics.recorded_pace import batches_beside, find_pace, main_loader
 from tb_steptime.metrics.recorded_workers import (
     COMPUTES_FRACTION,
     RecordedWorker,
     SlowBatch,
+    is_few,
+    kind_of,
     looked_shares,
     recorded_workers,
     slowest_batches,
@@ -40,7 +40,7 @@ READY_FRACTION = 0.25
 class RecordedLoader(LoaderSettings, frozen=True):
     """A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. production_ns:
     of one of them, None where it is not recorded; batches_per_step: None where the main loader's steps mostly take none
-    of it. label: its name in the table of loaders."""
+    of it. label: its name in the table of loaders, or one that is not in it."""
 
     label: Phrase
     batches: int
@@ -52,17 +52,24 @@ class RecordedLoader(LoaderSettings, frozen=True):
 class Recorded(msgspec.Struct, frozen=True):
     """Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
 
+    whose: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
+    batches is; None where there is no other. Loaders, with their workers, lanes and queues, stand in the order of the
+    table of loaders.
+
+    looked: how many of the batches the recorder looked at: cpu_share, core_wait_share, kind and bytes are of these;
+    few_looked: kind is an estimate, see `is_few`.
+
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
     consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
     recorded. lanes: of the window [start_ns, end_ns), all its
     pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
     there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
-    how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more. All but
-    the lanes, the queues and the slowest batches is of the loader that is waited for most.
+    how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more.
     """
 
     files: int
+    whose: Phrase | None
     batches: int
     dataset_ns: int | None
     collate_ns: int | None
@@ -71,9 +78,11 @@ class Recorded(msgspec.Struct, frozen=True):
     transfer_ns: int | None
     ready_ns: int | None
     wait_ns: int | None
+    looked: int
     cpu_share: float | None
     core_wait_share: float | None
     kind: str | None
+    few_looked: bool
     bytes: int | None
     samples: int | None
     consumer_ns: int
@@ -105,11 +114,14 @@ def recorded_loading(trace: Trace) -> Recorded | None:
     low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
     main = main_loader(trace, records, ways)
     mine = np.flatnonzero(records.received.loader[ways.received] == main)
-    workers = recorded_workers(records, low, high)
+    names = loader_names(trace, records)
+    place = {number: place for place, number in enumerate(names)}
+    workers = sorted(recorded_workers(records, low, high), key=lambda each: place[each.loader])
     figures = _Figures(trace, records, ways, mine, main)
-    shown = lanes(records, low, high)
+    whose = recorded_loader(trace, names, main)
     return Recorded(
         files=records.files,
+        whose=whose,
         batches=len(mine),
         dataset_ns=figures.dataset_ns,
         collate_ns=figures.collate_ns,
@@ -118,9 +130,11 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         transfer_ns=_mean(ways.transfer_ns[mine]),
         ready_ns=_mean(ways.ready_ns[mine]),
         wait_ns=_mean(ways.wait_ns[mine]),
+        looked=figures.looked,
         cpu_share=figures.cpu_share,
         core_wait_share=figures.core_wait_share,
-        kind=_commonest(each.kind for each in workers if each.loader == main),
+        kind=kind_of(records, figures.produced, low, high),
+        few_looked=is_few(figures.looked, len(mine)),
         bytes=_mean(records.produced.bytes[figures.produced]),
         samples=_mean(records.produced.samples[figures.produced]),
         consumer_ns=figures.pace.consumer_ns,
@@ -129,17 +143,17 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         unpickle_ns=figures.unpickle_ns,
         pin_ns=figures.pin_ns,
         cores=records.cores,
-        loaders=_loaders(trace, records, ways, main),
+        loaders=_loaders(trace, records, ways, main, names),
         workers=workers,
         start_ns=low,
         end_ns=high,
         steps=[step.name for step in steps],
         marks_ns=[step.host_start_ns for step in steps],
-        lanes=shown,
-        queues=ready_queues(records, low, high),
+        lanes=sorted(lanes(records, low, high), key=lambda each: place[each.loader]),
+        queues=sorted(ready_queues(records, low, high), key=lambda each: place[each.loader]),
         slowest=slowest_batches(trace, records, ways),
         lines=recorded_lines(records, main, figures.production_ns, (low, high)) if figures.has_workers else None,
-        lanes_title=_lanes_title(workers, main),
+        lanes_title=_lanes_title(workers, main, names[main] if whose else None),
         split_title=_split_title(figures),
     )
 
@@ -158,7 +172,7 @@ class _Figures:
         self.production_ns = (self.dataset_ns or 0) + (self.collate_ns or 0) if told else None
         self.spread_ns = round(float(lengths.std())) if len(known) else None
         looked = looked_shares(made, self.produced)
-        self.cpu_share, self.core_wait_share = looked.cpu, looked.core_wait
+        self.looked, self.cpu_share, self.core_wait_share = looked.batches, looked.cpu, looked.core_wait
         rows = ways.received[mine]
         self.has_workers = has_workers = any(each.workers for each in records.loaders if each.loader == main)
         self.overhead_ns = _overhead(taken, rows, ways.there_ns[mine], self.cpu_share) if has_workers else None
@@ -192,27 +206,24 @@ def _mean(values: Int64) -> int | None:
     return round(float(known.mean())) if len(known) else None
 
 
-def _commonest(kinds: Iterable[str | None]) -> str | None:
-    told = Counter(kind for kind in kinds if kind is not None)
-    return told.most_common(1)[0][0] if told else None
-
-
 def _between(first: Int64, then: Int64) -> int | None:
     known = (first != UNKNOWN_TIME) & (then != UNKNOWN_TIME)
     return _mean(then[known] - first[known])
 
 
-def _loaders(trace: Trace, records: LoaderRecords, ways: Ways, main: int) -> list[RecordedLoader]:
+def _loaders(
+    trace: Trace, records: LoaderRecords, ways: Ways, main: int, names: dict[int, Phrase]
+) -> list[RecordedLoader]:
     number = records.received.loader[ways.received]
     mine, lengths = np.flatnonzero(number == main), ways.dataset_ns + ways.collate_ns
-    labels = {each.recorded: label_of(each) for each in find_batches(trace).loaders}
     steps, found = len(find_steps(trace).steps), []
-    for each in records.loaders:
+    settings = {each.loader: each for each in records.loaders}
+    for each in (settings[number] for number in names):
         theirs = np.flatnonzero(number == each.loader)
         found.append(
             RecordedLoader(
                 **msgspec.structs.asdict(each),
-                label=labels.get(each.loader, phrase("Loader {place}", place=count(each.loader))),
+                label=names[each.loader],
                 batches=len(theirs),
                 main=each.loader == main,
                 production_ns=_mean(lengths[theirs[ways.produced[theirs] >= 0]]),
@@ -222,17 +233,19 @@ def _loaders(trace: Trace, records: LoaderRecords, ways: Ways, main: int) -> lis
     return found
 
 
-def _lanes_title(workers: list[RecordedWorker], main: int) -> Phrase:
+def _lanes_title(workers: list[RecordedWorker], main: int, label: Phrase | None) -> Phrase:
+    """label: the main loader's, where there are others."""
     mine = [each for each in workers if each.loader == main and each.worker >= 0]
     if not mine:
         return phrase("What does the loader do, and when?")
     busy = sum(each.busy_share for each in mine) / len({each.worker for each in mine})
     number = len({each.worker for each in mine})
-    return phrase(
+    said = phrase(
         agreeing("{workers} (worker makes|workers make) batches for {busy} of the time", number),
         workers=count(number),
         busy=fraction(min(busy, 1.0)),
     )
+    return with_label(label, said) if label else said
 
 
 def _split_title(figures: _Figures) -> Phrase:

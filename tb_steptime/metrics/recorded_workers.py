@@ -30,6 +30,15 @@ READS_FRACTION = 0.3
 CORES_FRACTION = 0.75
 
 
+#: Fewer batches may be alike by chance: five are, once in 32 times, where every other batch is of another kind, ...
+LEAST_LOOKED = 5
+
+
+#: ... but where at least half of them were looked at, the others cannot turn I/O-bound into CPU-bound: with less than
+#: READS_FRACTION of that half they computed for less than COMPUTES_FRACTION of the whole, and the other way round.
+MOST_FRACTION = 0.5
+
+
 #: Rows of the table of the slowest batches.
 MOST_SLOW = 10
 
@@ -38,9 +47,10 @@ class RecordedWorker(msgspec.Struct, frozen=True):
     """One worker process over the span; ns are means per batch, but busy_share is of the span.
 
     worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
-    core_wait_share: time that it could have run but had no core, over the same; both of the batches that were looked
-    at, None where none was. kind: "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (would
-    compute, if it had a core). ended: False where the process was killed.
+    core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
+    looked at, so many as `looked` says, None where there is none. kind: "cpu" (computes), "io" (waits for files or the
+    network), "mixed", or "cores" (would compute, if it had a core). few_looked: kind is an estimate, see `is_few`.
+    ended: False where the process was killed.
     """
 
     loader: int
@@ -49,10 +59,12 @@ class RecordedWorker(msgspec.Struct, frozen=True):
     batches: int
     dataset_ns: int
     collate_ns: int
+    looked: int
     cpu_share: float | None
     core_wait_share: float | None
     busy_share: float
     kind: str | None
+    few_looked: bool
     ended: bool | None
 
 
@@ -75,11 +87,34 @@ class SlowBatch(msgspec.Struct, frozen=True):
 def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[RecordedWorker]:
     """Of every worker that made a batch within [low, high), by loader and number."""
     made = records.produced
-    overlap = np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
+    overlap = _overlap(made, low, high)
     inside = overlap > 0
     keys = np.unique(np.stack((made.loader, made.worker, made.pid), axis=1)[inside], axis=0).tolist()
     full = _cores_are_full(records, overlap, high - low)
     return [_worker(records, inside & _of(records, *key), overlap, key, high - low, full) for key in keys]
+
+
+def kind_of(records: LoaderRecords, rows: Int64, low: int, high: int) -> str | None:
+    """What holds up whoever made these batches, rows of `records.produced`; see RecordedWorker."""
+    made = records.produced
+    by_workers = bool((made.worker[rows] >= 0).any())
+    return _kind(
+        looked_shares(made, rows), by_workers and _cores_are_full(records, _overlap(made, low, high), high - low)
+    )
+
+
+def is_few(looked: int, batches: int) -> bool:
+    """Whether what is said of the batches rests on so few that were looked at that it may be by chance.
+
+    >>> [is_few(1, 12), is_few(5, 12), is_few(3, 6), is_few(0, 0)]
+    [True, False, False, False]
+    """
+    return looked < min(LEAST_LOOKED, MOST_FRACTION * batches)
+
+
+def _overlap(made: Produced, low: int, high: int) -> Int64:
+    """For how long of [low, high) each batch was in the making; not more than 0: it was not."""
+    return np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
 
 
 def _of(records: LoaderRecords, loader: int, worker: int, pid: int) -> Bool:
@@ -109,18 +144,21 @@ def _worker(
         batches=int(mine.sum()),
         dataset_ns=_mean(dataset),
         collate_ns=_mean(collate),
+        looked=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
         busy_share=float(overlap[mine].sum() / window_ns) if window_ns else 0.0,
         kind=_kind(shares, full and worker >= 0),
+        few_looked=is_few(shares.batches, int(mine.sum())),
         ended=False if pid in records.killed else None,
     )
 
 
 @dataclass(frozen=True)
 class LookedShares:
-    """Of the time in which batches were made that the recorder looked at; None where it looked at none."""
+    """Of the time in which those batches were made that the recorder looked at; batches: how many. None without any."""
 
+    batches: int
     cpu: float | None
     core_wait: float | None
 
@@ -131,7 +169,7 @@ def looked_shares(made: Produced, rows: Int64) -> LookedShares:
     told = looked[made.core_wait_ns[looked] >= 0]
     cpu = made.dataset_cpu_ns[looked] + made.collate_cpu_ns[looked]
     length = made.end_ns - made.start_ns
-    return LookedShares(_share(cpu, length[looked]), _share(made.core_wait_ns[told], length[told]))
+    return LookedShares(len(looked), _share(cpu, length[looked]), _share(made.core_wait_ns[told], length[told]))
 
 
 def _share(parts: Int64, whole: Int64) -> float | None:
