@@ -1179,17 +1179,22 @@ export interface ReadyQueue {
 
 /**
  * Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
+ * whose: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
+ * batches is; None where there is no other. Loaders, with their workers, lanes and queues, stand in the order of the
+ * table of loaders.
+ * looked: how many of the batches the recorder looked at: cpu_share, core_wait_share, kind and bytes are of these;
+ * few_looked: kind is an estimate, see `is_few`.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
  * consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
  * recorded. lanes: of the window [start_ns, end_ns), all its
  * pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
  * there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
- * how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more. All but
- * the lanes, the queues and the slowest batches is of the loader that is waited for most.
+ * how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more.
  */
 export interface Recorded {
   files: number;
+  whose: Phrase | null;
   batches: number;
   dataset_ns: number | null;
   collate_ns: number | null;
@@ -1198,9 +1203,11 @@ export interface Recorded {
   transfer_ns: number | null;
   ready_ns: number | null;
   wait_ns: number | null;
+  looked: number;
   cpu_share: number | null;
   core_wait_share: number | null;
   kind: string | null;
+  few_looked: boolean;
   bytes: number | null;
   samples: number | null;
   consumer_ns: number;
@@ -1250,7 +1257,7 @@ export interface RecordedLines {
 /**
  * A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. production_ns:
  * of one of them, None where it is not recorded; batches_per_step: None where the main loader's steps mostly take none
- * of it. label: its name in the table of loaders.
+ * of it. label: its name in the table of loaders, or one that is not in it.
  */
 export interface RecordedLoader {
   loader: number;
@@ -1271,9 +1278,10 @@ export interface RecordedLoader {
 /**
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
  * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
- * core_wait_share: time that it could have run but had no core, over the same; both of the batches that were looked
- * at, None where none was. kind: "cpu" (computes), "io" (waits for files or the network), "mixed", or "cores" (would
- * compute, if it had a core). ended: False where the process was killed.
+ * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
+ * looked at, so many as `looked` says, None where there is none. kind: "cpu" (computes), "io" (waits for files or the
+ * network), "mixed", or "cores" (would compute, if it had a core). few_looked: kind is an estimate, see `is_few`.
+ * ended: False where the process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -1282,10 +1290,12 @@ export interface RecordedWorker {
   batches: number;
   dataset_ns: number;
   collate_ns: number;
+  looked: number;
   cpu_share: number | null;
   core_wait_share: number | null;
   busy_share: number;
   kind: string | null;
+  few_looked: boolean;
   ended: boolean | null;
 }
 

@@ -1,14 +1,15 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import type { DataLoadingResult } from "../src/api.gen";
+import type { DataLoadingResult, Recorded } from "../src/api.gen";
 import { around, boxOf, freeLabel } from "../src/charts/free_label";
-import { pieceAt, pitchOf, ProductionPlot } from "../src/charts/production";
+import { gutterOf, pieceAt, pitchOf, ProductionPlot } from "../src/charts/production";
 import { ColumnsPlot } from "../src/charts/wait_columns";
 import { bent, CurvePlot, cut } from "../src/charts/worker_curve";
 import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading";
 import { periodsOf } from "../src/views/data_loading/burst";
+import { loaderNames } from "../src/views/data_loading/loader_names";
 import { recorderLines } from "../src/views/data_loading/record_hint";
 import { shortLine } from "../src/views/data_loading/source_line";
 import { LOADER, loaderPage, tab } from "./fixtures/figures";
@@ -149,15 +150,74 @@ describe("recorded workers", () => {
     expect(view({ recorded: { ...RECORDED, workers: [one!, { ...other!, kind: "io" }] } })).toContain("|What do the workers spend their time on?|");
   });
 
-  test("of several loaders it is said which one a worker, a lane and a batch belong to", () => {
+  describe("of several loaders", () => {
     const second = <Row extends { loader: number; worker: number }>(row: Row): Row => ({ ...row, loader: 1, worker: -1 });
-    const { workers, lanes, slowest, loaders } = RECORDED;
-    const both = { workers: [workers[0]!, second(workers[1]!)], lanes: [lanes[0]!, second(lanes[1]!)], slowest: [slowest[0]!, second(slowest[1]!)], loaders: [loaders[0]!, { ...loaders[0]!, loader: 1, workers: 0 }] };
-    const two = view({ recorded: { ...RECORDED, ...both }, judged_loader: plain("the training loader, which is waited for most") });
-    expect(two).toContain("|6 batches of the training loader, which is waited for most; 32 samples, 19 MB each; ");
-    expect(two).toContain("|0|, loader 0|3|100.0 ms|");
-    expect(two).toContain("|9|0|, loader 0|6|200.0 ms|");
-    expect(two).toContain("|8|main|, loader 1|–|110.0 ms|");
+    const { workers, lanes, slowest, queues } = RECORDED;
+    const [first] = RECORDED.loaders;
+    const both: Recorded = {
+      ...RECORDED, whose: plain("the training loader, which is waited for most"),
+      loaders: [{ ...first!, loader: 1, workers: 0, dataset: null, label: plain("Evaluation loader") }, { ...first!, label: plain("Training loader") }],
+      workers: [workers[0]!, second(workers[1]!)], lanes: [lanes[0]!, second(lanes[1]!)], slowest: [slowest[0]!, second(slowest[1]!)], queues: [queues[0]!, { ...queues[0]!, loader: 1, late_share: 0 }],
+    };
+    const html = renderToString(<DataLoading page={loaderPage({ ...WORKERS, recorded: both })} tab={tab()} compared={null} />);
+    const two = view({ recorded: both });
+
+    test("a worker, a batch and the settings have the name that the table of loaders has", () => {
+      expect(two).toContain("|6 batches of the training loader, which is waited for most; 32 samples, 19 MB each; ");
+      expect(two).toContain("|Loader|Worker|Batches|Dataset|");
+      expect(two).toContain("|Training loader|0|3|100.0 ms|");
+      expect(two).toContain("|Evaluation loader|main|3|101.0 ms|");
+      expect(two).toContain("|Training loader|9|0|6|200.0 ms|");
+      expect(two).toContain("|Evaluation loader|8|main|–|110.0 ms|");
+      expect(two).toContain("|Evaluation loader, 6 batches: |num_workers=0,");
+      expect(two).toContain("|Training loader, ImageFolder, 6 batches: |num_workers=2,");
+    });
+
+    test("a lane, a queue and its requests have it, too", () => {
+      expect(two).toContain("|Training loader: 50 % of the requests find their batch not ready; Evaluation loader: every request finds its batch ready.|");
+      const names = loaderNames(both);
+      expect([names.before(0, "Worker 0"), names.before(1, "Training process")]).toEqual(["Training loader: worker 0", "Evaluation loader: training process"]);
+    });
+
+    test("no number of the recorder's is shown", () => {
+      expect(html).not.toMatch(/[Ll]oader [01]\b/);
+    });
+
+    test("they stand in the order of the table when sorted", () => {
+      const names = loaderNames(both);
+      expect([names.place(1), names.place(0)]).toEqual([0, 1]);
+    });
+  });
+
+  describe("figures that rest on the batches that were looked at", () => {
+    const some = (looked: number, few: boolean): Recorded => ({
+      ...RECORDED, looked: 2 * looked, few_looked: few, workers: RECORDED.workers.map((worker) => ({ ...worker, looked, few_looked: few, cpu_share: looked ? worker.cpu_share : null, kind: looked ? worker.kind : null })),
+    });
+
+    test("say so where others were not", () => {
+      const page = view({ recorded: some(2, false) });
+      expect(page).toContain("; CPU-bound, 95.0 % CPU in the 4 that were looked at|");
+      expect(page).toContain("|CPU, No core and Limit are of the 4 of 6 batches that were looked at.|");
+      expect(page).toContain("|Every worker is CPU-bound|on 4 cores|");
+    });
+
+    test("are estimates where they are few", () => {
+      const page = view({ recorded: some(1, true) });
+      expect(page).toContain("; est. CPU-bound, 95.0 % CPU in the 2 that were looked at|");
+      expect(page).toContain("|Every worker is CPU-bound, est. from 2 of 6 batches|on 4 cores|");
+      expect(page).toContain("|95.0 %|2.0 %|est. CPU-bound|1|");
+      expect(page).toContain("|CPU, No core and Limit are of the 2 of 6 batches that were looked at, est. where a worker has few of them.|");
+      const html = renderToString(<DataLoading page={loaderPage({ ...WORKERS, recorded: some(1, true) })} tab={tab()} compared={null} />).replaceAll("\u00a0", " ");
+      expect(html.match(/title="Of 1 of its 3 batches: the others were not looked at"/g)).toHaveLength(6); // three figures of two workers
+    });
+
+    test("are unknown where there is none", () => {
+      expect(view({ recorded: some(0, true) })).toContain("|CPU, No core and Limit are not known: no batch was looked at.|");
+    });
+
+    test("say nothing where all were", () => {
+      expect(page).not.toContain("looked at");
+    });
   });
 
   test("lines of the workers are shares with their error, from how many looks; too few are a reason", () => {
@@ -293,6 +353,11 @@ describe("lanes of workers", () => {
 
   test("find the piece under the pointer, and none between two", () => {
     expect([5, 10, 19, 20, 39, 40].map((ns) => pieceAt(lane, ns))).toEqual([null, 0, 0, null, 1, null]);
+  });
+
+  test("begin where the longest name ends", () => {
+    const named = (name: string) => gutterOf({ lanes: [{ ...lane, name }], depths: [{ key: "0", name: "Ready", at_ns: [], depth: [] }] });
+    expect([named("Worker 0"), named("Evaluation loader: worker 0")]).toEqual([104, 168]);
   });
 
   test("share the height: many workers are lower, none vanishes", () => {

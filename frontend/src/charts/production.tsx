@@ -58,6 +58,7 @@ export interface ProductionProps {
   piece(lane: number, piece: number): TipContent;
 }
 
+/** Room for the names of the lanes, at least. */
 const GUTTER = 104;
 const TOP = 22;
 const DEPTH = 40;
@@ -78,6 +79,11 @@ const STRIDE = 0.01;
 export const pitchOf = (lanes: number): number => PITCHES.find(([most]) => lanes <= most)![1];
 
 const lanesFoot = (lanes: number): number => TOP + lanes * pitchOf(lanes);
+
+/** A name is not cut: the longest one tells where the lanes begin. */
+export const gutterOf = ({ lanes, depths }: Pick<ProductionProps, "lanes" | "depths">): number =>
+  Math.max(GUTTER, ...[...lanes, ...depths].map((lane) => Math.ceil(CHARACTER * lane.name.length)));
+
 const heightOf = ({ lanes, depths }: ProductionProps): number => lanesFoot(lanes.length) + depths.length * (DEPTH + APART) + 2;
 
 export function Production(props: ProductionProps) {
@@ -98,8 +104,9 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   const svg = useRef<SVGSVGElement>(null);
   const [low, high] = zoom ?? [from, to];
   const height = heightOf(props);
-  const x = (ns: number) => GUTTER + ((ns - low) / (high - low || 1)) * (width - GUTTER);
-  const at = (px: number) => low + ((Math.max(GUTTER, Math.min(width, px)) - GUTTER) / (width - GUTTER)) * (high - low);
+  const gutter = gutterOf(props);
+  const x = (ns: number) => gutter + ((ns - low) / (high - low || 1)) * (width - gutter);
+  const at = (px: number) => low + ((Math.max(gutter, Math.min(width, px)) - gutter) / (width - gutter)) * (high - low);
   const still = useMemo(() => <Still {...props} low={low} high={high} />, [lanes, props.depths, low, high, width]);
   const point = (next: Here | null) => {
     setHere(next);
@@ -107,12 +114,12 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   };
   const move = (event: PointerEvent) => {
     const px = pointerX(event);
-    if (drag) setDrag([drag[0], Math.max(GUTTER, Math.min(width, px))]);
-    else point(px < GUTTER ? null : { at: at(px), lane: laneAt(lanes.length, event.clientY - svg.current!.getBoundingClientRect().top) });
+    if (drag) setDrag([drag[0], Math.max(gutter, Math.min(width, px))]);
+    else point(px < gutter ? null : { at: at(px), lane: laneAt(lanes.length, event.clientY - svg.current!.getBoundingClientRect().top) });
   };
   const press = (event: PointerEvent) => {
     const px = pointerX(event);
-    if (px < GUTTER || event.button !== 0) return;
+    if (px < gutter || event.button !== 0) return;
     svg.current!.setPointerCapture(event.pointerId);
     setDrag([px, px]);
   };
@@ -144,7 +151,7 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
         {tip && <line class="here" x1={x(here!.at)} x2={x(here!.at)} y1={TOP - 4} y2={height} />}
         {drag && <rect class="zoom" x={Math.min(...drag)} y={TOP} width={Math.abs(drag[1] - drag[0])} height={height - TOP} />}
       </svg>
-      <TimeAxis from={low - from} to={high - from} left={GUTTER} width={width} scale={props.scale} />
+      <TimeAxis from={low - from} to={high - from} left={gutter} width={width} scale={props.scale} />
       {tip && <Tip content={tip} x={x(here!.at)} y={height + 4} width={width} above={TOP} />}
       <span class="heard" role="status">{tip && spoken(tip)}</span>
     </>
@@ -218,13 +225,14 @@ type X = (ns: number) => number;
 
 function Still(props: StillProps) {
   const { lanes, depths, steps, parts, width, low, high } = props;
-  const x = (ns: number) => GUTTER + ((Math.max(low, Math.min(high, ns)) - low) / (high - low || 1)) * (width - GUTTER);
+  const gutter = gutterOf(props);
+  const x = (ns: number) => gutter + ((Math.max(low, Math.min(high, ns)) - low) / (high - low || 1)) * (width - gutter);
   const pitch = pitchOf(lanes.length);
   const every = Math.max(1, Math.ceil(NAMED_PX / pitch));
   return (
     <g>
-      {lanes.map((lane, row) => <Maker key={lane.key} lane={lane} parts={parts} top={TOP + row * pitch} pitch={pitch} named={row % every === 0} x={x} low={low} high={high} width={width} />)}
-      {depths.map((each, row) => <Depth key={each.key} lane={each} top={lanesFoot(lanes.length) + APART + row * (DEPTH + APART)} x={x} low={low} high={high} width={width} />)}
+      {lanes.map((lane, row) => <Maker key={lane.key} lane={lane} parts={parts} top={TOP + row * pitch} pitch={pitch} named={row % every === 0} x={x} low={low} high={high} left={gutter} width={width} />)}
+      {depths.map((each, row) => <Depth key={each.key} lane={each} top={lanesFoot(lanes.length) + APART + row * (DEPTH + APART)} x={x} low={low} high={high} left={gutter} width={width} />)}
       <StepLines steps={steps} x={x} low={low} high={high} foot={heightOf(props) - 2} />
     </g>
   );
@@ -239,15 +247,16 @@ interface MakerProps {
   x: X;
   low: number;
   high: number;
+  left: number;
   width: number;
 }
 
-function Maker({ lane, parts, top, pitch, named, x, low, high, width }: MakerProps) {
+function Maker({ lane, parts, top, pitch, named, x, low, high, left, width }: MakerProps) {
   const thick = pitch - (pitch >= NAMED_PX ? 4 : 1);
   return (
     <g>
       {named && <text class="small" x="0" y={top + thick / 2 + 4}>{lane.name}</text>}
-      <rect class="empty" x={GUTTER} y={top} width={width - GUTTER} height={thick} />
+      <rect class="empty" x={left} y={top} width={width - left} height={thick} />
       {parts.map(({ colour, hatched }, part) => {
         const drawn = shapes(lane, part, top, thick, x, low, high);
         if (!drawn) return null;
@@ -269,7 +278,7 @@ function shapes({ start_ns, end_ns, part: parts }: MakerLane, part: number, top:
   return drawn;
 }
 
-function Depth({ lane: { name, at_ns, depth }, top, x, low, high, width }: { lane: DepthLane; top: number; x: X; low: number; high: number; width: number }) {
+function Depth({ lane: { name, at_ns, depth }, top, x, low, high, left, width }: { lane: DepthLane; top: number; x: X; low: number; high: number; left: number; width: number }) {
   const most = Math.max(1, depth.reduce((a, b) => Math.max(a, b), 0));
   const y = (value: number) => top + DEPTH - (value / most) * DEPTH;
   let line = "";
@@ -278,12 +287,12 @@ function Depth({ lane: { name, at_ns, depth }, top, x, low, high, width }: { lan
   return (
     <g>
       <text class="small" x="0" y={top + DEPTH / 2 + 4}>{name}</text>
-      <line class="grid" x1={GUTTER} x2={width} y1={top} y2={top} />
+      <line class="grid" x1={left} x2={width} y1={top} y2={top} />
       {line && <path class="depth" d={`${line}V${top + DEPTH}H${x(first).toFixed(1)}z`} />}
       {line && <path class="depth-line" d={line} />}
-      <line class="tick" x1={GUTTER} x2={width} y1={top + DEPTH} y2={top + DEPTH} />
-      <text class="end" x={GUTTER - 6} y={top + 4}>{count(most)}</text>
-      <text class="end" x={GUTTER - 6} y={top + DEPTH + 4}>0</text>
+      <line class="tick" x1={left} x2={width} y1={top + DEPTH} y2={top + DEPTH} />
+      <text class="end" x={left - 6} y={top + 4}>{count(most)}</text>
+      <text class="end" x={left - 6} y={top + DEPTH + 4}>0</text>
     </g>
   );
 }

@@ -107,7 +107,7 @@ function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {
       <ProductionPicture {...shared} />
       <div class="split">
         <div class="column">
-          <BatchSplit {...shared} judged={shared.result.judged_loader} />
+          <BatchSplit {...shared} />
           {!shared.result.unknown && <Batches {...shared} />}
         </div>
         <div class="column">

@@ -1,10 +1,11 @@
-import type { Phrase, Recorded, RecordedLoader } from "../../api.gen";
+import type { Recorded, RecordedLoader } from "../../api.gen";
 import { SplitBar, type SplitPart } from "../../charts/split_bar";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../components/swatch";
 import { type Column, Table } from "../../components/table";
-import { bytes, counted, DASH, percent, type Scale, scaleFor, sentence } from "../../format";
-import { BOUND, BOUND_MEANING, MAKING } from "./making";
+import { bytes, count, counted, DASH, percent, type Scale, scaleFor, sentence } from "../../format";
+import { boundOf } from "./looked";
+import { BOUND_MEANING, MAKING } from "./making";
 import type { RecordedProps } from "./production";
 
 interface Stage {
@@ -28,7 +29,7 @@ function stagesOf(recorded: Recorded): Stage[] {
 /** Nothing comes from a worker then, and a batch is never there before it is asked for. */
 const inTraining = ({ workers }: Recorded): boolean => workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, judged, tab, name }: RecordedProps & { judged: Phrase | null }) {
+export function BatchSplit({ recorded, tab, name }: RecordedProps) {
   const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
@@ -40,8 +41,8 @@ export function BatchSplit({ recorded, judged, tab, name }: RecordedProps & { ju
         label="What becomes of a batch" columns={columns(scale, whole)} rows={stages} rowKey={(stage) => stage.id} sort={undefined} onSort={() => {}}
         foot={<tr><td title="The training loop asks for a batch and stands until it has it.">The training loop waits</td><td class="num">{scale.text(recorded.wait_ns)}</td><td /></tr>}
       />
-      <p class="quiet small aside">{aboutOf(recorded, judged)}.</p>
-      {recorded.loaders.map((loader) => <Settings key={loader.loader} loader={loader} />)}
+      <p class="quiet small aside">{aboutOf(recorded)}.</p>
+      {recorded.loaders.map((loader) => <Settings key={loader.loader} loader={loader} named={recorded.whose !== null} />)}
     </Picture>
   );
 }
@@ -54,21 +55,23 @@ const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "share", label: "Share", width: "64px", numeric: true, meaning: "Of the time from when the worker begins to make the batch until the training loop takes it.", cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
 ];
 
-function aboutOf({ loaders, batches, samples, bytes: size, cpu_share: cpu, kind }: Recorded, judged: Phrase | null) {
-  const whose = judged !== null && loaders.length > 1 ? ` of ${sentence(judged)}` : "";
-  const many = [`${counted(batches, "batch", "batches")}${whose}`, ...(samples === null ? [] : [counted(samples, "sample")]), ...(size === null ? [] : [bytes(size)])];
-  const bound = kind === null ? null : `${BOUND[kind] ?? kind}${cpu === null ? "" : `, ${percent(cpu)} CPU`}`;
+function aboutOf(recorded: Recorded) {
+  const { whose, batches, samples, bytes: size, cpu_share: cpu, looked } = recorded;
+  const many = [`${counted(batches, "batch", "batches")}${whose === null ? "" : ` of ${sentence(whose)}`}`, ...(samples === null ? [] : [counted(samples, "sample")]), ...(size === null ? [] : [bytes(size)])];
+  const limit = boundOf(recorded);
+  const of = looked < batches ? ` in the ${count(looked)} that ${looked === 1 ? "was" : "were"} looked at` : "";
+  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${of}`}`;
   return <span title={bound ? BOUND_MEANING : undefined}>{[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}</span>;
 }
 
 /** As they stand in the call of the loader. */
-function Settings({ loader }: { loader: RecordedLoader }) {
+function Settings({ loader, named }: { loader: RecordedLoader; named: boolean }) {
   const said: readonly (readonly [string, number | boolean | null])[] = [
     ["num_workers", loader.workers], ["prefetch_factor", loader.prefetch], ["batch_size", loader.batch_size], ["pin_memory", loader.pin_memory],
     ["persistent_workers", loader.persistent], ["in_order", loader.in_order],
   ];
   const written = said.filter(([, value]) => value !== null).map(([key, value]) => `${key}=${typeof value === "boolean" ? (value ? "True" : "False") : value}`);
-  return <p class="quiet small aside settings">{loader.dataset ?? "Loader"}, {counted(loader.batches, "batch", "batches")}: <code>{written.join(", ")}</code></p>;
+  return <p class="quiet small aside settings">{[...(named || loader.dataset === null ? [sentence(loader.label)] : []), ...(loader.dataset === null ? [] : [loader.dataset])].join(", ")}, {counted(loader.batches, "batch", "batches")}: <code>{written.join(", ")}</code></p>;
 }
 
 function stagesTable(stages: readonly Stage[], wait_ns: number | null) {

@@ -5,6 +5,7 @@ import { Swatch } from "../../components/swatch";
 import { count, counted, fine, scaleFor, sentence, share } from "../../format";
 import type { Chosen } from "../chosen";
 import type { Tab } from "../props";
+import { type LoaderNames, loaderNames } from "./loader_names";
 import { MAKING, makingOf, type MakingPart, workerName } from "./making";
 
 export interface RecordedProps {
@@ -18,15 +19,16 @@ export interface RecordedProps {
 export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps) {
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
   if (lanes.length === 0) return null;
-  const named = laneNames(recorded);
-  const requests = queues.flatMap((queue) => requestsOf(queue, queues.length > 1));
+  const names = loaderNames(recorded);
+  const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
+  const requests = queues.flatMap((queue) => requestsOf(queue, names));
   return (
     <Picture title={title} sub={<Keys parts={makingOf(lanes)} />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
       <Production
         label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`}
         from={from} to={to} scale={scaleFor(to - from, "ns")} parts={MAKING} steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
-        depths={queues.map((queue) => ({ key: String(queue.loader), name: queues.length > 1 ? `Ready, loader ${queue.loader}` : "Batches ready", ...queue }))}
+        depths={queues.map((queue) => ({ key: String(queue.loader), name: names.before(queue.loader, "Batches ready"), ...queue }))}
         lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
         piece={(lane, piece) => tipOf(lanes[lane]!, named[lane]!, piece, from)}
       />
@@ -36,18 +38,11 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
 }
 
 /** Whether the training loop finds its batch: a later one that lies ready does not help a loader that keeps the order. */
-function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, several: boolean): string[] {
+function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, names: LoaderNames): string[] {
   if (late === null) return [];
-  const whose = several ? ` of loader ${loader}` : "";
-  if (late === 0) return [`Every request${whose} finds its batch ready`];
+  if (late === 0) return [names.before(loader, "Every request finds its batch ready")];
   const ahead = passed === null || passed === 0 ? "" : `, ${passed === late ? "each time" : share(passed)} while later batches lie ready`;
-  return [`${share(late)} of the requests${whose} find their batch not ready${ahead}`];
-}
-
-/** Which loader a worker works for is said where there are several. */
-function laneNames({ lanes }: Recorded): string[] {
-  const several = new Set(lanes.map((lane) => lane.loader)).size > 1;
-  return lanes.map((lane) => (several ? `${lane.loader}: ${lane.worker < 0 ? "main" : workerName(lane.worker).toLowerCase()}` : workerName(lane.worker)));
+  return [names.before(loader, `${share(late)} of the requests find their batch not ready${ahead}`)];
 }
 
 function Keys({ parts }: { parts: readonly MakingPart[] }) {

@@ -3,65 +3,72 @@ import { InlineBar } from "../../components/inline_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
-import { BOUND, BOUND_MEANING, workerName } from "./making";
+import { type LoaderNames, loaderNames } from "./loader_names";
+import { boundOf, lookedAt, lookedInAll, summed } from "./looked";
+import { BOUND_MEANING, workerName } from "./making";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
 
 /** What each worker process spends its time on. */
-export function Workers({ recorded: { workers, cores }, tab, name }: RecordedProps) {
+export function Workers({ recorded, tab, name }: RecordedProps) {
+  const { workers, cores } = recorded;
   if (workers.length === 0) return null;
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
   const scale = scaleFor(longest, "ns");
-  const several = new Set(workers.map((worker) => worker.loader)).size > 1;
+  const names = loaderNames(recorded);
+  const looked = lookedInAll(workers);
   return (
-    <Picture title={titleOf(workers)} sub={cores === null ? undefined : `on ${counted(cores, "core")}`} name={`workers ${name}`} drawn={false} table={() => workersTable(workers)} link={() => tab.address()}>
+    <Picture title={titleOf(workers)} sub={cores === null ? undefined : `on ${counted(cores, "core")}`} name={`workers ${name}`} drawn={false} table={() => workersTable(workers, names)} link={() => tab.address()}>
       <Table
-        label="Worker processes" columns={columns(scale, longest, several)} rows={workers} rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`} most={MOST}
+        label="Worker processes" columns={columns(scale, longest, names)} rows={workers} rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`} most={MOST}
         sort={tab.state["workers"]} onSort={(next) => tab.update({ workers: next })}
       />
+      {looked && <p class="quiet small aside">{looked}</p>}
     </Picture>
   );
 }
 
-function boundOf({ kind }: RecordedWorker): string | null {
-  return kind === null ? null : (BOUND[kind] ?? kind);
-}
-
-/** Where all agree, the title says it. */
+/** Where all agree, the title says it, and of how few batches where that is an estimate. */
 function titleOf(workers: readonly RecordedWorker[]): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
   const who = workers.length > 1 ? "Every worker" : first!.worker < 0 ? "The training process" : "The worker";
   const asked = workers.every((worker) => worker.worker < 0) ? "What does the training process spend its time on?" : "What do the workers spend their time on?";
-  return alike && first!.kind !== null && first!.kind !== "mixed" ? `${who} is ${boundOf(first!)}` : asked;
+  if (!alike || first!.kind === null || first!.kind === "mixed") return asked;
+  const { looked, batches } = summed(workers);
+  const from = workers.some((worker) => worker.few_looked) ? `, est. from ${count(looked)} of ${counted(batches, "batch", "batches")}` : "";
+  return `${who} is ${boundOf({ ...first!, few_looked: false })}${from}`;
 }
 
-function columns(scale: Scale, longest: number, several: boolean): Column<RecordedWorker>[] {
+function columns(scale: Scale, longest: number, names: LoaderNames): Column<RecordedWorker>[] {
+  const loader: Column<RecordedWorker> = { id: "loader", label: "Loader", order: (row) => names.place(row.loader), cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span> };
+  const bar: Column<RecordedWorker> = { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> };
   return [
+    ...(names.several ? [loader] : []), // in the place of the bar
     {
-      id: "worker", label: "Worker", width: several ? "104px" : "56px", order: (row) => row.loader * 1e6 + row.worker,
-      cell: (row) => <span title={`${workerName(row.worker)} of loader ${row.loader}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}>{row.worker < 0 ? "main" : row.worker}{several && <span class="faint">, loader {row.loader}</span>}</span>,
+      id: "worker", label: "Worker", width: "56px", order: (row) => names.place(row.loader) * 1e6 + row.worker,
+      cell: (row) => <span title={`${names.before(row.loader, workerName(row.worker))}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}>{row.worker < 0 ? "main" : row.worker}</span>,
     },
     { id: "batches", label: "Batches", width: "58px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches), meaning: "Batches that it makes while the span lasts, also those that only steps after it take." },
-    { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> },
+    ...(names.several ? [] : [bar]),
     { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns), meaning: "A batch, in the dataset's own code." },
     { id: "collate", label: "Collate", width: "72px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns), meaning: "A batch, putting its samples together." },
     { id: "busy", label: "Busy", width: "60px", numeric: true, order: (row) => row.busy_share, cell: (row) => percent(row.busy_share), meaning: "Share of the span in which it makes batches." },
-    { id: "cpu", label: "CPU", width: "60px", numeric: true, order: (row) => row.cpu_share, cell: (row) => percent(row.cpu_share), meaning: "CPU time of the worker's thread, of the time in which it makes batches." },
-    { id: "core_wait", label: "No core", width: "64px", numeric: true, order: (row) => row.core_wait_share, cell: (row) => percent(row.core_wait_share), meaning: "Of that time, how long the thread could have run but had no core. Linux tells." },
+    { id: "cpu", label: "CPU", width: "60px", numeric: true, order: (row) => row.cpu_share, cell: (row) => <span title={lookedAt(row)}>{percent(row.cpu_share)}</span>, meaning: "CPU time of the worker's thread, of the time in which it makes batches that were looked at." },
+    { id: "core_wait", label: "No core", width: "64px", numeric: true, order: (row) => row.core_wait_share, cell: (row) => <span title={lookedAt(row)}>{percent(row.core_wait_share)}</span>, meaning: "Of that time, how long the thread could have run but had no core. Linux tells." },
     {
       id: "kind", label: "Limit", width: "128px", order: (row) => row.kind, meaning: BOUND_MEANING,
-      cell: (row) => <span class="after">{boundOf(row) ?? DASH}{row.ended === false && <b>, killed</b>}</span>,
+      cell: (row) => <span class="after" title={lookedAt(row)}>{boundOf(row) ?? DASH}{row.ended === false && <b>, killed</b>}</span>,
     },
   ];
 }
 
-function workersTable(workers: readonly RecordedWorker[]) {
+function workersTable(workers: readonly RecordedWorker[], names: LoaderNames) {
   const columns = ["Dataset", "Collate"].map((label) => ({ label, unit: "ns" as const }));
   const shares = ["Busy", "CPU", "No core"].map((label) => ({ label, unit: "fraction" as const }));
   return {
-    columns: [{ label: "Loader" }, { label: "Worker" }, { label: "Process" }, { label: "Batches", unit: "count" as const }, ...columns, ...shares, { label: "Limit" }, { label: "Ended" }],
-    rows: workers.map((row) => [String(row.loader), String(row.worker), String(row.pid), row.batches, row.dataset_ns, row.collate_ns, row.busy_share, row.cpu_share, row.core_wait_share, boundOf(row), row.ended === null ? null : row.ended ? "yes" : "killed"]),
+    columns: [{ label: "Loader" }, { label: "Worker" }, { label: "Process" }, { label: "Batches", unit: "count" as const }, ...columns, { label: "Looked at", unit: "count" as const }, ...shares, { label: "Limit" }, { label: "Ended" }],
+    rows: workers.map((row) => [names.of(row.loader), String(row.worker), String(row.pid), row.batches, row.dataset_ns, row.collate_ns, row.looked, row.busy_share, row.cpu_share, row.core_wait_share, boundOf(row), row.ended === null ? null : row.ended ? "yes" : "killed"]),
   };
 }
