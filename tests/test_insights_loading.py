@@ -18,11 +18,12 @@ from tb_steptime.trace.model import Trace
 from tests.test_bursts import simulated, steps_that_wait
 from tests.test_loaders import NAMES, chains
 from tests.test_recorded_loading import ORIGIN, File, drawn, write_two_workers
-from tests.test_wait_shares import epochs
+from tests.test_wait_shares import both_begin, epochs
 from tests.timeline import timeline
 
 LOADER_CARDS = (
     "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead", "other_loader",
+    "other_starts",
 )  # fmt: skip
 
 
@@ -279,7 +280,8 @@ def test_the_time_in_which_a_new_iterator_is_made_is_saved_with_its_workers(tmp_
     """On a GPU it is a matter of the host's cards."""
     results = {analysis.id: analysis.analyse(recorded_epoch(tmp_path, persistent=False)) for analysis in ANALYSES}
     loading, overview = results["data_loading"], results["overview"]
-    starts = msgspec.structs.replace(loading.starts, making_ns=500)  # type: ignore[attr-defined]
+    own = msgspec.structs.replace(loading.starts.loaders[0], making_ns=500)  # type: ignore[attr-defined]
+    starts = msgspec.structs.replace(loading.starts, loaders=[own])  # type: ignore[attr-defined]
 
     def gain_ns(has_device: bool) -> int:
         changed = {
@@ -344,9 +346,57 @@ def test_of_two_loaders_that_all_steps_ask_the_other_is_told_too():
 
 def test_the_other_cards_say_which_loader_they_are_of():
     trace = evaluating([8, 8])
-    assert cards(trace) == {"other_loader", "epoch_starts", "input_bound"}
+    assert cards(trace) == {"other_loader", "other_starts", "input_bound"}
     assert said(sure(trace, "input_bound")).startswith("Training loader: 2 µs a step")
-    assert said(sure(trace, "epoch_starts")).startswith("800 ns a step (8 %) leave the step standing: ")
+
+
+def test_the_start_of_an_evaluation_is_no_epoch_of_the_training():
+    trace = both_begin()
+    assert {"epoch_starts", "other_starts"} <= cards(trace)
+    own, other = sure(trace, "epoch_starts"), sure(trace, "other_starts")
+    assert (plain(own.title), own.gain_ns, own.steps) == ("Keep the workers between epochs", 1_000, ["3"])
+    assert said(own).startswith("Training loader: 1 µs a step (11 %) leave the step standing: workers start anew for ")
+    assert (plain(other.title), other.gain_ns) == ("Keep the workers of the evaluation loader", 1_400)
+    assert other.steps == ["2"]
+    assert said(other) == (
+        "1 µs a step (16 %) leave the step standing: the evaluation loader starts workers anew; a pass's first batch "
+        "takes 5 µs: set `persistent_workers=True`."
+    )
+
+
+def test_a_headline_names_the_loader_whose_passes_begin():
+    headline = judged(evaluating([], first=90)).headlines["data_loading"]
+    assert headline.code is None
+    assert plain(headline.verdict).replace("\xa0", " ") == (
+        "A step waits 18 µs because no batch is there when a pass of the evaluation loader begins."
+    )
+
+
+def other_starts_of(**changes: object) -> Insight:
+    """With other figures of the evaluation's passes than the trace tells."""
+    results = {analysis.id: analysis.analyse(both_begin()) for analysis in ANALYSES}
+    loading = results["data_loading"]
+    training, evaluation = loading.starts.loaders  # type: ignore[attr-defined]
+    told = [training, msgspec.structs.replace(evaluation, **changes)]
+    starts = msgspec.structs.replace(loading.starts, loaders=told)  # type: ignore[attr-defined]
+    changed = {"data_loading": msgspec.structs.replace(loading, starts=starts)}
+    return next(each for each in judge(results | changed).insights if each.id == "other_starts")
+
+
+@pytest.mark.parametrize(
+    ("anew", "whole", "title"),
+    [
+        (False, 1, "Evaluate less often"),
+        (False, 0, "Begin the evaluation loader less often"),
+        (None, 1, "Keep the workers of the evaluation loader, or evaluate less often"),
+        (None, 0, "Keep the workers of the evaluation loader, or begin the evaluation loader less often"),
+        (True, 0, "Keep the workers of the evaluation loader"),
+    ],
+)
+def test_less_evaluation_is_advised_where_whole_ones_lie_within_the_steps(anew: bool | None, whole: int, title: str):
+    insight = other_starts_of(anew=anew, whole=whole)
+    assert plain(insight.title) == title
+    assert ("`persistent_workers=True`" in said(insight)) == (anew is not False)
 
 
 def test_another_loader_needs_a_hundredth_of_the_step():

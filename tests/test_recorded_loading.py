@@ -15,7 +15,7 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.loader_files import SeenRecords, are_current, with_records
 from tb_steptime.metrics.batch_making import burst_of, find_making
-from tb_steptime.metrics.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.epoch_marks import between_epochs_ns
 from tb_steptime.metrics.loader_overhead import Overhead, overhead_as_recorded
 from tb_steptime.metrics.recorded_lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading

@@ -14,7 +14,8 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.loader_files import with_records
 from tb_steptime.metrics.batch_making import burst_of
-from tb_steptime.metrics.epoch_starts import EpochStarts, between_epochs_ns, find_epoch_starts
+from tb_steptime.metrics.epoch_marks import between_epochs_ns
+from tb_steptime.metrics.epoch_starts import EpochStarts, LoaderStarts, find_epoch_starts
 from tb_steptime.metrics.loader_overhead import Jitter, Overhead, find_jitter
 from tb_steptime.metrics.making import Beside, Making, MeanStep, used_every_ns
 from tb_steptime.metrics.wait_shares import WaitShares, shared_out
@@ -63,8 +64,10 @@ EPOCHS = [[1, 1, 1, 1], [9, 1, 1, 1], [9, 1, 1, 1]]
 
 def test_the_start_of_an_epoch_is_told_apart():
     trace = epochs(EPOCHS)
-    assert find_epoch_starts(trace) == EpochStarts(
+    theirs = LoaderStarts(
+        loader=0,
         batches=2,
+        whole=1,
         wait_ns=9_000,
         exposed_ns=20_000 // 12,
         making_ns=4_000 // 12,
@@ -72,7 +75,9 @@ def test_the_start_of_an_epoch_is_told_apart():
         anew=None,
         steps=["4", "8"],
         produced_ns=None,
+        processes_ns=6_000 // 12,
     )
+    assert find_epoch_starts(trace) == EpochStarts(2, 20_000 // 12, 4_000 // 12, [theirs])
     assert between_epochs_ns(trace).tolist() == [0, 0, 0, 0, 3_000, 0, 0, 0, 3_000, 0, 0, 0]
     assert find_epoch_starts(epochs(EPOCHS[:1])) is None
 
@@ -87,7 +92,7 @@ def test_what_the_device_works_beside_costs_nothing():
         kernel 7 | ..kkkkkkkkqqqqqqrr |"""
     starts = [find_epoch_starts(timeline(each)) for each in (on_cpu, on_cpu + device)]
     assert [each.exposed_ns for each in starts if each] == [4_000 // 3, 0]
-    assert [each.wait_ns for each in starts if each] == [3_000, 3_000]
+    assert [each.loaders[0].wait_ns for each in starts if each] == [3_000, 3_000]
 
 
 @pytest.mark.parametrize(("seeds", "anew"), [("..", False), ("s.", None), ("st", True)])
@@ -95,13 +100,14 @@ def test_seeds_tell_whether_workers_start_anew(seeds: str, anew: bool | None):
     """One seed is of a new iterator or of a sampler that shuffles; without any the iterator is the old one."""
     starts = find_epoch_starts(epochs(EPOCHS, seeds=seeds))
     assert starts is not None
-    assert (starts.batches, starts.anew, starts.making_ns) == (2, anew, 0 if seeds == ".." else 4_000 // 12)
+    (own,) = starts.loaders
+    assert (own.batches, own.anew, own.making_ns) == (2, anew, 0 if seeds == ".." else 4_000 // 12)
 
 
 def test_without_workers_nothing_starts_anew():
     starts = find_epoch_starts(epochs(EPOCHS, seeds="st", loader="loader single"))
     assert starts is not None
-    assert (starts.workers, starts.anew) == (False, None)
+    assert [(each.workers, each.anew) for each in starts.loaders] == [(False, None)]
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -109,12 +115,52 @@ def test_a_recorder_tells_whether_workers_stay(tmp_path: Path, persistent: bool)
     write_two_workers(tmp_path, persistent_workers=persistent)
     starts = find_epoch_starts(with_records(drawn(tmp_path))[0])
     assert starts is not None
-    assert (starts.batches, starts.anew) == (1, not persistent)
+    assert [(each.batches, each.anew) for each in starts.loaders] == [(1, not persistent)]
+
+
+def both_begin(training: str = "st", evaluation: str = "st") -> Trace:
+    """After the second step's batch an evaluation of two, then the training loader's next epoch; seeds of each.
+
+    e, m: asked once more, an evaluation and the training have no batch.
+    """
+    return timeline(
+        f"""
+        step   | 11111222222222222222222233333333334444455555 |
+        loader | ll...oo.....fffff.vv.ee.m..nnnn...ll...oo... |
+        op     | ..bbb..bbb{evaluation}.....a..a....{training}....bbb..bbb..bbb |""",
+        names=NAMES | SEEDS,
+    )
+
+
+def test_passes_of_two_loaders_are_told_apart():
+    """Of 5 steps. The evaluation: 5 us for its first batch, 2 to its end, its iterator 2; the training: 4, 1 and 2."""
+    starts = find_epoch_starts(both_begin())
+    training = LoaderStarts(0, 1, 0, 4_000, 1_000, 400, True, True, ["3"], None, 600)
+    evaluation = LoaderStarts(1, 1, 1, 5_000, 1_400, 400, True, True, ["2"], None, 800)
+    assert starts == EpochStarts(2, 2_400, 800, [training, evaluation])
+
+
+@pytest.mark.parametrize(("training", "evaluation"), [("st", "s."), ("s.", "st"), ("st", "st"), ("s.", "s.")])
+def test_whether_workers_start_anew_is_told_of_each_loader(training: str, evaluation: str):
+    starts = find_epoch_starts(both_begin(training, evaluation))
+    assert starts is not None
+    assert [each.anew for each in starts.loaders] == [{"st": True, "s.": None}[each] for each in (training, evaluation)]
+
+
+def test_what_passes_of_several_loaders_cost_sums_to_the_share_of_epoch_starts():
+    result = analyse(both_begin())
+    assert result.shares is not None
+    assert result.mean is not None
+    assert result.starts is not None
+    assert sum(each.exposed_ns for each in result.starts.loaders) == result.shares.first_ns
+    shares = result.shares
+    each = (shares.first_ns, shares.late_ns, shares.jitter_ns, shares.overhead_ns, shares.elsewhere_ns)
+    assert sum(each) == result.mean.exposed_ns
 
 
 JITTER = Jitter(typical_ns=100, long_ns=900, long_count=1, exposed_ns=30, steps=["1"])
 OVERHEAD = Overhead(20, 20, "ready", None, None, None)
-STARTS = EpochStarts(1, 500, 40, 0, True, None, ["2"], None)
+STARTS = EpochStarts(1, 40, 0, [])
 
 
 def test_shares_are_disjoint_and_sum_to_the_exposed_wait():

@@ -402,22 +402,14 @@ export interface Elsewhere {
 }
 
 /**
- * Of the span's steps. batches: first ones of an epoch; wait_ns: mean wait for one of them; exposed_ns: of the mean
- * step, the marks that end an epoch included; making_ns: of it, too, but no wait for the loader: its new iterator is
- * made, and starts processes; steps: that take them. produced_ns: of exposed_ns, at most so much is for making these
- * batches, which kept workers do, too; None where it is not recorded of each.
- * workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
- * each epoch, None where neither a recorder nor the marks tell.
+ * Of the span's steps, and the mean one of them: what `loaders` have in all, each loader whose epochs begin or end
+ * there. making_ns: with iterators that are asked for no batch.
  */
 export interface EpochStarts {
   batches: number;
-  wait_ns: number;
   exposed_ns: number;
   making_ns: number;
-  workers: boolean | null;
-  anew: boolean | null;
-  steps: string[];
-  produced_ns: number | null;
+  loaders: LoaderStarts[];
 }
 
 /**
@@ -862,6 +854,31 @@ export interface LoaderRow {
   first_batches: number;
   first_batch_ns: number | null;
   in_a_row: number;
+}
+
+/**
+ * One loader's epochs, or passes over its data. loader: its row of the loaders; batches: first ones of an epoch;
+ * whole: passes from whose first batch to whose end no other loader is asked, as an evaluation's; wait_ns: mean wait
+ * for a first batch, None without one; exposed_ns: of the mean step, the marks that end an epoch included; making_ns:
+ * of it, too, but no wait for the loader: its new iterator is made, and starts processes; steps: that take them.
+ * produced_ns: of exposed_ns, at most so much is for making these batches, which kept workers do, too; None where it
+ * is not recorded of each. processes_ns: of exposed_ns and making_ns, what more workers take longer for where they
+ * start anew: ends of epochs, and making iterators.
+ * workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
+ * each epoch, None where neither a recorder nor the marks tell.
+ */
+export interface LoaderStarts {
+  loader: number;
+  batches: number;
+  whole: number;
+  wait_ns: number | null;
+  exposed_ns: number;
+  making_ns: number;
+  workers: boolean | null;
+  anew: boolean | null;
+  steps: string[];
+  produced_ns: number | null;
+  processes_ns: number;
 }
 
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */

@@ -34,6 +34,7 @@ from tb_steptime.insights.more_workers import more_workers
 from tb_steptime.insights.no_workers import no_workers
 from tb_steptime.insights.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.other_loader import other_loader
+from tb_steptime.insights.other_starts import other_starts
 from tb_steptime.insights.pageable_batch_copies import pageable_batch_copies
 from tb_steptime.insights.pageable_copies import pageable_copies
 from tb_steptime.insights.serial_devices import serial_devices
@@ -54,6 +55,7 @@ PARTITION_RULES: tuple[Rule, ...] = (
     no_workers,
     more_workers,
     epoch_starts,
+    other_starts,
     loader_jitter,
     loader_overhead,
     other_loader,

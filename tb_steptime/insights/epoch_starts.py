@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.loader_waits import idles, loader_card, shares
-from tb_steptime.metrics.epoch_starts import EpochStarts
+from tb_steptime.insights.loader_waits import idles, loader_card
+from tb_steptime.metrics.epoch_starts import LoaderStarts
 from tb_steptime.phrases import Phrase, agreeing, code, count, fraction, ns, phrase
 
 _FORMULA = phrase(
@@ -24,44 +24,50 @@ _FORMULA_WITH_ITERATOR = phrase(
 
 
 def epoch_starts(facts: Facts) -> Insight | None:
-    """Fires when waits for first batches are worth a card, and worker processes make them: without these every batch
-    is waited for, the first one no longer than others."""
-    starts, share_ns = facts.data_loading.starts, shares(facts).first_ns
-    if starts is None or starts.workers is False:
+    """Fires when waits for the judged loader's first batches are worth a card, and worker processes make them: without
+    these every batch is waited for, the first one no longer than others."""
+    starts = facts.data_loading.starts
+    own = starts.of(facts.data_loading.main_loader) if starts else None
+    if own is None or own.workers is False or own.wait_ns is None:
         return None
-    title, reason = _deed(starts)
-    gain_ns, formula = _gain(facts, starts)
+    title, reason = _deed(own)
+    why = phrase(
+        agreeing("{number} (epoch begins|epochs begin) in these steps; longer epochs begin less often.", own.batches),
+        number=count(own.batches),
+    )
+    return starts_card(facts, "epoch_starts", own, title, phrase(reason), why, judged=True)
+
+
+def starts_card(
+    facts: Facts, id: str, starts: LoaderStarts, title: Phrase, reason: Phrase, why: Phrase, judged: bool = False
+) -> Insight | None:
+    """reason: the end of a sentence, with {each} and {setting}. judged: as in `loader_card`."""
     text = phrase(
-        "{exposed} a step ({share}) " + idles(facts) + ": " + reason,
-        exposed=ns(share_ns),
-        share=fraction(facts.share(share_ns)),
+        "{exposed} a step ({share}) " + idles(facts) + ": " + reason.template,
+        exposed=ns(starts.exposed_ns),
+        share=fraction(facts.share(starts.exposed_ns)),
         each=ns(starts.wait_ns),
         setting=code("persistent_workers=True"),
+        **reason.values,
     )
-    why = phrase(
-        agreeing(
-            "{number} (epoch begins|epochs begin) in these steps; longer epochs begin less often.", starts.batches
-        ),
-        number=count(starts.batches),
-    )
+    gain_ns, formula = _gain(facts, starts)
     return loader_card(
-        facts, "epoch_starts", title, text, gain_ns, why, Confidence.MEDIUM, starts.steps, formula=formula, judged=False
+        facts, id, title, text, gain_ns, why, Confidence.MEDIUM, starts.steps, formula=formula, judged=judged
     )
 
 
-def _gain(facts: Facts, starts: EpochStarts) -> tuple[int, Phrase]:
+def _gain(facts: Facts, starts: LoaderStarts) -> tuple[int, Phrase]:
     """With its formula. Workers that stay save what it takes to start them; what a GPU idles meanwhile is a matter of
     the host's cards."""
-    whole_ns = shares(facts).first_ns
     if not starts.anew or starts.produced_ns is None:
-        return whole_ns, _FORMULA
-    saved_ns = max(0, whole_ns - starts.produced_ns)
+        return starts.exposed_ns, _FORMULA
+    saved_ns = max(0, starts.exposed_ns - starts.produced_ns)
     if facts.overview.has_device:
         return saved_ns, _FORMULA_ANEW
     return saved_ns + starts.making_ns, _FORMULA_WITH_ITERATOR
 
 
-def _deed(starts: EpochStarts) -> tuple[Phrase, str]:
+def _deed(starts: LoaderStarts) -> tuple[Phrase, str]:
     """What to do, and why and how, as the end of a sentence with {each} and {setting}."""
     if starts.anew:
         return (

@@ -7,6 +7,7 @@ from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.loader_waits import judged_label, shares
+from tb_steptime.insights.other_starts import costliest
 from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.verdict import STARVED_FRACTION, Bound
@@ -47,6 +48,9 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts, first))
 
 
+#: Cards about waits for first batches, and those that are of another loader than the judged one.
+_STARTS = ("epoch_starts", "other_starts")
+_OF_OTHERS = ("other_loader", "other_starts")
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
 
 
@@ -64,8 +68,8 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
         True: "the worker processes do not finish batches in time.",
         None: "the next batch is not there in time.",
     }[facts.data_loading.multiprocess]
-    if first.id == "epoch_starts":
-        return phrase(who + "no batch is there when an epoch begins.", exposed=ns(shares(facts).first_ns))
+    if first.id in _STARTS:
+        return _starts_verdict(facts, who, first)
     if first.id == "loader_overhead":
         return phrase(who + "the training process takes each batch over itself.", exposed=ns(first.gain_ns))
     if first.id == "other_loader" and facts.data_loading.elsewhere is not None:
@@ -75,10 +79,21 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
     return phrase(who + why, exposed=ns(mean.exposed_ns - shares(facts).elsewhere_ns))
 
 
+def _starts_verdict(facts: Facts, who: str, first: Insight) -> Phrase:
+    """Of the judged loader's epochs, or another's passes."""
+    starts, other = facts.data_loading.starts, costliest(facts)
+    if first.id == "other_starts" and other is not None:
+        name = in_a_sentence(facts.data_loading.loaders[other.loader].label)
+        begins = f"no batch is there when a pass of {name.template} begins."
+        return phrase(who + begins, exposed=ns(other.exposed_ns), **name.values)
+    own = starts.of(facts.data_loading.main_loader) if starts else None
+    return phrase(who + "no batch is there when an epoch begins.", exposed=ns(own.exposed_ns if own else 0))
+
+
 def _loader_code(facts: Facts, first: Insight) -> str | None:
     """What to set, where the number of workers of the judged loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or first.id == "other_loader" or curve.recommended <= curve.measured_workers:
+    if curve is None or first.id in _OF_OTHERS or curve.recommended <= curve.measured_workers:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"

@@ -26,7 +26,7 @@ from tb_steptime.metrics.burst_words import (
     too_short_waits,
 )
 from tb_steptime.metrics.data_loading import is_multiprocess
-from tb_steptime.metrics.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.epoch_marks import between_epochs_ns
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.spread import robust_deviation

@@ -1,16 +1,12 @@
-"""What it costs that an epoch ends and another one begins: a wait of its own kind, which no number of workers ends.
-
-loader   l...l...m.nnnnnnn...l...l...      m: asked once more, there is no batch; n: the first batch of the next epoch
-workers  ....end..start [batch...]         nothing is in store, and without `persistent_workers` processes start first
-"""
+"""What it costs that an epoch ends and another one begins: a wait of its own kind, which no number of workers ends."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading import device_busy, exposed_waits, is_multiprocess, loader_intervals, loader_rows
-from tb_steptime.metrics.loader_marks import seeds_before
+from tb_steptime.metrics.data_loading import is_multiprocess
+from tb_steptime.metrics.epoch_marks import all_making, between_epochs, find_ends, in_steps, seeds_of_first
 from tb_steptime.metrics.loaders import find_batches
 from tb_steptime.metrics.recorded_batches import find_ways, way_of
 from tb_steptime.trace.intervals import Intervals
@@ -23,45 +19,96 @@ from tb_steptime.trace.table import Int64, Kind
 _SURELY_ANEW = 2
 
 
-class EpochStarts(msgspec.Struct, frozen=True):
-    """Of the span's steps. batches: first ones of an epoch; wait_ns: mean wait for one of them; exposed_ns: of the mean
-    step, the marks that end an epoch included; making_ns: of it, too, but no wait for the loader: its new iterator is
-    made, and starts processes; steps: that take them. produced_ns: of exposed_ns, at most so much is for making these
-    batches, which kept workers do, too; None where it is not recorded of each.
+class LoaderStarts(msgspec.Struct, frozen=True):
+    """One loader's epochs, or passes over its data. loader: its row of the loaders; batches: first ones of an epoch;
+    whole: passes from whose first batch to whose end no other loader is asked, as an evaluation's; wait_ns: mean wait
+    for a first batch, None without one; exposed_ns: of the mean step, the marks that end an epoch included; making_ns:
+    of it, too, but no wait for the loader: its new iterator is made, and starts processes; steps: that take them.
+    produced_ns: of exposed_ns, at most so much is for making these batches, which kept workers do, too; None where it
+    is not recorded of each. processes_ns: of exposed_ns and making_ns, what more workers take longer for where they
+    start anew: ends of epochs, and making iterators.
 
     workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
     each epoch, None where neither a recorder nor the marks tell.
     """
 
+    loader: int
     batches: int
-    wait_ns: int
+    whole: int
+    wait_ns: int | None
     exposed_ns: int
     making_ns: int
     workers: bool | None
     anew: bool | None
     steps: list[str]
     produced_ns: int | None
+    processes_ns: int
+
+
+class EpochStarts(msgspec.Struct, frozen=True):
+    """Of the span's steps, and the mean one of them: what `loaders` have in all, each loader whose epochs begin or end
+    there. making_ns: with iterators that are asked for no batch."""
+
+    batches: int
+    exposed_ns: int
+    making_ns: int
+    loaders: list[LoaderStarts]
+
+    def of(self, loader: int | None) -> LoaderStarts | None:
+        return next((each for each in self.loaders if each.loader == loader), None)
 
 
 @per_trace
 def find_epoch_starts(trace: Trace) -> EpochStarts | None:
     """None where no epoch begins in the steps."""
-    batches, steps = find_batches(trace), find_steps(trace).steps
-    first = np.flatnonzero(batches.first)
-    if not len(first):
+    batches = find_batches(trace)
+    if not batches.first.any():
         return None
-    loaders = {batches.loaders[number].iterator for number in batches.loader[first].tolist()}
-    workers = is_multiprocess(tuple(loaders))
+    begun_or_ended = np.unique(np.append(batches.loader[batches.first], find_ends(trace)[1]))
+    loaders = [_starts_of(trace, loader) for loader in begun_or_ended.tolist()]
     return EpochStarts(
+        batches=int(batches.first.sum()),
+        exposed_ns=sum(each.exposed_ns for each in loaders),
+        making_ns=_mean_ns(trace, all_making(trace)),
+        loaders=loaders,
+    )
+
+
+def _starts_of(trace: Trace, loader: int) -> LoaderStarts:
+    batches, steps = find_batches(trace), find_steps(trace).steps
+    first = np.flatnonzero(batches.first & (batches.loader == loader))
+    workers, between = is_multiprocess((batches.loaders[loader].iterator,)), between_epochs(trace, loader)
+    return LoaderStarts(
+        loader=loader,
         batches=len(first),
-        wait_ns=round(float(batches.wait_ns[first].mean())),
-        exposed_ns=int(_exposed_ns(trace, batches.row[~batches.first]).sum()) // len(steps),
-        making_ns=int(_making_ns(trace).sum()) // len(steps),
+        whole=_whole(trace, loader),
+        wait_ns=round(float(batches.wait_ns[first].mean())) if len(first) else None,
+        exposed_ns=_mean_ns(trace, between.waits | between.ends),
+        making_ns=_mean_ns(trace, between.making),
         workers=workers,
-        anew=None if workers is False else _anew(trace),
+        anew=None if workers is False else _anew(trace, loader),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
         produced_ns=_produced_ns(trace, first),
+        processes_ns=_mean_ns(trace, between.ends | between.making),
     )
+
+
+def _mean_ns(trace: Trace, times: Intervals) -> int:
+    return int(in_steps(trace, times).sum()) // len(find_steps(trace).steps)
+
+
+def _whole(trace: Trace, loader: int) -> int:
+    """The last pass ends in the steps where a mark says so, or another loader is asked after it."""
+    batches, (ends, whose) = find_batches(trace), find_ends(trace)
+    mine = np.flatnonzero(batches.loader == loader)
+    opens = np.flatnonzero(batches.first[mine])
+    if not len(opens):
+        return 0
+    past = np.append(opens[1:], len(mine))
+    alone = mine[past - 1] - mine[opens] == past - 1 - opens
+    last = mine[-1]
+    alone[-1] &= bool(last < len(batches.row) - 1 or (ends[whose == loader] > batches.row[last]).any())
+    return int(alone.sum())
 
 
 def _produced_ns(trace: Trace, first: Int64) -> int | None:
@@ -76,52 +123,25 @@ def _produced_ns(trace: Trace, first: Int64) -> int | None:
     return int(np.minimum(made, batches.exposed_ns[first]).sum()) // len(find_steps(trace).steps)
 
 
-@per_trace
-def between_epochs_ns(trace: Trace) -> Int64:
-    """Of each step: time between the last batch of an epoch and asking for the first one of the next, without device
-    work. What a step takes while batches are in time does not hold it, as it comes once an epoch."""
-    return _exposed_ns(trace, find_batches(trace).row) + _making_ns(trace)
-
-
-def _making_ns(trace: Trace) -> Int64:
-    """Of each step: an epoch begins, its first batch is not asked for, and no device works. A new iterator drew its
-    seed, or the recorder tells that iter(loader) is under way."""
-    steps, batches, start = find_steps(trace), find_batches(trace), trace.events.start_ns
-    asked = start[batches.row[batches.first]]
-    begin = [int(start[seeds[0]]) if len(seeds) else wait for seeds, wait in zip(_seeds(trace), asked, strict=True)]
-    making = Intervals.union(np.array(begin, np.int64), asked)
-    if trace.loader_records is not None:
-        begun = trace.loader_records.begun
-        making = making | Intervals.union(begun.begin_ns, begun.ready_ns)
-    return (making - device_busy(trace) - loader_intervals(trace)).overlap_ns(steps.start_ns, steps.end_ns)
-
-
-def _exposed_ns(trace: Trace, others: Int64) -> Int64:
-    """Exposed waits of each step, less those of other rows: what waits inside one of these is of it."""
-    steps, events, rows = find_steps(trace), trace.events, loader_rows(trace)
-    low, high = steps.steps[0].host_start_ns, steps.steps[-1].host_start_ns + steps.steps[-1].host_ns
-    cut = rows[(events.start_ns[rows] < low) | (events.start_ns[rows] >= high)]  # nobody knows what these wait for
-    others = np.concatenate((others, cut))
-    apart = loader_intervals(trace) - Intervals.union(events.start_ns[others], events.ends(others))
-    return (exposed_waits(trace) & apart).overlap_ns(steps.start_ns, steps.end_ns)
-
-
-def _anew(trace: Trace) -> bool | None:
+def _anew(trace: Trace, loader: int) -> bool | None:
     """As the recorder wrote, else as the marks tell."""
-    settings = trace.loader_records.loaders if trace.loader_records else ()
-    kept = {each.persistent for each in settings if each.workers}
-    if len(kept) == 1 and (persistent := kept.pop()) is not None:
+    persistent = _recorded_persistent(trace, loader)
+    if persistent is not None:
         return not persistent
     if not (trace.events.kind == Kind.CPU_OP).any():
         return None  # nor would it hold a seed
-    drawn = [len(seeds) for seeds in _seeds(trace)]
-    if min(drawn) >= _SURELY_ANEW:
-        return True
-    return None if any(drawn) else False
-
-
-@per_trace
-def _seeds(trace: Trace) -> tuple[Int64, ...]:
-    """For each first batch, rows of the seeds that are drawn before its wait."""
     batches = find_batches(trace)
-    return tuple(seeds_before(trace, row) for row in batches.row[batches.first].tolist())
+    drawn = [len(seeds_of_first(trace)[entry]) for entry in np.flatnonzero(batches.first & (batches.loader == loader))]
+    if drawn and min(drawn) >= _SURELY_ANEW:
+        return True
+    return None if any(drawn) or not drawn else False
+
+
+def _recorded_persistent(trace: Trace, loader: int) -> bool | None:
+    """Whether it keeps its workers. Where no loader of the steps is matched with a recorded one, as all of these do."""
+    loaders = find_batches(trace).loaders
+    settings = [each for each in (trace.loader_records.loaders if trace.loader_records else ()) if each.workers]
+    if any(each.recorded is not None for each in loaders):
+        settings = [each for each in settings if each.loader == loaders[loader].recorded]
+    kept = {each.persistent for each in settings}
+    return kept.pop() if len(kept) == 1 else None

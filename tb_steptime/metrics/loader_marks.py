@@ -65,7 +65,7 @@ class Marks:
 @per_trace
 def find_marks(trace: Trace) -> Marks:
     """Of every loader of the span."""
-    rows, step = _in_steps(trace, _outermost(trace))
+    rows, step = _in_steps(trace, outermost_marks(trace))
     works, seeded = _between(trace, rows)
     chain = np.cumsum(works | (np.diff(step, prepend=-1) != 0)) - 1
     none = np.full(len(rows), NOT_RECORDED, np.int64)
@@ -87,7 +87,7 @@ def nothing_follows(trace: Trace, marks: Marks) -> bool:
     return not _works(trace, part).any()
 
 
-def _outermost(trace: Trace) -> Int64:
+def outermost_marks(trace: Trace) -> Int64:
     """Waits that are inside no other one: a DataPipe asks the one that it is built on, and each marks its wait."""
     rows = loader_rows(trace)
     reach = np.maximum.accumulate(trace.events.ends(rows)) if len(rows) else rows

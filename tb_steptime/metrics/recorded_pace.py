@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.epoch_marks import between_epochs_ns
 from tb_steptime.metrics.loaders import find_batches, waited_for
 from tb_steptime.metrics.recorded_batches import Ways
 from tb_steptime.trace.loader_records import LoaderRecords

@@ -39,5 +39,5 @@ function loadersTable(loaders: readonly LoaderRow[]) {
 /** Of a lone loader: what the mean leaves out. */
 export function FirstBatch({ loader: { first_batches: many, first_batch_ns: first, multiprocess }, starts }: { loader: LoaderRow; starts: EpochStarts | null }) {
   if (first === null || many === 0) return null;
-  return <p class="quiet small aside">{many === 1 ? "The first batch of an epoch takes" : `${counted(many, "first batch", "first batches")} of epochs take`} <b>{ns(first)}</b>{many === 1 ? "" : " each"}{multiprocess !== false && starts?.anew !== false && ", with the start of the workers"}: apart from the figures per batch.</p>;
+  return <p class="quiet small aside">{many === 1 ? "The first batch of an epoch takes" : `${counted(many, "first batch", "first batches")} of epochs take`} <b>{ns(first)}</b>{many === 1 ? "" : " each"}{multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: apart from the figures per batch.</p>;
 }
