@@ -603,9 +603,10 @@ def test_the_command_line_tells_of_the_loader_that_is_waited_for(tmp_path):
             "dataset_ns_mean": 12_000,
             "collate_ns_mean": 2_000,
             "cpu_share": 3 / 14,
+            "looked_batches": 4,
             "per_worker": [
                 {"worker": worker, "pid": 100 + worker, "batches": batches, "dataset_ns_mean": 12_000,
-                 "collate_ns_mean": 2_000, "cpu_share": 3 / 14}
+                 "collate_ns_mean": 2_000, "cpu_share": 3 / 14, "looked_batches": batches}
                 for worker, batches in ((0, 3), (1, 2))  # one more is made for the next span
             ],
         },

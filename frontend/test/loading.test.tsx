@@ -197,7 +197,7 @@ describe("recorded workers", () => {
     test("say so where others were not", () => {
       const page = view({ recorded: some(2, false) });
       expect(page).toContain("; CPU-bound, 95.0 % CPU in the 4 that were looked at|");
-      expect(page).toContain("|CPU, No core and Limit are of the 4 of 6 batches that were looked at.|");
+      expect(page).toContain("|CPU, No core and Limit are of 4 of 6 batches, which were looked at.|");
       expect(page).toContain("|Every worker is CPU-bound|on 4 cores|");
     });
 
@@ -206,7 +206,7 @@ describe("recorded workers", () => {
       expect(page).toContain("; est. CPU-bound, 95.0 % CPU in the 2 that were looked at|");
       expect(page).toContain("|Every worker is CPU-bound, est. from 2 of 6 batches|on 4 cores|");
       expect(page).toContain("|95.0 %|2.0 %|est. CPU-bound|1|");
-      expect(page).toContain("|CPU, No core and Limit are of the 2 of 6 batches that were looked at, est. where a worker has few of them.|");
+      expect(page).toContain("|CPU, No core and Limit are of 2 of 6 batches, which were looked at; est. where these are few.|");
       const html = renderToString(<DataLoading page={loaderPage({ ...WORKERS, recorded: some(1, true) })} tab={tab()} compared={null} />).replaceAll("\u00a0", " ");
       expect(html.match(/title="Of 1 of its 3 batches: the others were not looked at"/g)).toHaveLength(6); // three figures of two workers
     });
@@ -357,7 +357,7 @@ describe("lanes of workers", () => {
 
   test("begin where the longest name ends", () => {
     const named = (name: string) => gutterOf({ lanes: [{ ...lane, name }], depths: [{ key: "0", name: "Ready", at_ns: [], depth: [] }] });
-    expect([named("Worker 0"), named("Evaluation loader: worker 0")]).toEqual([104, 168]);
+    expect([named("Worker 0"), named("Evaluation loader: worker 0")]).toEqual([104, 176]);
   });
 
   test("share the height: many workers are lower, none vanishes", () => {

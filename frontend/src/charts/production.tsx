@@ -58,8 +58,9 @@ export interface ProductionProps {
   piece(lane: number, piece: number): TipContent;
 }
 
-/** Room for the names of the lanes, at least. */
+/** Room for the names of the lanes, at least, and what parts them from the lanes. */
 const GUTTER = 104;
+const NAME_END = 8;
 const TOP = 22;
 const DEPTH = 40;
 const APART = 14;
@@ -82,7 +83,7 @@ const lanesFoot = (lanes: number): number => TOP + lanes * pitchOf(lanes);
 
 /** A name is not cut: the longest one tells where the lanes begin. */
 export const gutterOf = ({ lanes, depths }: Pick<ProductionProps, "lanes" | "depths">): number =>
-  Math.max(GUTTER, ...[...lanes, ...depths].map((lane) => Math.ceil(CHARACTER * lane.name.length)));
+  Math.max(GUTTER, ...[...lanes, ...depths].map((lane) => Math.ceil(CHARACTER * lane.name.length) + NAME_END));
 
 const heightOf = ({ lanes, depths }: ProductionProps): number => lanesFoot(lanes.length) + depths.length * (DEPTH + APART) + 2;
 

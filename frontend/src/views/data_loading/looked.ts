@@ -27,8 +27,8 @@ export function lookedInAll(rows: readonly Looked[]): string | null {
   const { looked, batches } = summed(rows);
   if (looked >= batches) return null;
   if (looked === 0) return "CPU, No core and Limit are not known: no batch was looked at.";
-  const few = rows.some((row) => row.few_looked && row.kind !== null) ? ", est. where a worker has few of them" : "";
-  return `CPU, No core and Limit are of the ${count(looked)} of ${counted(batches, "batch", "batches")} that were looked at${few}.`;
+  const few = rows.some((row) => row.few_looked && row.kind !== null) ? "; est. where these are few" : "";
+  return `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, which were looked at${few}.`;
 }
 
 export const summed = (rows: readonly Looked[]) => ({ looked: sum(rows.map((row) => row.looked)), batches: sum(rows.map((row) => row.batches)) });

@@ -42,23 +42,24 @@ function titleOf(workers: readonly RecordedWorker[]): string {
 }
 
 function columns(scale: Scale, longest: number, names: LoaderNames): Column<RecordedWorker>[] {
-  const loader: Column<RecordedWorker> = { id: "loader", label: "Loader", order: (row) => names.place(row.loader), cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span> };
+  const loader: Column<RecordedWorker> = { id: "loader", label: "Loader", width: "116px", order: (row) => names.place(row.loader), cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span> };
   const bar: Column<RecordedWorker> = { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> };
+  const wide = (px: number, beside: number) => `${names.several ? beside : px}px`;
   return [
     ...(names.several ? [loader] : []), // in the place of the bar
     {
-      id: "worker", label: "Worker", width: "56px", order: (row) => names.place(row.loader) * 1e6 + row.worker,
+      id: "worker", label: "Worker", width: wide(56, 48), order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => <span title={`${names.before(row.loader, workerName(row.worker))}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}>{row.worker < 0 ? "main" : row.worker}</span>,
     },
-    { id: "batches", label: "Batches", width: "58px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches), meaning: "Batches that it makes while the span lasts, also those that only steps after it take." },
+    { id: "batches", label: "Batches", width: wide(58, 60), numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches), meaning: "Batches that it makes while the span lasts, also those that only steps after it take." },
     ...(names.several ? [] : [bar]),
-    { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns), meaning: "A batch, in the dataset's own code." },
-    { id: "collate", label: "Collate", width: "72px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns), meaning: "A batch, putting its samples together." },
-    { id: "busy", label: "Busy", width: "60px", numeric: true, order: (row) => row.busy_share, cell: (row) => percent(row.busy_share), meaning: "Share of the span in which it makes batches." },
-    { id: "cpu", label: "CPU", width: "60px", numeric: true, order: (row) => row.cpu_share, cell: (row) => <span title={lookedAt(row)}>{percent(row.cpu_share)}</span>, meaning: "CPU time of the worker's thread, of the time in which it makes batches that were looked at." },
-    { id: "core_wait", label: "No core", width: "64px", numeric: true, order: (row) => row.core_wait_share, cell: (row) => <span title={lookedAt(row)}>{percent(row.core_wait_share)}</span>, meaning: "Of that time, how long the thread could have run but had no core. Linux tells." },
+    { id: "dataset", label: "Dataset", width: wide(72, 64), numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns), meaning: "A batch, in the dataset's own code." },
+    { id: "collate", label: "Collate", width: wide(72, 58), numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns), meaning: "A batch, putting its samples together." },
+    { id: "busy", label: "Busy", width: wide(60, 54), numeric: true, order: (row) => row.busy_share, cell: (row) => percent(row.busy_share), meaning: "Share of the span in which it makes batches." },
+    { id: "cpu", label: "CPU", width: wide(60, 50), numeric: true, order: (row) => row.cpu_share, cell: (row) => <span title={lookedAt(row)}>{percent(row.cpu_share)}</span>, meaning: "CPU time of the worker's thread, of the time in which it makes batches that were looked at." },
+    { id: "core_wait", label: "No core", width: wide(64, 60), numeric: true, order: (row) => row.core_wait_share, cell: (row) => <span title={lookedAt(row)}>{percent(row.core_wait_share)}</span>, meaning: "Of that time, how long the thread could have run but had no core. Linux tells." },
     {
-      id: "kind", label: "Limit", width: "128px", order: (row) => row.kind, meaning: BOUND_MEANING,
+      id: "kind", label: "Limit", width: wide(128, 114), order: (row) => row.kind, meaning: BOUND_MEANING,
       cell: (row) => <span class="after" title={lookedAt(row)}>{boundOf(row) ?? DASH}{row.ended === false && <b>, killed</b>}</span>,
     },
   ];
