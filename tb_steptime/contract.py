@@ -172,6 +172,9 @@ class DataLoadingReport(msgspec.Struct, frozen=True):
     batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
     place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are,
     and at least what another recorded loader's workers need for the batches that the same step takes of it.
+
+    Of a recorded loader that a thread reads of which the trace holds nothing, no wait is known: why_unknown says so;
+    needed_workers are as many as make batches as fast as that thread takes them, null where the loader sets the pace.
     """
 
     iterator: str | None = None

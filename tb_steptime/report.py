@@ -184,7 +184,13 @@ def _queue_depth(host: HostResult) -> QueueDepthReport:
 
 def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
     if result.unknown is not None or result.mean is None:
-        return DataLoadingReport(why_unknown=plain(result.unknown) if result.unknown else None)
+        return DataLoadingReport(
+            workers=result.unmarked.workers if result.unmarked else None,
+            production_ns=result.batch_ns,
+            needed_workers=result.needed_workers,
+            why_unknown=plain(result.unknown) if result.unknown else None,
+            recorded=_recorded(result.recorded) if result.recorded else None,
+        )
     burst, curve = result.burst, result.curve
     return DataLoadingReport(
         iterator=_main_iterator(result),

@@ -243,7 +243,8 @@ export interface CurvePoint {
 }
 
 /**
- * unknown says why nothing can be told (no loader events); all figures are then None or empty.
+ * unknown says why no waits can be told (no loader events); all figures are then None or empty, but what a recorder
+ * tells of a loader that a thread reads without marks: unmarked.
  * main_loader: the row of loaders that is judged, see `most_waited`; judged_loader names it and says why it is that
  * one, None where there is no other. These are of it: multiprocess, None where the iterator's name does not tell;
  * batch_ns, what one process needs for one batch, where it is measured: a single process, bursts, a recorder;
@@ -296,6 +297,7 @@ export interface DataLoadingResult {
   slow_lines: LoaderLine[];
   recorded: Recorded | null;
   recorder_notes: Note[];
+  unmarked: Unmarked | null;
 }
 
 /** Queue depth in bins of the window: mean in thousandths, and peak. */
@@ -1203,11 +1205,12 @@ export interface ReadyQueue {
  * few_looked: kind is an estimate, see `is_few`.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
- * consumer_ns: the step without late batches, per batch, and batches_per_step: of the steps of which batches are
- * recorded. lanes: of the window [start_ns, end_ns), all its
- * pieces; steps that begin in it, and when each of them does. overhead_ns: what the loop does with a batch that is
- * there, at best; unpickle_ns, pin_ns: until a message is an object, until it is pinned on a thread of its own. files:
- * how many were used. lines: None for a loader without workers, of which call stacks in the trace tell more.
+ * consumer_ns: the step without late batches, per batch, None where the steps hold no mark that tells which are late;
+ * taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded.
+ * lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when each of them does.
+ * overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
+ * object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
+ * workers, of which call stacks in the trace tell more.
  */
 export interface Recorded {
   files: number;
@@ -1227,7 +1230,8 @@ export interface Recorded {
   few_looked: boolean;
   bytes: number | null;
   samples: number | null;
-  consumer_ns: number;
+  consumer_ns: number | null;
+  taken_every_ns: number;
   batches_per_step: number;
   overhead_ns: number | null;
   unpickle_ns: number | null;
@@ -1588,6 +1592,24 @@ export interface TrendsResult {
 
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
+
+/**
+ * Of a recorded loader without marks, est.: nobody knows what is waited for, but a pace tells who can be waiting.
+ * workers: 0 where the thread that reads it makes its batches. made_every_ns: production / workers; taken_every_ns:
+ * by that thread; over a while, by the steps. limits: the loader sets the pace; None where it is not recorded how
+ * batches are made. needed: the fewest workers that make them as fast as the steps take them now; None where the
+ * loader limits, as the steps would be faster then.
+ */
+export interface Unmarked {
+  workers: number;
+  made_every_ns: number | null;
+  taken_every_ns: number;
+  limits: boolean | null;
+  needed: number | null;
+  why_no_waits: Phrase;
+  sentence: Phrase | null;
+  advice: Phrase | null;
+}
 
 /** tiles: the metrics whose figures open the view, so that their places stand before they are known. */
 export interface ViewMeaning {

@@ -13,6 +13,7 @@ from tb_steptime.metrics.batch_making import (
     burst_of,
     consumer_ns,
     find_making,
+    find_unmarked,
     production_ns,
     what_is_recorded,
     why_unknown,
@@ -38,11 +39,13 @@ from tb_steptime.metrics.loader_titles import (
     lanes_title,
     steps_title,
     tile_remarks,
+    unmarked_remarks,
 )
 from tb_steptime.metrics.loaders import LoaderRow, judged_loader, loader_table, waited_for, whose
 from tb_steptime.metrics.making import MeanStep
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
+from tb_steptime.metrics.unmarked_loading import Unmarked
 from tb_steptime.metrics.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
 from tb_steptime.metrics.worker_curve import WorkerCurve, store_note, worker_curve
 from tb_steptime.phrases import Note, Phrase, phrase
@@ -54,7 +57,8 @@ ACTIVITY_ROWS = 6
 
 
 class DataLoadingResult(msgspec.Struct, frozen=True):
-    """unknown says why nothing can be told (no loader events); all figures are then None or empty.
+    """unknown says why no waits can be told (no loader events); all figures are then None or empty, but what a recorder
+    tells of a loader that a thread reads without marks: unmarked.
 
     main_loader: the row of loaders that is judged, see `most_waited`; judged_loader names it and says why it is that
     one, None where there is no other. These are of it: multiprocess, None where the iterator's name does not tell;
@@ -108,12 +112,13 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     slow_lines: list[LoaderLine]
     recorded: Recorded | None
     recorder_notes: list[Note]
+    unmarked: Unmarked | None
 
 
 def analyse(trace: Trace) -> DataLoadingResult:
     waits = loader_waits(trace)
-    if waits is None:
-        return _unknown()
+    if waits is None or find_unmarked(trace) is not None:
+        return _unknown(trace)
     rows = loader_steps(trace, waits)
     mean = mean_of(rows)
     iterators = loader_iterators(trace)
@@ -151,6 +156,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         copy=(copy := batch_copies(trace)),
         copy_title=copy_title(copy),
         slow_lines=slow_lines(trace) if single else [],
+        unmarked=None,
         **_bursts(trace, mean),
     )
 
@@ -195,7 +201,49 @@ def _overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
     return overhead_as_recorded(told, recorded, trace) if told and recorded else told
 
 
-_NO_LOADER: dict[str, Any] = {
+def _unknown(trace: Trace) -> DataLoadingResult:
+    """What the loop waits for is not known; what is recorded of a loader is."""
+    unmarked, recorded = find_unmarked(trace), what_is_recorded(trace)
+    return DataLoadingResult(
+        unknown=unmarked.why_no_waits if unmarked else _no_events(trace),
+        iterators=[],
+        main_loader=None,
+        judged_loader=None,
+        multiprocess=bool(unmarked.workers) if unmarked else None,
+        steps=[],
+        mean=None,
+        batch_ns=production_ns(trace),
+        consumer_ns=None,
+        batches_per_step=batches_per_step(trace),
+        without_wait_ns=None,
+        needed_workers=unmarked.needed if unmarked else None,
+        why_unknown=why_unknown(trace) if unmarked else None,
+        tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES] if unmarked else [],
+        tile_remarks=unmarked_remarks(unmarked) if unmarked else {},
+        steps_title=phrase("The loader is read on another thread") if unmarked else phrase("No loader events"),
+        unmarked=unmarked,
+        recorded=recorded if unmarked else None,
+        recorder_notes=_notes(trace, None),
+        **_NO_WAITS,
+    )
+
+
+def _no_events(trace: Trace) -> Phrase:
+    """A thread that the profiler does not record leaves no marks, so that there may be a loader all the same."""
+    words = "This trace has no loader events: no torch DataLoader is read on a recorded thread inside its steps."
+    if trace.loader_records is not None:
+        return phrase(words + " Nor does the recorder know of a batch that is asked for in them.")
+    return phrase(words + " One that another thread reads ahead shows once two lines in the script record it.")
+
+
+_NO_WAITS: dict[str, Any] = {
+    "activities": [],
+    "more_activities": 0,
+    "more_activities_ns": 0,
+    "activities_title": None,
+    "lines_missing": None,
+    "lanes": None,
+    "lanes_title": None,
     "loaders": [],
     "copy": None,
     "copy_title": None,
@@ -207,38 +255,7 @@ _NO_LOADER: dict[str, Any] = {
     "jitter": None,
     "overhead": None,
     "slow_lines": [],
-    "recorded": None,
-    "recorder_notes": [],
 }
-
-
-def _unknown() -> DataLoadingResult:
-    return DataLoadingResult(
-        unknown=phrase("This trace has no loader events: it reads no torch DataLoader inside the recorded steps."),
-        iterators=[],
-        main_loader=None,
-        judged_loader=None,
-        multiprocess=None,
-        steps=[],
-        mean=None,
-        batch_ns=None,
-        consumer_ns=None,
-        batches_per_step=None,
-        without_wait_ns=None,
-        needed_workers=None,
-        why_unknown=None,
-        tiles=[],
-        tile_remarks={},
-        steps_title=phrase("No loader events"),
-        activities=[],
-        more_activities=0,
-        more_activities_ns=0,
-        activities_title=None,
-        lines_missing=None,
-        lanes=None,
-        lanes_title=None,
-        **_NO_LOADER,
-    )
 
 
 ANALYSIS = Analysis("data_loading", "Data loading", DataLoadingResult, analyse)

@@ -44,6 +44,7 @@ from tb_steptime.insights.sync_bubble import sync_bubble
 from tb_steptime.insights.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.trace_quality import trace_quality
 from tb_steptime.insights.trend_words import judge_trends
+from tb_steptime.metrics.catalogue import NO_LOADER, UNMARKED
 from tb_steptime.metrics.step_time import Parts
 from tb_steptime.phrases import phrase
 
@@ -138,7 +139,7 @@ def _rails(facts: Facts) -> dict[str, Rail]:
 def _loader_rail(facts: Facts) -> Rail:
     mean = facts.data_loading.mean
     if mean is None:
-        return Rail(None, "data", reason=phrase("no loader events"))
+        return Rail(None, "data", reason=NO_LOADER if facts.data_loading.unmarked is None else UNMARKED)
     return Rail(facts.share(mean.exposed_ns), "data")
 
 

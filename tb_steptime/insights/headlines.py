@@ -35,11 +35,15 @@ def _action(facts: Facts, first: Insight) -> Phrase:
 
 def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     result = facts.data_loading
+    if result.unmarked is not None:
+        return Headline(result.unmarked.sentence or result.unmarked.why_no_waits, result.unmarked.advice)
     if result.unknown is not None or result.mean is None:
         return Headline(
             phrase("This trace has no loader events."),
             phrase(
-                "A torch DataLoader marks its waits by itself; wrap another loader in {call}.", call=_RECORD_FUNCTION
+                "A torch DataLoader marks its waits by itself, on a thread that is recorded; wrap another loader in "
+                "{call}.",
+                call=_RECORD_FUNCTION,
             ),
         )
     first = next((insight for insight in insights if insight.view == "data_loading"), None)

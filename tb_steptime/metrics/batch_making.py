@@ -3,7 +3,7 @@
 Everything here is of the loader that is waited for most, and per batch, whoever makes it and whoever tells:
 
 production   one process's time for one batch: recorded, or the wait for it in the training process, or told by bursts
-consumer     what the steps take beside late batches of this loader, shared out to its batches
+consumer     what the steps take beside late batches of this loader, shared out to its batches; not known without marks
 needed       the fewest workers whose pace, production / workers, is no slower than the consumer's
 """
 
@@ -16,20 +16,25 @@ from tb_steptime.metrics.burst_words import how_many_in_a_row
 from tb_steptime.metrics.bursts import Burst, find_burst, rest_ns
 from tb_steptime.metrics.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.making import Making, of_burst
-from tb_steptime.metrics.needed_workers import workers_for
+from tb_steptime.metrics.needed_workers import FEWEST, workers_for
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
 from tb_steptime.metrics.recorded_making import burst_as_recorded, recorded_making
+from tb_steptime.metrics.unmarked_loading import Unmarked, unmarked_loading
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.table import Int64
-
-#: A single worker has nobody to make up for a batch that takes longer than usual.
-FEWEST = 2
 
 
 @per_trace
 def what_is_recorded(trace: Trace) -> Recorded | None:
     return recorded_loading(trace)
+
+
+@per_trace
+def find_unmarked(trace: Trace) -> Unmarked | None:
+    """None where a mark in the steps tells what is waited for, or no batch in them is recorded."""
+    recorded = what_is_recorded(trace)
+    return unmarked_loading(recorded) if recorded is not None and waited_for(trace) is None else None
 
 
 @per_trace
@@ -57,10 +62,10 @@ def find_making(trace: Trace) -> Making | None:
 def production_ns(trace: Trace) -> int | None:
     """One process's time for one batch; None where nothing tells it."""
     main, recorded, burst = waited_for(trace), _recorded_of_main(trace), burst_of(trace)
-    if main is None:
-        return None
     if recorded is not None and recorded.production_ns is not None:
         return recorded.production_ns
+    if main is None:
+        return None
     if main.multiprocess is False:
         return round(float(_making_ns(trace, main).mean()))
     return burst.production_ns if burst else None
@@ -69,10 +74,10 @@ def production_ns(trace: Trace) -> int | None:
 def consumer_ns(trace: Trace) -> int | None:
     """The steps without late batches, per batch; None where it is open how many batches of a loader a step takes."""
     main, recorded, burst = waited_for(trace), _recorded_of_main(trace), burst_of(trace)
-    if main is None:
-        return None
     if recorded is not None:
         return recorded.consumer_ns
+    if main is None:
+        return None
     if main.in_a_row > 1:
         return None
     return burst.consumer_ns if burst else rest_ns(trace, find_batches(trace), main.loader)
@@ -80,7 +85,9 @@ def consumer_ns(trace: Trace) -> int | None:
 
 def batches_per_step(trace: Trace) -> float | None:
     """Of the loader that is waited for most; None where that is open."""
-    main = waited_for(trace)
+    main, recorded = waited_for(trace), _recorded_of_main(trace)
+    if main is None:
+        return recorded.batches_per_step if recorded else None
     return main.batches if main and main.in_a_row == 1 else None
 
 
@@ -89,6 +96,8 @@ def why_unknown(trace: Trace) -> Phrase | None:
     main, burst = waited_for(trace), burst_of(trace)
     if find_making(trace) is not None:
         return None
+    if (unmarked := find_unmarked(trace)) is not None:
+        return unmarked.why_no_waits
     if main is None:
         return phrase(
             "How long a batch takes cannot be told from this trace, because no batch is asked for within its steps."
@@ -117,10 +126,10 @@ def making_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
 
 
 def _recorded_of_main(trace: Trace) -> Recorded | None:
-    """What is recorded, unless it is of another loader than the one that is waited for."""
+    """What is recorded, unless it is of another loader than the one that is waited for, as far as marks tell."""
     recorded, main = what_is_recorded(trace), waited_for(trace)
     if recorded is None or main is None:
-        return None
+        return recorded
     met = any(loader.recorded is not None for loader in find_batches(trace).loaders)
     theirs = next(each.loader for each in recorded.loaders if each.main)
     return recorded if theirs == main.recorded or not met else None

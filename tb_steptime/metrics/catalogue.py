@@ -18,7 +18,7 @@ from tb_steptime.metrics import (
     tensor_cores,
 )
 from tb_steptime.metrics.base import Metric, Series
-from tb_steptime.metrics.batch_making import find_making, making_per_step_ns, production_ns
+from tb_steptime.metrics.batch_making import find_making, find_unmarked, making_per_step_ns, production_ns
 from tb_steptime.metrics.gpu import Figure
 from tb_steptime.metrics.loaders import find_batches, waited_for
 from tb_steptime.phrases import phrase
@@ -27,6 +27,8 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = phrase("no loader events")
+UNMARKED = phrase("read on a thread that is not recorded")
+SETS_PACE = phrase("the loader sets the pace")
 NO_DEVICE = phrase("no GPU activity")
 SEVERAL = phrase("differs from loader to loader")
 NOT_SEEN = phrase("the workers are not in this trace")
@@ -98,22 +100,32 @@ def _part_time(part: str) -> Measure:
 
 def _waits(column: str) -> Measure:
     def of(trace: Trace) -> Figure:
-        waits = data_loading.loader_waits(trace)
-        return gpu.unknown(trace, NO_LOADER) if waits is None else _mean(getattr(waits, column))
+        waits = _loader_waits(trace)
+        return _no_waits(trace) if waits is None else _mean(getattr(waits, column))
 
     return of
 
 
+def _loader_waits(trace: Trace) -> data_loading.LoaderWaits | None:
+    """None, too, where batches of the steps are taken by a thread of which no wait is recorded."""
+    return None if find_unmarked(trace) is not None else data_loading.loader_waits(trace)
+
+
+def _no_waits(trace: Trace) -> Figure:
+    return gpu.unknown(trace, UNMARKED if find_unmarked(trace) is not None else NO_LOADER)
+
+
 def _exposed_share(trace: Trace) -> Figure:
-    waits = data_loading.loader_waits(trace)
-    return gpu.unknown(trace, NO_LOADER) if waits is None else _share_of_step(trace, waits.exposed_ns)
+    waits = _loader_waits(trace)
+    return _no_waits(trace) if waits is None else _share_of_step(trace, waits.exposed_ns)
 
 
 def _batch_time(trace: Trace) -> Figure:
-    waits = data_loading.loader_waits(trace)
+    waits, production, main = _loader_waits(trace), production_ns(trace), waited_for(trace)
+    if waits is None and production is not None:
+        return Figure(production, (None,) * len(find_steps(trace).steps), None)
     if waits is None:
-        return gpu.unknown(trace, NO_LOADER)
-    production, main = production_ns(trace), waited_for(trace)
+        return _no_waits(trace)
     if production is None:
         return gpu.unknown(trace, NOT_SEEN if len(find_batches(trace).loaders) == 1 else SEVERAL)
     alone = main is not None and main.multiprocess is False
@@ -121,7 +133,11 @@ def _batch_time(trace: Trace) -> Figure:
 
 
 def _needed_workers(trace: Trace) -> Figure:
-    batch, making = _batch_time(trace), find_making(trace)
+    batch, making, unmarked = _batch_time(trace), find_making(trace), find_unmarked(trace)
+    if unmarked is not None and unmarked.needed is not None:
+        return Figure(unmarked.needed, batch.steps, None)
+    if unmarked is not None and unmarked.limits:
+        return gpu.unknown(trace, SETS_PACE)
     if batch.value is None or making is None:
         main = waited_for(trace)
         return gpu.unknown(trace, batch.reason or (IN_A_ROW if main and main.in_a_row > 1 else gpu.NO_TIME))
@@ -129,8 +145,8 @@ def _needed_workers(trace: Trace) -> Figure:
 
 
 def _without_wait(trace: Trace) -> Figure:
-    waits = data_loading.loader_waits(trace)
-    return gpu.unknown(trace, NO_LOADER) if waits is None else _mean(_lengths(trace) - waits.exposed_ns)
+    waits = _loader_waits(trace)
+    return _no_waits(trace) if waits is None else _mean(_lengths(trace) - waits.exposed_ns)
 
 
 def _host_floor(trace: Trace) -> Figure:

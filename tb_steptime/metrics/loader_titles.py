@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.batch_copies import BatchCopy
-from tb_steptime.metrics.batch_making import FEWEST, batches_per_step, consumer_ns, production_ns
+from tb_steptime.metrics.batch_making import batches_per_step, consumer_ns, production_ns
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.loader_lines import Activity
 from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.making import Making
+from tb_steptime.metrics.needed_workers import FEWEST
+from tb_steptime.metrics.unmarked_loading import Unmarked
 from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
 
@@ -34,6 +36,14 @@ def tile_remarks(mean: LoaderStep, on_device: bool) -> dict[str, Phrase]:
         else phrase("no GPU to hide behind"),
         "step_without_wait": phrase("{step} less {wait}", step=ns(mean.duration_ns), wait=ns(mean.exposed_ns)),
     }
+
+
+def unmarked_remarks(unmarked: Unmarked) -> dict[str, Phrase]:
+    who = "to make, in a worker" if unmarked.workers else "to make, on its thread"
+    remarks = {"batch_time": phrase(who)} if unmarked.made_every_ns is not None else {}
+    if unmarked.needed is not None:
+        remarks["needed_workers"] = phrase("for steps as they are now")
+    return remarks
 
 
 def batch_remarks(trace: Trace, single: bool, making: Making | None) -> dict[str, Phrase]:

@@ -6,6 +6,8 @@ import math
 
 from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
 
+#: A single worker has nobody to make up for a batch that takes longer than usual.
+FEWEST = 2
 #: What slow batches may hold up the loop for, with workers that keep up: a share of the time that it uses a batch for.
 HELD_UP_FRACTION = 0.05
 #: More than so many times as many as keep up on average do not mend slow batches.

@@ -17,7 +17,7 @@ from tb_steptime.phrases import Phrase, agreeing, count, ns
 def recorded_making(recorded: Recorded) -> Making | None:
     """What the curve is drawn from; None where production is not recorded."""
     main = next((each for each in recorded.loaders if each.main), None)
-    if main is None or recorded.production_ns is None or recorded.consumer_ns <= 0:
+    if main is None or recorded.production_ns is None or recorded.consumer_ns is None or recorded.consumer_ns <= 0:
         return None
     busy = recorded.kind in ("cpu", "cores")
     own = _own_share(recorded) if recorded.kind == "cores" else 1.0

@@ -32,9 +32,11 @@ def main_loader(trace: Trace, records: LoaderRecords, ways: Ways) -> int:
 
 @dataclass(frozen=True)
 class Pace:
-    """consumer_ns: a step without late batches, per batch; batches: that a step takes."""
+    """consumer_ns: a step without late batches, per batch; None where no mark in the steps tells which are late.
+    taken_every_ns: a step with them, per batch; batches: that a step takes, of its time where it has no mark."""
 
-    consumer_ns: int
+    consumer_ns: int | None
+    taken_every_ns: int
     batches: float
 
 
@@ -42,12 +44,39 @@ def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, ove
     """mine: the entries of one loader. overhead_ns: of each wait, what the loop does with a batch that is there. Of the
     steps of which batches are recorded: without that, each of the others would be a step that takes none."""
     steps = find_steps(trace).steps
+    if waited_for(trace) is None:
+        return _unmarked_pace(trace, records, ways, mine)
     covered = covered_steps(ways.step[mine], len(steps))
     batches = int(covered[ways.step[mine]].sum())
     total = sum(step.duration_ns for step, told in zip(steps, covered.tolist(), strict=True) if told)
     late = int(np.maximum(_exposed(trace, records, ways, mine, covered) - overhead_ns, 0).sum())
     late += int(between_epochs_ns(trace)[covered].sum())
-    return Pace(round((total - late) / max(batches, 1)), batches / max(int(covered.sum()), 1))
+    per_step = batches / max(int(covered.sum()), 1)
+    return Pace(round((total - late) / max(batches, 1)), round(total / max(batches, 1)), per_step)
+
+
+def _unmarked_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64) -> Pace:
+    """A thread that reads ahead takes two batches in one step and none in another, so that time tells, not steps."""
+    mean_ns = sum(step.duration_ns for step in find_steps(trace).steps) / len(find_steps(trace).steps)
+    rows = ways.received[mine]
+    loader = int(records.received.loader[rows[0]])
+    workers = next((each.workers for each in records.loaders if each.loader == loader), 0)
+    every = handed_over_every_ns(np.sort(records.received.returned_ns[rows]), workers)
+    taken = every if every else round(mean_ns / len(rows))
+    return Pace(None, taken, mean_ns / taken)
+
+
+def handed_over_every_ns(returned_ns: Int64, workers: int) -> int | None:
+    """The time between two batches; None for a lone one. returned_ns: sorted.
+
+    Workers hand over their batches in rounds, so that whole rounds are counted where there are any.
+
+    >>> handed_over_every_ns(np.array([0, 1, 30, 31, 60, 61]), 2)  # two every 30
+    15
+    """
+    between, number = len(returned_ns) - 1, max(1, workers)
+    whole = between // number * number or between
+    return round((int(returned_ns[whole]) - int(returned_ns[0])) / whole) if whole else None
 
 
 def batches_beside(ways: Ways, mine: Int64, theirs: Int64, steps: int) -> float | None:

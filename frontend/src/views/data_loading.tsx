@@ -47,13 +47,14 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
         <section class="unknown">
           <h2><Sentence phrase={result.steps_title} /></h2>
           <p class="quiet"><Sentence phrase={result.unknown} /></p>
+          {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
       ) : (
         <div class="split">
           <div class="column">
             <Waits {...shared} />
             {!recorded && <Batches {...shared} />}
-            {place !== null && !alone && <RecordHint workers place={place} />}
+            {place !== null && !alone && <RecordHint asks="workers" place={place} />}
           </div>
           <div class="column">
             {result.curve && <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />}
@@ -62,12 +63,12 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
             {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
             {!recorded && <Lines {...shared} />}
-            {place !== null && alone && <RecordHint workers={false} place={place} />}
+            {place !== null && alone && <RecordHint asks="batch" place={place} />}
           </div>
         </div>
       )}
       {recorded && <Notes notes={result.recorder_notes} />}
-      {recorded && <RecordedWorkers {...shared} recorded={recorded} />}
+      {recorded && <RecordedWorkers {...shared} recorded={recorded} apart={result.unmarked !== null} />}
       {below && result.lanes && <div class="split loader-halves"><LoaderLanes {...shared} lanes={result.lanes} /><StepLines {...shared} /></div>}
     </div>
   );

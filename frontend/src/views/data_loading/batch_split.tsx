@@ -5,7 +5,7 @@ import { Swatch } from "../../components/swatch";
 import { type Column, Table } from "../../components/table";
 import { bytes, count, counted, DASH, percent, type Scale, scaleFor, sentence } from "../../format";
 import { boundOf } from "./looked";
-import { BOUND_MEANING, MAKING } from "./making";
+import { BOUND_MEANING, MAKING, WAITS } from "./making";
 import type { RecordedProps } from "./production";
 
 interface Stage {
@@ -29,17 +29,18 @@ function stagesOf(recorded: Recorded): Stage[] {
 /** Nothing comes from a worker then, and a batch is never there before it is asked for. */
 const inTraining = ({ workers }: Recorded): boolean => workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, tab, name }: RecordedProps) {
+export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
   const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
+  const waits = WAITS[apart ? "thread" : "loop"];
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
   const parts = stages.map((stage): SplitPart => ({ ...stage, share: whole > 0 ? (stage.ns ?? 0) / whole : 0, title: `${stage.label} ${scale.text(stage.ns)}` }));
   return (
-    <Picture title={recorded.split_title} name={`a batch ${name}`} drawn={false} table={() => stagesTable(stages, recorded.wait_ns)} link={() => tab.address()}>
+    <Picture title={recorded.split_title} name={`a batch ${name}`} drawn={false} table={() => stagesTable(stages, waits.who, recorded.wait_ns)} link={() => tab.address()}>
       <SplitBar label={`${sentence(recorded.split_title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <Table
         label="What becomes of a batch" columns={columns(scale, whole)} rows={stages} rowKey={(stage) => stage.id} sort={undefined} onSort={() => {}}
-        foot={<tr><td title="The training loop asks for a batch and stands until it has it.">The training loop waits</td><td class="num">{scale.text(recorded.wait_ns)}</td><td /></tr>}
+        foot={<tr><td title={waits.meaning}>{waits.who}</td><td class="num">{scale.text(recorded.wait_ns)}</td><td /></tr>}
       />
       <p class="quiet small aside">{aboutOf(recorded)}.</p>
       {recorded.loaders.map((loader) => <Settings key={loader.loader} loader={loader} named={recorded.whose !== null} />)}
@@ -52,7 +53,7 @@ const NONE: ReadonlySet<string> = new Set();
 const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "part", label: "Part", cell: (stage) => <span class="key" title={stage.meaning}>{stage.ns === null ? <i class="swatch hollow" /> : <Swatch colour={stage.colour} hatched={stage.hatched} />}{stage.label}</span> },
   { id: "time", label: "A batch", width: "84px", numeric: true, cell: (stage) => scale.text(stage.ns) },
-  { id: "share", label: "Share", width: "64px", numeric: true, meaning: "Of the time from when the worker begins to make the batch until the training loop takes it.", cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
+  { id: "share", label: "Share", width: "64px", numeric: true, meaning: "Of the time from when the worker begins to make the batch until it is taken.", cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)) },
 ];
 
 function aboutOf(recorded: Recorded) {
@@ -74,6 +75,6 @@ function Settings({ loader, named }: { loader: RecordedLoader; named: boolean })
   return <p class="quiet small aside settings">{[...(named || loader.dataset === null ? [sentence(loader.label)] : []), ...(loader.dataset === null ? [] : [loader.dataset])].join(", ")}, {counted(loader.batches, "batch", "batches")}: <code>{written.join(", ")}</code></p>;
 }
 
-function stagesTable(stages: readonly Stage[], wait_ns: number | null) {
-  return { columns: [{ label: "Part" }, { label: "A batch", unit: "ns" as const }], rows: [...stages.map((stage) => [stage.label, stage.ns]), ["The training loop waits", wait_ns]] };
+function stagesTable(stages: readonly Stage[], waits: string, wait_ns: number | null) {
+  return { columns: [{ label: "Part" }, { label: "A batch", unit: "ns" as const }], rows: [...stages.map((stage) => [stage.label, stage.ns]), [waits, wait_ns]] };
 }

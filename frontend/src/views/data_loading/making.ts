@@ -22,6 +22,12 @@ const TRAINS = { label: "Trains", meaning: "The training process makes no batch:
 export const makingOf = (lanes: readonly { worker: number }[]): readonly MakingPart[] =>
   lanes.some((lane) => lane.worker >= 0) ? MAKING : MAKING.filter((part) => part.id !== "transfer").map((part) => (part.id === "idle" ? { ...part, ...TRAINS } : part));
 
+/** Who asks for a batch and stands until it has it, by whether a thread of its own does. */
+export const WAITS = {
+  loop: { who: "The training loop waits", meaning: "The training loop asks for a batch and stands until it has it." },
+  thread: { who: "The reading thread waits", meaning: "The thread that reads the loader asks for a batch and stands until it has it; whether the training loop waits meanwhile is not known." },
+};
+
 /** "CPU-bound": what a worker's time goes to. */
 export const BOUND: Readonly<Record<string, string>> = { cpu: "CPU-bound", io: "I/O-bound", mixed: "mixed", cores: "short of cores" };
 

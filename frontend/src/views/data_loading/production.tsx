@@ -10,6 +10,8 @@ import { MAKING, makingOf, type MakingPart, workerName } from "./making";
 
 export interface RecordedProps {
   recorded: Recorded;
+  /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
+  apart: boolean;
   chosen: Chosen;
   tab: Tab;
   name: string;

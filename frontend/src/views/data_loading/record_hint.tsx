@@ -4,17 +4,24 @@ import { CopyButton } from "../../components/copy";
 export const recorderLines = (place: string): string => `from tb_steptime.record import LoaderRecorder
 loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
 
-/** No trace holds worker processes: how to have them recorded. The lines are as wide as the column, and none is cut. */
-export function RecordHint({ workers, place }: { workers: boolean; place: string }) {
+/** What a recorder would answer: of workers, of a batch that the training process makes, or of a loader without marks. */
+const ASKED = {
+  workers: { title: "What do the workers do meanwhile?", says: "Worker processes are in no trace. Two lines record them beside it: each worker's lane, dataset and collate apart, its CPU time, the slowest batches." },
+  batch: { title: "Which part of a batch takes its time?", says: "Two lines record dataset and collate apart, with the CPU time and the slowest batches, and the workers once there are some." },
+  thread: { title: "Does another thread read a DataLoader?", says: "What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches." },
+};
+
+/** No trace holds everything: how to have it recorded. The lines are as wide as the column, and none is cut. */
+export function RecordHint({ asks, place }: { asks: keyof typeof ASKED; place: string }) {
   const lines = recorderLines(place);
   return (
     <section class="picture record-hint">
       <div class="head">
-        <h2>{workers ? "What do the workers do meanwhile?" : "Which part of a batch takes its time?"}</h2>
+        <h2>{ASKED[asks].title}</h2>
         <CopyButton text={() => lines} class="button low">Copy</CopyButton>
       </div>
       <p class="quiet small">
-        {workers ? "Worker processes are in no trace. Two lines record them beside it: each worker's lane, dataset and collate apart, its CPU time, the slowest batches." : "Two lines record dataset and collate apart, with the CPU time and the slowest batches, and the workers once there are some."}
+        {ASKED[asks].says}
       </p>
       <pre class="lines">{lines}</pre>
     </section>

@@ -10,7 +10,7 @@ import type { RecordedProps } from "./production";
 const MOST = 8;
 
 /** The batches that took longest to make; the step that waited for one is chosen with it. */
-export function Slowest({ recorded, chosen, tab, name }: RecordedProps) {
+export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
   const { slowest, production_ns: mean, start_ns: from } = recorded;
   const [first] = slowest;
   if (!first) return null;
@@ -21,7 +21,7 @@ export function Slowest({ recorded, chosen, tab, name }: RecordedProps) {
   return (
     <Picture title={title} name={`slowest batches ${name}`} drawn={false} table={() => slowestTable(slowest, names, from)} link={() => tab.address()}>
       <Table
-        label="Slowest batches" columns={columns(scale, scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"), longest, from, names)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
+        label="Slowest batches" columns={columns(scale, scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"), longest, from, names, apart)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
         chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)} onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)} onLight={(batch) => chosen.light(batch?.step ?? null)}
       />
     </Picture>
@@ -35,7 +35,7 @@ function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string |
   return found && keyOf(found);
 }
 
-function columns(scale: Scale, waits: Scale, longest: number, from: number, names: LoaderNames): Column<SlowBatch>[] {
+function columns(scale: Scale, waits: Scale, longest: number, from: number, names: LoaderNames, apart: boolean): Column<SlowBatch>[] {
   const loader: Column<SlowBatch> = { id: "loader", label: "Loader", width: "116px", order: (row) => names.place(row.loader), cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span> };
   return [
     ...(names.several ? [loader] : []),
@@ -46,7 +46,7 @@ function columns(scale: Scale, waits: Scale, longest: number, from: number, name
     { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns) },
     { id: "collate", label: "Collate", width: "68px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns) },
     { id: "cpu", label: "CPU", width: "58px", numeric: true, order: (row) => row.cpu_share, cell: (row) => <span title={row.cpu_share === null ? "The batch was not looked at" : undefined}>{percent(row.cpu_share)}</span>, meaning: "CPU time of the worker's thread while it made the batch." },
-    { id: "wait", label: "Waited", width: "72px", numeric: true, order: (row) => row.wait_ns, cell: (row) => waits.text(row.wait_ns), meaning: "How long the training loop stood for this batch." },
+    { id: "wait", label: "Waited", width: "72px", numeric: true, order: (row) => row.wait_ns, cell: (row) => waits.text(row.wait_ns), meaning: `How long the ${apart ? "thread that reads the loader" : "training loop"} stood for this batch.` },
   ];
 }
 
