@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.insights.base import Confidence
 from tb_steptime.loader_files import with_records
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.recorded_workers import COMPUTES_FRACTION, MOST_FRACTION, READS_FRACTION, is_few
+from tb_steptime.printer import plain
 from tests.test_insights_loading import said, sure
 from tests.test_recorded_loading import File, drawn, recorded
 
@@ -92,3 +94,26 @@ def test_a_card_that_rests_on_few_looks_says_so(tmp_path: Path, looked: int, wor
     insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
     assert said(insight).endswith("The workers compute, and " + words + "make the dataset cheaper.")
     assert insight.confidence == level
+
+
+@pytest.mark.parametrize(
+    ("looked", "words"),
+    [
+        (1, "The workers compute in the 1 batch that was looked at, and the machine has 4 cores: "),
+        (2, "The workers compute in the 2 batches that were looked at, and the machine has 4 cores: "),
+        (3, "The workers compute, and the machine has 4 cores: "),
+    ],
+)
+def test_a_limit_of_the_curve_that_rests_on_few_looks_says_so(tmp_path: Path, looked: int, words: str):
+    main = File(tmp_path, "main", num_workers=1)
+    for batch in range(6):
+        main.received(batch, asked=4 * batch, there=4 * batch + 1, returned=4 * batch + 2)
+    main.write()
+    worker = File(tmp_path, "w0", num_workers=1)
+    for batch in range(6):
+        worker.produced(batch, 40 * batch, 40 * batch + 38, 40 * batch + 39, cpu=39 if batch < looked else NOT_LOOKED)
+    worker.write()
+    curve = analyse(with_records(drawn(tmp_path))[0]).curve
+    assert curve is not None
+    assert curve.limit is not None
+    assert plain(curve.limit).startswith(words)

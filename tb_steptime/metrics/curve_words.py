@@ -46,16 +46,24 @@ def _limit(making: Making, recommended: int, beside: Beside | None) -> Phrase | 
     if making.cores is None:
         return phrase("As far as cores and disk allow: this trace does not say how many cores the machine has.")
     if making.busy_cores and recommended < making.needed:
-        return phrase(
-            "The workers compute, and the machine has {cores} cores: more than {cores} workers slow each other down.",
-            cores=count(making.cores),
-        )
+        return _cores_words(making)
     share = 1.0 if making.core_share is None else making.core_share
     if recommended * share > making.cores:
         return phrase(
             "The machine has {cores} cores, so these workers must not compute much.", cores=count(making.cores)
         )
     return phrase("As far as disk or network allow.") if not making.busy_cores else None
+
+
+def _cores_words(making: Making) -> Phrase:
+    """With how few batches tell that workers compute, where they are few."""
+    words, values = "The workers compute", {"cores": count(making.cores)}
+    if making.few_looked is not None:
+        words += agreeing(" in the {looked} (batch that was|batches that were) looked at", making.few_looked)
+        values["looked"] = count(making.few_looked)
+    return Phrase(
+        words + ", and the machine has {cores} cores: more than {cores} workers slow each other down.", values
+    )
 
 
 def _uneven_words(making: Making, rest_ns: int, workers: int) -> Phrase | None:

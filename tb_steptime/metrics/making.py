@@ -40,9 +40,10 @@ class Making(msgspec.Struct, frozen=True):
     """What a curve is drawn from; ns are per batch. workers: 0 for a loader in the training process.
 
     production_ns: one worker's time, that of its CPU where it competes for cores. busy_cores: the workers compute, so
-    more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy.
-    spread_ns: by how much one batch's time differs from another's, its standard deviation; 0 where batches are taken in
-    any order. prefetch: batches that each worker makes in advance. batches: that a step takes.
+    more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy;
+    few_looked: how many batches tell of busy_cores and core_share, where these are few, else None. spread_ns: by how
+    much one batch's time differs from another's, its standard deviation; 0 where batches are taken in any order.
+    prefetch: batches that each worker makes in advance. batches: that a step takes.
     needed: by the slower of consumer_ns and beside, the slowest other loader.
     """
 
@@ -54,6 +55,7 @@ class Making(msgspec.Struct, frozen=True):
     cores: int | None = None
     busy_cores: bool = False
     core_share: float | None = None
+    few_looked: int | None = None
     beside: Beside | None = None
     spread_ns: int = 0
     prefetch: int = USUAL_PREFETCH

@@ -35,6 +35,7 @@ def recorded_making(recorded: Recorded) -> Making | None:
         cores=recorded.cores,
         busy_cores=busy,
         core_share=recorded.cpu_share,
+        few_looked=recorded.looked if recorded.few_looked else None,
         beside=beside,
         spread_ns=spread,
         prefetch=prefetch,
