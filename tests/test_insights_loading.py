@@ -105,6 +105,23 @@ def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path)
     assert "though `num_workers` keeps up on average" in said(sure(trace, "input_bound"))
 
 
+@pytest.mark.parametrize(("persistent", "level"), [(True, Confidence.HIGH), (False, Confidence.MEDIUM)])
+def test_what_more_workers_win_is_less_sure_where_they_start_anew(tmp_path: Path, persistent: bool, level: Confidence):
+    write_two_workers(tmp_path, persistent_workers=persistent)
+    assert sure(with_records(drawn(tmp_path))[0], "more_workers").confidence is level
+
+
+def test_what_more_workers_win_is_less_what_these_take_longer_to_start():
+    kept, anew = (
+        sure(epochs([[9, 1, 1] * 3, [12, 1, 1] + [9, 1, 1] * 2], work=2, seeds=seeds), "more_workers")
+        for seeds in ("..", "st")
+    )
+    assert "take longer to start and to end in each epoch" in plain(anew.gain_formula)
+    assert "take longer to start" not in plain(kept.gain_formula)
+    assert plain(kept.title) == "Use 6 workers"
+    assert (plain(anew.title), anew.gain_ns) == ("Use 6 workers", kept.gain_ns - 3_000 // 18)
+
+
 AS_FAR = "`num_workers=3`, as far as cores and disk allow."
 
 

@@ -596,7 +596,7 @@ def test_the_command_line_tells_of_the_loader_that_is_waited_for(tmp_path):
         "production_ns": 14_000,
         "consumer_ns": 5_000,
         "needed_workers": 3,
-        "predicted_step_ns": {"1": 14_750, "2": 7_750} | {str(n): 5_500 for n in range(3, 9)},
+        "predicted_step_ns": {"1": 12_813, "2": 7_000} | {str(n): 5_500 for n in range(3, 9)},
         "why_unknown": None,
         "recorded": {
             "batches": 4,

@@ -233,6 +233,79 @@ def test_waits_beside_enough_workers_stay_whatever_their_number():
     assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (3, 28_000, 0)
 
 
+def anew(processes_ns: int | None, workers: int = 2, production_ns: int = 60_000) -> WorkerCurve:
+    """A step of 10 us, 20 of late batches and 30 where epochs begin."""
+    mean = MeanStep(60_000, late_ns=20_000, first_ns=30_000, processes_ns=processes_ns)
+    return worker_curve(Making(workers, production_ns, 10_000, needed=6), mean)
+
+
+def test_what_more_workers_take_longer_to_start_is_in_each_point():
+    curve = anew(8_000)
+    assert [point.step_ns for point in curve.points[:6]] == [86_000, 60_000, 54_000, 53_000, 54_000, 56_000]
+    assert (curve.recommended, curve.floor_ns, curve.gain_ns) == (4, 53_000, 7_000)
+    assert (curve.apart_ns, curve.started_ns) == (22_000, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("processes_ns", "needs", "limit"),
+    [
+        (
+            8_000,
+            60_000,
+            "More workers take longer to start in each epoch than they save; with `persistent_workers=True` 6 would "
+            "pay.",
+        ),
+        (
+            1_000,
+            60_000,
+            "More workers take longer to start in each epoch, which `persistent_workers=True` would spare.",
+        ),
+        (
+            None,
+            60_000,
+            "If workers start anew for each epoch, more of them take longer to; `persistent_workers=True` keeps them.",
+        ),
+        (500, 60_000, ""),
+        (0, 60_000, ""),
+    ],
+)
+def test_a_curve_says_that_more_workers_start_for_longer(processes_ns: int | None, needs: int, limit: str):
+    said = anew(processes_ns, production_ns=needs).limit
+    assert said is not None
+    opens = "As far as cores and disk allow: this trace does not say how many cores the machine has."
+    assert in_words(said) == f"{opens} {limit}".rstrip()
+
+
+def test_what_each_worker_takes_to_start_is_told_apart_from_what_none_ends():
+    apart = anew(8_000).apart
+    assert apart is not None
+    assert in_words(apart) == (
+        "In each step, measured or predicted: 22 µs for epochs that begin, which no number of workers ends, and 4 µs "
+        "for each worker that starts anew."
+    )
+
+
+def test_a_curve_says_why_fewer_workers_than_keep_up_are_best():
+    assert in_words(anew(8_000).title) == "4 workers leave a step of about 53 µs: more would start for too long"
+    best = worker_curve(Making(4, 60_000, 10_000, needed=6), MeanStep(45_000, 5_000, 30_000, processes_ns=16_000))
+    assert [point.step_ns for point in best.points[2:6]] == [46_000, 45_000, 46_000, 48_000]
+    assert in_words(best.title) == "4 workers are best: more would start for too long in each epoch"
+    assert (best.recommended, best.gain_ns) == (4, 0)
+
+
+@pytest.mark.parametrize(("seeds", "started"), [("st", 3_000 // 18 // 3), ("s.", 0), ("..", 0)])
+def test_what_workers_take_to_start_is_that_of_the_judged_loader(seeds: str, started: int):
+    curve = curve_of(analyse(epochs([[9, 1, 1] * 3, [12, 1, 1] + [9, 1, 1] * 2], work=2, seeds=seeds)))
+    assert (curve.measured_workers, curve.started_ns) == (3, started)
+
+
+def test_of_epochs_of_few_batches_those_that_come_with_the_first_are_not_late():
+    """Each fourth batch is the first of an epoch: of two workers half of the batches come with it, of four all."""
+    making, mean = Making(2, 60_000, 10_000, needed=6), MeanStep(40_000, 10_000, 20_000, first_share=0.25)
+    points = [point.step_ns for point in worker_curve(making, mean).points]
+    assert points[:6] == [30_000 + 50_000 * 3 // 4, 40_000, 30_000 + 10_000 // 4, 30_000, 30_000, 30_000]
+
+
 LOADER_2 = phrase("loader {beside_place}", beside_place=count(2))
 
 
@@ -371,6 +444,7 @@ def recorded_zipped(folder: Path, workers: int = 1, production: int = 9, beside:
 CASES: dict[str, Callable[[Path], Trace]] = {
     "bursts": lambda _: steps_that_wait([9, 1, 1] * 4, work=2),
     "bursts in epochs": lambda _: epochs([[9, 1, 1] * 4, [12, 1, 1] + [9, 1, 1] * 2], work=2),
+    "in epochs, anew": lambda _: epochs([[9, 1, 1] * 4, [12, 1, 1] + [9, 1, 1] * 2], work=2, seeds="st"),
     "known workers and a long wait": lambda _: steps_that_wait(
         [8, 8, 8, 8, 8, 30, 8, 8, 8], 2, extra="python @f1,python @f2", names={"f": FEED}
     ),
@@ -399,7 +473,7 @@ def test_curve_title_sentence_and_cards_are_of_one_arithmetic(tmp_path: Path, ca
     curve, shares = curve_of(result), result.shares
     point = {each.workers: each.step_ns for each in curve.points}
     steps = [each.step_ns for each in curve.points]
-    assert steps == sorted(steps, reverse=True)
+    assert curve.started_ns or steps == sorted(steps, reverse=True)
     assert curve.floor_ns == point[curve.recommended]
     more = curve.recommended > curve.measured_workers
     assert curve.gain_ns == (max(0, curve.measured_step_ns - curve.floor_ns) if more else 0)

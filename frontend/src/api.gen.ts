@@ -1655,8 +1655,9 @@ export interface Waste {
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
  * the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
  * workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
- * apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
- * it; limit: what may keep the curve from coming true (cores, disk, uneven batches), or beside, in a sentence or two.
+ * started_ns: as much again for each worker, which starts anew in each epoch; apart says both. pace: how fast the
+ * loader is, with one worker. cores: of the recording machine, where a recorder says it; limit: what may keep the
+ * curve from coming true (cores, disk, uneven batches, workers that start), or beside, in a sentence or two.
  * beside: another loader that limits with the recommended number.
  */
 export interface WorkerCurve {
@@ -1667,6 +1668,7 @@ export interface WorkerCurve {
   floor_ns: number;
   gain_ns: number;
   apart_ns: number;
+  started_ns: number;
   apart: Phrase | null;
   pace: Phrase;
   cores: number | null;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -41,7 +42,7 @@ from tb_steptime.metrics.loader_titles import (
     tile_remarks,
     unmarked_remarks,
 )
-from tb_steptime.metrics.loaders import LoaderRow, judged_loader, loader_table, waited_for, whose
+from tb_steptime.metrics.loaders import LoaderRow, find_batches, judged_loader, loader_table, waited_for, whose
 from tb_steptime.metrics.making import MeanStep
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.step_time import has_device_activity
@@ -167,7 +168,7 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
     jitter, overhead = find_jitter(trace, burst), _overhead(trace, burst)
     elsewhere, steps = find_elsewhere(trace), len(find_steps(trace).steps)
     shares = shared_out(mean.exposed_ns, starts, jitter, overhead, elsewhere.exposed_ns // steps if elsewhere else 0)
-    curve = worker_curve(making, _mean_step(mean, shares, starts)) if making else None
+    curve = worker_curve(making, _mean_step(trace, mean, shares, starts)) if making else None
     return {
         "shares": shares,
         "starts": starts,
@@ -185,9 +186,15 @@ def _burst_of_main(trace: Trace, burst: Burst) -> Burst:
     return msgspec.structs.replace(burst, sentence=whose(trace, burst.sentence)) if burst.sentence else burst
 
 
-def _mean_step(mean: LoaderStep, shares: WaitShares, starts: EpochStarts | None) -> MeanStep:
+def _mean_step(trace: Trace, mean: LoaderStep, shares: WaitShares, starts: EpochStarts | None) -> MeanStep:
+    main, loader = waited_for(trace), find_batches(trace).loader
+    own = starts.of(main.loader) if starts and main else None
     first = shares.first_ns + (starts.making_ns if starts else 0)
-    return MeanStep(mean.duration_ns, shares.late_ns, first, shares.jitter_ns)
+    step = MeanStep(mean.duration_ns, shares.late_ns, first, shares.jitter_ns)
+    if own is None:
+        return step
+    processes = {True: own.processes_ns, False: 0, None: None}[own.anew]
+    return replace(step, processes_ns=processes, first_share=own.batches / int((loader == own.loader).sum()))
 
 
 def _notes(trace: Trace, curve: WorkerCurve | None) -> list[Note]:

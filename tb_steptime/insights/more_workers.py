@@ -17,6 +17,12 @@ _FORMULA = phrase(
 )
 
 
+_FORMULA_ANEW = phrase(
+    "Mean over the steps of the exposed wait for batches that come late, less what is left of it with so many workers "
+    "and what more of them take longer to start and to end in each epoch, in proportion to their number."
+)
+
+
 def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough."""
     burst, curve, number = facts.data_loading.burst, facts.data_loading.curve, recommended(facts)
@@ -29,9 +35,16 @@ def more_workers(facts: Facts) -> Insight | None:
         _words(facts, burst, curve, number),
         curve.gain_ns,
         _why(burst),
-        Confidence.HIGH if burst.workers_from == "recorder" else Confidence.MEDIUM,
-        formula=_FORMULA,
+        Confidence.HIGH if burst.workers_from == "recorder" and not _may_start_anew(facts) else Confidence.MEDIUM,
+        formula=_FORMULA_ANEW if curve.started_ns else _FORMULA,
     )
+
+
+def _may_start_anew(facts: Facts) -> bool:
+    """Whether more workers may take longer to start in each epoch; how much longer is told of the present number."""
+    starts = facts.data_loading.starts
+    own = starts.of(facts.data_loading.main_loader) if starts else None
+    return own is not None and own.anew is not False
 
 
 def recommended(facts: Facts) -> int | None:

@@ -21,12 +21,16 @@ def pace_words(making: Making) -> Phrase:
     return phrase(every + " {time} / workers", time=ns(making.loader_ns(1)))
 
 
-def apart_words(mean: MeanStep) -> Phrase | None:
+def apart_words(making: Making, mean: MeanStep) -> Phrase | None:
     if mean.first_ns < VISIBLE_FRACTION * mean.duration_ns:
         return None
+    words = "In each step, measured or predicted: {first} for epochs that begin, which no number of workers ends"
+    if not mean.processes_ns or not making.workers:
+        return phrase(words + ".", first=ns(mean.first_ns))
     return phrase(
-        "In each step, measured or predicted: {first} for epochs that begin, which no number of workers ends.",
-        first=ns(mean.first_ns),
+        words + ", and {each} for each worker that starts anew.",
+        first=ns(mean.first_ns - mean.processes_ns),
+        each=ns(mean.processes_ns // making.workers),
     )
 
 
@@ -34,6 +38,7 @@ def limit_words(making: Making, mean: MeanStep, recommended: int, beside: Beside
     """What may keep the curve from coming true, and what else would do, in a sentence or two."""
     first = _limit(making, recommended, beside)
     then = _uneven_words(making, mean.rest_ns, max(recommended, making.workers)) or _deeper(making, mean, recommended)
+    then = _started_words(making, mean, recommended) or then
     if first is None or then is None:
         return first or then
     return Phrase(f"{first.template} {then.template}", {**first.values, **then.values})
@@ -63,6 +68,26 @@ def _cores_words(making: Making) -> Phrase:
         values["looked"] = count(making.few_looked)
     return Phrase(
         words + ", and the machine has {cores} cores: more than {cores} workers slow each other down.", values
+    )
+
+
+def _started_words(making: Making, mean: MeanStep, recommended: int) -> Phrase | None:
+    """What more workers cost in each epoch, and what spares it."""
+    if not making.workers or mean.first_ns < VISIBLE_FRACTION * mean.duration_ns:
+        return None
+    keep = code("persistent_workers=True")
+    if mean.processes_ns is None:
+        return phrase(
+            "If workers start anew for each epoch, more of them take longer to; {keep} keeps them.", keep=keep
+        )
+    if mean.processes_ns < VISIBLE_FRACTION * mean.duration_ns:
+        return None
+    if recommended >= making.most:
+        return phrase("More workers take longer to start in each epoch, which {keep} would spare.", keep=keep)
+    return phrase(
+        "More workers take longer to start in each epoch than they save; with {keep} {most} would pay.",
+        keep=keep,
+        most=count(making.most),
     )
 
 
@@ -101,7 +126,11 @@ def _deep(making: Making) -> Making:
 
 def curve_title(making: Making, recommended: int, left: int) -> Phrase:
     values = {"number": count(recommended), "left": ns(left)}
-    if recommended < making.needed:
+    if recommended < making.most:
+        template = "{number} (worker leaves|workers leave) a step of about {left}: more would start for too long"
+        if recommended == making.workers:
+            template = "{number} (worker is|workers are) best: more would start for too long in each epoch"
+    elif recommended < making.needed:
         template = "{number} (worker leaves|workers leave) a step of {left}: the loader stays the limit"
     elif making.workers > recommended:
         template = "{number} (worker|workers) would do"

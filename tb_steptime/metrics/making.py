@@ -9,6 +9,7 @@ import msgspec
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
+from tb_steptime.metrics.wait_pattern import MOST_WORKERS
 from tb_steptime.phrases import Phrase, agreeing, count, ns
 
 
@@ -73,6 +74,11 @@ class Making(msgspec.Struct, frozen=True):
         """How many of so many workers work at the same time."""
         return min(workers, self.cores) if self.busy_cores and self.cores else workers
 
+    @property
+    def most(self) -> int:
+        """More of them are of no use."""
+        return self.useful(min(self.needed, MOST_WORKERS))
+
     def loader_ns(self, workers: int) -> int:
         """A step's batches, at the workers' mean pace."""
         return round(self.batches * self.production_ns / self.useful(workers))
@@ -110,13 +116,17 @@ class MeanStep:
     """ns of the span's mean step, which a curve starts from; disjoint parts of duration_ns.
 
     late_ns: exposed waits for batches that come late; first_ns: where epochs end and begin, waits or not; other_ns:
-    what else no number of workers ends, such as rare long waits, or another loader's.
+    what else no number of workers ends, such as rare long waits, or another loader's. processes_ns: of first_ns, what
+    the measured workers take to start and to end, and more of them longer; 0 where they are kept between epochs, None
+    where nothing tells whether they are. first_share: of the batches, those that begin an epoch.
     """
 
     duration_ns: int
     late_ns: int
     first_ns: int = 0
     other_ns: int = 0
+    processes_ns: int | None = 0
+    first_share: float = 0.0
 
     @property
     def apart_ns(self) -> int:

@@ -7,9 +7,9 @@ step   |.
        +---1--2--3--4--5--6-> N
 
 Every point is a whole step, A + max(C, P / N), as the measured one is, longer where batches are uneven, as one that
-takes long holds up those behind it (`taking_turns`), and at least what the workers of another loader need for the
-batches that the same step takes of it. C is the measured mean step less A and less all waits for late batches, so what
-the curve promises is what these waits cost, and the cards say the same.
+takes long holds up those behind it (`taking_turns`), or where more workers start anew in each epoch, and at least what
+the workers of another loader need for the batches that the same step takes of it. C is the measured mean step less A
+and less all waits for late batches, so what the curve promises is what these waits cost, and the cards say the same.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
     the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
     workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
-    apart says so. pace: how fast the loader is, with one worker. cores: of the recording machine, where a recorder says
-    it; limit: what may keep the curve from coming true (cores, disk, uneven batches), or beside, in a sentence or two.
+    started_ns: as much again for each worker, which starts anew in each epoch; apart says both. pace: how fast the
+    loader is, with one worker. cores: of the recording machine, where a recorder says it; limit: what may keep the
+    curve from coming true (cores, disk, uneven batches, workers that start), or beside, in a sentence or two.
     beside: another loader that limits with the recommended number.
     """
 
@@ -54,6 +55,7 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     floor_ns: int
     gain_ns: int
     apart_ns: int
+    started_ns: int
     apart: Phrase | None
     pace: Phrase
     cores: int | None
@@ -64,7 +66,7 @@ class WorkerCurve(msgspec.Struct, frozen=True):
 
 def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
     """A number of workers that keeps up ends the waits for late batches, and nothing else."""
-    recommended = making.useful(min(making.needed, MOST_WORKERS))
+    recommended = _recommended(making, mean)
     most = min(max(recommended + 2, making.workers + 2, _WIDTH), MOST_WORKERS + 2)
     points = [
         CurvePoint(workers, _step_ns(making, mean, workers), making.loader_ns(workers))
@@ -79,14 +81,27 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         recommended=recommended,
         floor_ns=floor,
         gain_ns=max(0, mean.duration_ns - floor) if making.workers < recommended else 0,
-        apart_ns=mean.apart_ns,
-        apart=apart_words(mean),
+        apart_ns=mean.apart_ns - _started_ns(making, mean, making.workers),
+        started_ns=_started_ns(making, mean, 1),
+        apart=apart_words(making, mean),
         pace=pace_words(making),
         cores=making.cores,
         limit=limit_words(making, mean, recommended, beside),
         beside=beside,
         title=curve_title(making, recommended, floor),
     )
+
+
+def _recommended(making: Making, mean: MeanStep) -> int:
+    """As many as keep up; fewer where more of them take longer to start in each epoch than they save."""
+    if not _started_ns(making, mean, 1):
+        return making.most
+    return min(range(1, making.most + 1), key=lambda workers: (_step_ns(making, mean, workers), workers))
+
+
+def _started_ns(making: Making, mean: MeanStep, workers: int) -> int:
+    """What so many take to start anew and to end, of the mean step: in proportion, as one starts after the other."""
+    return (mean.processes_ns or 0) * workers // making.workers if making.workers else 0
 
 
 def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
@@ -96,7 +111,8 @@ def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
 
 def _alone_ns(making: Making, mean: MeanStep, workers: int) -> int:
     """If all other loaders kept up."""
-    return mean.apart_ns + mean.rest_ns + _late_ns(making, mean, workers)
+    more = _started_ns(making, mean, workers) - _started_ns(making, mean, making.workers)
+    return mean.apart_ns + more + mean.rest_ns + _late_ns(making, mean, workers)
 
 
 def _late_ns(making: Making, mean: MeanStep, workers: int) -> int:
@@ -118,10 +134,14 @@ def _late_ns(making: Making, mean: MeanStep, workers: int) -> int:
 
 
 def _short_ns(making: Making, mean: MeanStep, workers: int) -> int:
-    """By how much the workers' pace is longer than the rest of the step; as many as are needed keep up."""
+    """By how much the workers' pace is longer than the rest of the step; as many as are needed keep up.
+
+    The batches that the workers make while an epoch's first one is waited for are there with it, one of each.
+    """
     if making.useful(workers) >= making.needed:
         return 0
-    return max(0, making.loader_ns(workers) - mean.rest_ns)
+    waited = max(0.0, 1 - workers * mean.first_share)
+    return max(0, round(waited * (making.loader_ns(workers) - mean.rest_ns)))
 
 
 def store_note(curve: WorkerCurve) -> Note | None:
