@@ -16,10 +16,12 @@ import contextlib
 import json
 import multiprocessing
 import os
+import queue
 import random
 import resource
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +54,8 @@ class Training:
     sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as
     long as the others, which keeps the mean. steps: that are recorded, after skip others. stacks: of Python, in the
     trace. cores: that the training may use; None: all. prefetch: batches that each worker makes in advance; None: as
-    torch does. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
+    torch does. ahead: a thread of its own reads the loader, so many batches ahead of the loop; 0: the loop reads it.
+    recorder: the folder of its files; None: FOLDER itself, "": not recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
     CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
@@ -73,6 +76,7 @@ class Training:
     full_bytes: int | None = None
     cores: int | None = None
     prefetch: int | None = None
+    ahead: int = 0
 
     @property
     def is_uneven(self) -> bool:
@@ -158,7 +162,8 @@ def train(folder: Path, asked: Training) -> None:
     events = _Events(asked)
     if asked.full_bytes is not None:
         _limit_files(asked.full_bytes)
-    loop = _Loop(_loader(folder, asked, last + (asked.prefetch or 2) * max(1, asked.workers)), network, events)
+    batches = last + (asked.prefetch or 2) * max(1, asked.workers)
+    loop = _Loop(_loader(folder, asked, batches), network, events, asked.ahead)
     with profile(
         schedule=schedule(skip_first=asked.skip, wait=0, warmup=1, active=asked.steps, repeat=1),
         on_trace_ready=_write_trace(folder),
@@ -167,6 +172,7 @@ def train(folder: Path, asked: Training) -> None:
         for step in range(last):
             loop.step(step)
             profiler.step()
+    loop.end()
     (truth / TAKEN).write_text("".join(loop.taken))
 
 
@@ -209,8 +215,9 @@ class _Loop:
     """The training loop. torch lets a worker's death be known by an error wherever the loop is; then the step is made
     once more, with all batches from the first one on."""
 
-    def __init__(self, loader: DataLoader[Any], network: Network, events: _Events) -> None:
+    def __init__(self, loader: DataLoader[Any], network: Network, events: _Events, ahead: int) -> None:
         self.loader = loader
+        self.ahead = ahead
         self.network = network
         self.events = events
         self.batches: Iterator[Any] | None = None
@@ -225,14 +232,36 @@ class _Loop:
                 print(f"The loader failed: {error}", file=sys.stderr)
                 self.batches = None
 
+    def end(self) -> None:
+        """Its thread would stand in a queue that nobody reads, and be ended with the process at any place."""
+        if self.ahead and self.batches is not None:
+            for _ in self.batches:
+                pass
+
+    def _begin(self) -> Iterator[Any]:
+        return _read_ahead(self.loader, self.ahead) if self.ahead else iter(self.loader)
+
     def _step(self, step: int) -> str:
         self.events.happen(step)
         asked_ns = time.perf_counter_ns()
-        self.batches = self.batches or iter(self.loader)
+        self.batches = self.batches or self._begin()
         batch = next(self.batches)
         got_ns = time.perf_counter_ns()
         self.network.learn(batch)
         return f"{step} {asked_ns} {got_ns} {time.perf_counter_ns()}\n"
+
+
+def _read_ahead(loader: DataLoader[Any], depth: int) -> Iterator[Any]:
+    """Batches that a thread reads, which no profiler knows of."""
+    store: queue.Queue[Any] = queue.Queue(depth)
+
+    def read() -> None:
+        for batch in loader:
+            store.put(batch)
+        store.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return iter(store.get, None)
 
 
 def _limit_files(size: int) -> None:

@@ -1206,11 +1206,11 @@ export interface ReadyQueue {
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
  * consumer_ns: the step without late batches, per batch, None where the steps hold no mark that tells which are late;
- * taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded.
- * lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when each of them does.
- * overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
- * object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
- * workers, of which call stacks in the trace tell more.
+ * taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded;
+ * waited_share: see `Pace`. lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when
+ * each of them does. overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a
+ * message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
+ * without workers, of which call stacks in the trace tell more.
  */
 export interface Recorded {
   files: number;
@@ -1232,6 +1232,7 @@ export interface Recorded {
   samples: number | null;
   consumer_ns: number | null;
   taken_every_ns: number;
+  waited_share: number | null;
   batches_per_step: number;
   overhead_ns: number | null;
   unpickle_ns: number | null;
@@ -1596,9 +1597,9 @@ export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" 
 /**
  * Of a recorded loader without marks, est.: nobody knows what is waited for, but a pace tells who can be waiting.
  * workers: 0 where the thread that reads it makes its batches. made_every_ns: production / workers; taken_every_ns:
- * by that thread; over a while, by the steps. limits: the loader sets the pace; None where it is not recorded how
- * batches are made. needed: the fewest workers that make them as fast as the steps take them now; None where the
- * loader limits, as the steps would be faster then.
+ * by that thread; over a while, by the steps. limits: the loader sets the pace; None where
+ * too little is recorded. needed: the fewest workers that make batches as fast as the steps take them now; None where
+ * the loader limits, as the steps would be faster then.
  */
 export interface Unmarked {
   workers: number;

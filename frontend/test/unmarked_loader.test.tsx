@@ -15,7 +15,7 @@ const NOTHING = noLoaderPage();
 const UNMARKED: DataLoadingResult = {
   ...NOTHING.result, unknown: plain("What the loop waits for does not show."), steps_title: plain("Another thread reads it"), multiprocess: true, batch_ns: 120 * MS,
   unmarked: { workers: 2, made_every_ns: 60 * MS, taken_every_ns: 61 * MS, limits: true, needed: null, why_no_waits: plain("What the loop waits for does not show."), sentence: plain("The loader limits."), advice: plain("Try more workers.") },
-  recorded: { ...RECORDED, consumer_ns: null, taken_every_ns: 61 * MS },
+  recorded: { ...RECORDED, consumer_ns: null, taken_every_ns: 61 * MS, waited_share: 0.97 },
 };
 
 const html = (page = loaderPage(UNMARKED)): string => renderToString(<DataLoading page={page} tab={tab()} compared={null} />);

@@ -27,8 +27,9 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = phrase("no loader events")
-UNMARKED = phrase("read on a thread that is not recorded")
+UNMARKED = phrase("read on another thread")
 SETS_PACE = phrase("the loader sets the pace")
+TOO_FEW = phrase("too few batches are recorded")
 NO_DEVICE = phrase("no GPU activity")
 SEVERAL = phrase("differs from loader to loader")
 NOT_SEEN = phrase("the workers are not in this trace")
@@ -136,8 +137,8 @@ def _needed_workers(trace: Trace) -> Figure:
     batch, making, unmarked = _batch_time(trace), find_making(trace), find_unmarked(trace)
     if unmarked is not None and unmarked.needed is not None:
         return Figure(unmarked.needed, batch.steps, None)
-    if unmarked is not None and unmarked.limits:
-        return gpu.unknown(trace, SETS_PACE)
+    if unmarked is not None:
+        return gpu.unknown(trace, batch.reason or (SETS_PACE if unmarked.limits else TOO_FEW))
     if batch.value is None or making is None:
         main = waited_for(trace)
         return gpu.unknown(trace, batch.reason or (IN_A_ROW if main and main.in_a_row > 1 else gpu.NO_TIME))

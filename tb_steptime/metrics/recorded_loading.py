@@ -62,11 +62,11 @@ class Recorded(msgspec.Struct, frozen=True):
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
     consumer_ns: the step without late batches, per batch, None where the steps hold no mark that tells which are late;
-    taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded.
-    lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when each of them does.
-    overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a message is an
-    object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
-    workers, of which call stacks in the trace tell more.
+    taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded;
+    waited_share: see `Pace`. lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when
+    each of them does. overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a
+    message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
+    without workers, of which call stacks in the trace tell more.
     """
 
     files: int
@@ -88,6 +88,7 @@ class Recorded(msgspec.Struct, frozen=True):
     samples: int | None
     consumer_ns: int | None
     taken_every_ns: int
+    waited_share: float | None
     batches_per_step: float
     overhead_ns: int | None
     unpickle_ns: int | None
@@ -141,6 +142,7 @@ def recorded_loading(trace: Trace) -> Recorded | None:
         samples=_mean(records.produced.samples[figures.produced]),
         consumer_ns=figures.pace.consumer_ns,
         taken_every_ns=figures.pace.taken_every_ns,
+        waited_share=figures.pace.waited_share,
         batches_per_step=figures.pace.batches,
         overhead_ns=figures.overhead_ns,
         unpickle_ns=figures.unpickle_ns,
@@ -230,7 +232,7 @@ def _loaders(
                 batches=len(theirs),
                 main=each.loader == main,
                 production_ns=_mean(lengths[theirs[ways.produced[theirs] >= 0]]),
-                batches_per_step=batches_beside(ways, mine, theirs, steps),
+                batches_per_step=batches_beside(ways.step[mine], ways.step[theirs], steps),
             )
         )
     return found

@@ -33,11 +33,14 @@ def main_loader(trace: Trace, records: LoaderRecords, ways: Ways) -> int:
 @dataclass(frozen=True)
 class Pace:
     """consumer_ns: a step without late batches, per batch; None where no mark in the steps tells which are late.
-    taken_every_ns: a step with them, per batch; batches: that a step takes, of its time where it has no mark."""
+    taken_every_ns: a step with them, per batch; batches: that a step takes, of its time where it has no mark.
+    waited_share: how much of the time a thread of its own that reads the loader waits for it; None where marks tell,
+    or a lone batch does not."""
 
     consumer_ns: int | None
     taken_every_ns: int
     batches: float
+    waited_share: float | None = None
 
 
 def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, overhead_ns: int) -> Pace:
@@ -58,35 +61,37 @@ def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, ove
 def _unmarked_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64) -> Pace:
     """A thread that reads ahead takes two batches in one step and none in another, so that time tells, not steps."""
     mean_ns = sum(step.duration_ns for step in find_steps(trace).steps) / len(find_steps(trace).steps)
-    rows = ways.received[mine]
-    loader = int(records.received.loader[rows[0]])
-    workers = next((each.workers for each in records.loaders if each.loader == loader), 0)
-    every = handed_over_every_ns(np.sort(records.received.returned_ns[rows]), workers)
-    taken = every if every else round(mean_ns / len(rows))
-    return Pace(None, taken, mean_ns / taken)
+    taken, rows = records.received, ways.received[mine]
+    rows = rows[np.argsort(taken.returned_ns[rows], kind="stable")]
+    loader = int(taken.loader[rows[0]])
+    number = whole_rounds(len(rows), next((each.workers for each in records.loaders if each.loader == loader), 0))
+    if not number:
+        return Pace(None, round(mean_ns), 1.0)
+    asked, returned = taken.asked_ns[rows[: number + 1]], taken.returned_ns[rows[: number + 1]]
+    length = max(1, int(returned[-1] - returned[0]))
+    waited = int((returned - asked)[1:].sum()) / length
+    return Pace(None, round(length / number), number * mean_ns / length, min(1.0, waited))
 
 
-def handed_over_every_ns(returned_ns: Int64, workers: int) -> int | None:
-    """The time between two batches; None for a lone one. returned_ns: sorted.
+def whole_rounds(batches: int, workers: int) -> int:
+    """How many times from one batch to the next tell how long it takes: workers hand over theirs in rounds, so that
+    whole rounds are counted, where there are any.
 
-    Workers hand over their batches in rounds, so that whole rounds are counted where there are any.
-
-    >>> handed_over_every_ns(np.array([0, 1, 30, 31, 60, 61]), 2)  # two every 30
-    15
+    >>> whole_rounds(6, 2)  # xx..xx..xx: four of the five, two rounds
+    4
     """
-    between, number = len(returned_ns) - 1, max(1, workers)
-    whole = between // number * number or between
-    return round((int(returned_ns[whole]) - int(returned_ns[0])) / whole) if whole else None
+    between, number = batches - 1, max(1, workers)
+    return between // number * number or between
 
 
-def batches_beside(ways: Ways, mine: Int64, theirs: Int64, steps: int) -> float | None:
+def batches_beside(mine: Int64, theirs: Int64, steps: int) -> float | None:
     """How many of another loader's batches a step takes; None where not even half of the steps that take batches of
-    this one take any, as of an evaluation. mine, theirs: entries."""
-    own, other = np.unique(ways.step[mine]), np.unique(ways.step[theirs])
+    this one take any, as of an evaluation. mine, theirs: the step of each batch."""
+    own, other = np.unique(mine), np.unique(theirs)
     if not len(other) or 2 * len(np.intersect1d(own, other)) < len(own):
         return None
-    covered = covered_steps(ways.step[theirs], steps)
-    return float(covered[ways.step[theirs]].sum() / max(1, covered.sum()))
+    covered = covered_steps(theirs, steps)
+    return float(covered[theirs].sum() / max(1, covered.sum()))
 
 
 def covered_steps(step: Int64, number: int) -> Bool:

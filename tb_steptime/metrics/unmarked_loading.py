@@ -6,7 +6,8 @@ worker 0      [dataset......][collate]
 worker 1    ..][dataset......][collate]               production / workers, against the time from batch to batch
 
 That thread takes batches as fast as the steps use them, but for what its own queue holds. Where they could be made
-faster than that, workers stand still and the loader keeps up; where not, its pace is that of the steps.
+faster than that, workers stand still and the loader keeps up. Where not, and the thread does nothing but wait for the
+loader, its queue is empty and the steps have each batch as soon as it is made: the loader's pace is theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.metrics.recorded_making import recorded_making
 from tb_steptime.phrases import Phrase, Quantity, agreeing, code, count, ns, phrase
 
-#: Batches that take so much of the time between two that are taken leave the loader none to spare, as a share.
+#: Making a batch takes so much of the time from one that is taken to the next: there is none to spare. The thread waits
+#: for the loader for so much of it: it does nothing else.
 BUSY_FRACTION = 0.9
 
 
@@ -27,9 +29,9 @@ class Unmarked(msgspec.Struct, frozen=True):
     """Of a recorded loader without marks, est.: nobody knows what is waited for, but a pace tells who can be waiting.
 
     workers: 0 where the thread that reads it makes its batches. made_every_ns: production / workers; taken_every_ns:
-    by that thread; over a while, by the steps. limits: the loader sets the pace; None where it is not recorded how
-    batches are made. needed: the fewest workers that make them as fast as the steps take them now; None where the
-    loader limits, as the steps would be faster then.
+    by that thread; over a while, by the steps. limits: the loader sets the pace; None where
+    too little is recorded. needed: the fewest workers that make batches as fast as the steps take them now; None where
+    the loader limits, as the steps would be faster then.
     """
 
     workers: int
@@ -51,11 +53,13 @@ WHY_NO_WAITS = phrase(
 def unmarked_loading(recorded: Recorded) -> Unmarked:
     """recorded: of a trace whose steps hold no mark of a loader."""
     taken, workers = recorded.taken_every_ns, _workers(recorded)
-    if recorded.production_ns is None:
-        return Unmarked(workers, None, taken, None, None, WHY_NO_WAITS, None, None)
-    made = round(recorded.production_ns / max(1, workers))
-    limits = made >= BUSY_FRACTION * taken
+    made = None if recorded.production_ns is None else round(recorded.production_ns / max(1, workers))
+    if made is None or recorded.waited_share is None:
+        return Unmarked(workers, made, taken, None, None, WHY_NO_WAITS, None, None)
+    busy = made >= BUSY_FRACTION * taken
+    limits = busy and recorded.waited_share >= BUSY_FRACTION
     needed = None if limits else _needed(recorded, workers)
+    pace = "sets the pace" if limits else "just keeps up" if busy else "keeps up"
     return Unmarked(
         workers=workers,
         made_every_ns=made,
@@ -63,7 +67,7 @@ def unmarked_loading(recorded: Recorded) -> Unmarked:
         limits=limits,
         needed=needed,
         why_no_waits=WHY_NO_WAITS,
-        sentence=_with_name(recorded, _sentence(workers, made, taken, limits)),
+        sentence=_with_name(recorded, _sentence(workers, made, taken, pace)),
         advice=_faster(recorded, workers) if limits else _fewer(workers, needed),
     )
 
@@ -86,12 +90,10 @@ def _with_name(recorded: Recorded, said: Phrase) -> Phrase:
     return with_label(label, said) if label is not None and len(recorded.loaders) > 1 else said
 
 
-def _sentence(workers: int, made_ns: int, taken_ns: int, limits: bool) -> Phrase:
+def _sentence(workers: int, made_ns: int, taken_ns: int, pace: str) -> Phrase:
     who = "{workers} (worker makes|workers make)" if workers else "The thread that reads the loader makes"
-    words = agreeing(who, workers) + " a batch every {made} and "
-    words += "the thread that reads the loader takes one every {taken}: " if workers else "takes one every {taken}: "
-    words += "est., the loader sets the steps' pace." if limits else "est., the loader keeps up."
-    return phrase(words, workers=count(workers), made=ns(made_ns), taken=ns(taken_ns))
+    words = agreeing(who, workers) + " a batch every {made}, and one is taken every {taken}: est., the loader " + pace
+    return phrase(words + ".", workers=count(workers), made=ns(made_ns), taken=ns(taken_ns))
 
 
 def _faster(recorded: Recorded, workers: int) -> Phrase:
