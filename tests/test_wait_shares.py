@@ -441,6 +441,66 @@ def recorded_zipped(folder: Path, workers: int = 1, production: int = 9, beside:
     return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
 
 
+def other_recorded(
+    folder: Path, production: int, own: str = "loader", waits: Sequence[int] = (9, 1) * 6, takes: int = 1
+) -> Trace:
+    """A loader whose two workers no recorder knows need 20 us a batch, in a step of 4 us; and one with a worker that is
+    recorded, of which every so many steps take a batch.
+
+    loader 1   lllllllll.....l.....     or the training process makes its batches
+    loader 2   .........m.....m....
+    """
+    main, worker = File(folder, "main", loader=1, num_workers=1).began(-60), File(folder, "w0", loader=1)
+    rows = {"step": "", own: "", "loader": "", "op": ""}
+    for step, wait in enumerate(waits):
+        at, other = len(rows["step"]) + wait, "m" if step % takes == 0 else ""
+        if other:
+            main.received(2 + step // takes, asked=at, there=at, returned=at + 1)
+            worker.produced(2 + step // takes, at - production, at - 1, at, cpu=1)
+        length = wait + len(other) + 4
+        cells = {"step": "xy"[step % 2] * length, "op": "bbbb".rjust(length, ".")}
+        cells |= {"loader": ("." * wait + other).ljust(length, ".")}
+        cells[own] = "l" * wait + cells["loader"][wait:] if own == "loader" else ("l" * wait).ljust(length, ".")
+        rows = {label: row + cells[label] for label, row in rows.items()}
+    for file in (main, worker):
+        file.write()
+    trace = timeline("\n".join(f"{label} | {cells} |" for label, cells in rows.items()), names=NAMES)
+    return with_records(replace(trace, path=drawn(folder).path, origin_ns=ORIGIN))[0]
+
+
+@pytest.mark.parametrize(("production", "needed", "floor_ns"), [(9, 3, 9_000), (5, 4, 6_000)])
+def test_a_recorded_loader_bounds_what_workers_of_another_can_do(
+    tmp_path: Path, production: int, needed: int, floor_ns: int
+):
+    result = analyse(other_recorded(tmp_path, production))
+    curve, limits = curve_of(result), production == 9
+    assert result.burst is not None
+    assert result.burst.sentence is not None
+    assert (result.burst.workers_from, result.burst.production_ns, result.burst.consumer_ns) == (
+        "period",
+        20_000,
+        6_000,
+    )
+    assert (result.needed_workers, result.burst.needed_workers, curve.recommended) == (needed, needed, needed)
+    assert (curve.measured_workers, curve.floor_ns, curve.beside is not None) == (2, floor_ns, limits)
+    assert ("and loader 2 lets one be used every 9 µs" in in_words(result.burst.sentence)) == limits
+    assert curve.limit is not None
+    assert in_words(curve.limit).startswith("Then loader 2 limits: its 1 worker needs 9 µs" if limits else "As far as")
+
+
+def test_a_recorded_loader_bounds_one_that_the_training_process_makes(tmp_path: Path):
+    """12 us a batch and 5 us of the step: 3 workers would do, of which the other loader lets 2 be of use."""
+    result = analyse(other_recorded(tmp_path, 9, own="loader single", waits=[12] * 8))
+    curve = curve_of(result)
+    assert (curve.measured_workers, result.needed_workers, curve.floor_ns) == (0, 2, 9_000)
+    assert curve.beside is not None
+
+
+def test_a_recorded_loader_that_few_steps_take_does_not_bound_another(tmp_path: Path):
+    result = analyse(other_recorded(tmp_path, 60, takes=3))
+    assert curve_of(result).beside is None
+
+
 CASES: dict[str, Callable[[Path], Trace]] = {
     "bursts": lambda _: steps_that_wait([9, 1, 1] * 4, work=2),
     "bursts in epochs": lambda _: epochs([[9, 1, 1] * 4, [12, 1, 1] + [9, 1, 1] * 2], work=2),
@@ -455,6 +515,7 @@ CASES: dict[str, Callable[[Path], Trace]] = {
     "recorded": recorded_pair,
     "recorded with a long wait": recorded_jitter,
     "recorded, and zipped with a slower one": recorded_zipped,
+    "beside a slower one that is recorded": lambda folder: other_recorded(folder, 9),
     "recorded, enough": lambda folder: recorded_pair(folder, num_workers=4),
 }
 

@@ -15,10 +15,12 @@ import numpy as np
 from tb_steptime.metrics.burst_words import how_many_in_a_row
 from tb_steptime.metrics.bursts import Burst, find_burst, rest_ns
 from tb_steptime.metrics.loaders import WaitedFor, find_batches, waited_for
-from tb_steptime.metrics.making import Making, of_burst
+from tb_steptime.metrics.making import Beside, Making, of_burst
 from tb_steptime.metrics.needed_workers import FEWEST, workers_for
+from tb_steptime.metrics.recorded_batches import find_ways
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
-from tb_steptime.metrics.recorded_making import burst_as_recorded, recorded_making
+from tb_steptime.metrics.recorded_making import burst_as_recorded, burst_beside, recorded_making, slowest_beside
+from tb_steptime.metrics.recorded_pace import batches_beside
 from tb_steptime.metrics.unmarked_loading import Unmarked, unmarked_loading
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace, per_trace
@@ -41,7 +43,11 @@ def find_unmarked(trace: Trace) -> Unmarked | None:
 def burst_of(trace: Trace) -> Burst | None:
     """With what a recorder knows better."""
     burst, recorded = find_burst(trace), _recorded_of_main(trace)
-    return burst_as_recorded(burst, recorded) if burst and recorded else burst
+    if burst is None:
+        return None
+    known = burst_as_recorded(burst, recorded) if recorded else burst
+    making = _told_by_burst(trace, burst) if known is burst else None
+    return burst_beside(burst, making) if making and making.is_held_up else known
 
 
 @per_trace
@@ -56,7 +62,7 @@ def find_making(trace: Trace) -> Making | None:
     if told is not None and told.workers:
         return told
     burst = find_burst(trace)
-    return of_burst(burst, main.batches) if burst else None
+    return _told_by_burst(trace, burst) if burst else None
 
 
 def production_ns(trace: Trace) -> int | None:
@@ -135,6 +141,27 @@ def _recorded_of_main(trace: Trace) -> Recorded | None:
     return recorded if theirs == main.recorded or not met else None
 
 
+def _told_by_burst(trace: Trace, burst: Burst) -> Making | None:
+    main = waited_for(trace)
+    making = of_burst(burst, main.batches) if main else None
+    return making.held_up_by(_recorded_beside(trace)) if making else None
+
+
+def _recorded_beside(trace: Trace) -> Beside | None:
+    """The slowest of the loaders that are recorded, where the one that is waited for is not."""
+    recorded, ways, main = what_is_recorded(trace), find_ways(trace), waited_for(trace)
+    if recorded is None or ways is None or main is None or trace.loader_records is None:
+        return None
+    batches, number = find_batches(trace), trace.loader_records.received.loader[ways.received]
+    mine, met = batches.step[batches.loader == main.loader], {each.recorded for each in batches.loaders}
+    others = []
+    for each in recorded.loaders:
+        if each.loader in met and each.loader != main.recorded:
+            taken = batches_beside(mine, ways.step[number == each.loader], main.steps)
+            others.append(msgspec.structs.replace(each, main=False, batches_per_step=taken))
+    return slowest_beside(others)
+
+
 def _in_one_process(trace: Trace, main: WaitedFor, told: Making | None) -> Making | None:
     """The wait itself is the making of a batch; a recorder knows better."""
     if told is not None:
@@ -149,7 +176,9 @@ def _in_one_process(trace: Trace, main: WaitedFor, told: Making | None) -> Makin
     if needed is None:
         return None
     cores = records.cores if records else None
-    return Making(0, batch, rest, max(FEWEST, needed), main.batches, cores, spread_ns=spread)
+    alone = Making(0, batch, rest, needed, main.batches, cores, spread_ns=spread)
+    told = alone.held_up_by(_recorded_beside(trace))
+    return msgspec.structs.replace(told, needed=max(FEWEST, told.needed))
 
 
 def _making_ns(trace: Trace, main: WaitedFor) -> Int64:

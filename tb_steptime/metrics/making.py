@@ -8,6 +8,7 @@ import msgspec
 
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
+from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
 from tb_steptime.metrics.wait_pattern import MOST_WORKERS
 from tb_steptime.phrases import Phrase, agreeing, count, ns
@@ -73,6 +74,14 @@ class Making(msgspec.Struct, frozen=True):
     def useful(self, workers: int) -> int:
         """How many of so many workers work at the same time."""
         return min(workers, self.cores) if self.busy_cores and self.cores else workers
+
+    def held_up_by(self, beside: Beside | None) -> Making:
+        """With another loader, where none was known."""
+        every = used_every_ns(self.consumer_ns, self.batches, beside)
+        if every <= self.consumer_ns:
+            return msgspec.structs.replace(self, beside=beside)
+        needed = workers_for(self.production_ns, self.spread_ns, every, self.prefetch) or 1
+        return msgspec.structs.replace(self, beside=beside, needed=min(self.needed, needed))
 
     @property
     def most(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tb_steptime.metrics.burst_words import one_in, rest_of_step
@@ -9,7 +11,7 @@ from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.making import Beside, Making, used_every_ns
 from tb_steptime.metrics.needed_workers import workers_for
-from tb_steptime.metrics.recorded_loading import Recorded
+from tb_steptime.metrics.recorded_loading import Recorded, RecordedLoader
 from tb_steptime.metrics.taking_turns import USUAL_PREFETCH
 from tb_steptime.phrases import Phrase, agreeing, count, ns
 
@@ -24,7 +26,7 @@ def recorded_making(recorded: Recorded) -> Making | None:
     production = round(recorded.production_ns * own)
     # Taken in any order, a slow batch holds up none.
     spread = 0 if main.in_order is False else round((recorded.production_spread_ns or 0) * own)
-    prefetch, beside = main.prefetch or USUAL_PREFETCH, _slowest_beside(recorded)
+    prefetch, beside = main.prefetch or USUAL_PREFETCH, slowest_beside(recorded.loaders)
     every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
     return Making(
         workers=main.workers,
@@ -42,11 +44,11 @@ def recorded_making(recorded: Recorded) -> Making | None:
     )
 
 
-def _slowest_beside(recorded: Recorded) -> Beside | None:
+def slowest_beside(loaders: Iterable[RecordedLoader]) -> Beside | None:
     """Of the loaders with workers that the steps take batches of, too; one without is part of the rest of the step."""
     others = [
         Beside(_beside_name(each.label), each.workers, each.production_ns, each.batches_per_step)
-        for each in recorded.loaders
+        for each in loaders
         if not each.main and each.workers and each.production_ns is not None and each.batches_per_step is not None
     ]
     return max(others, key=lambda each: each.pace_ns, default=None)
@@ -85,6 +87,11 @@ def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
         gates=[],
         sentence=_recorded_sentence(burst, making) if making else burst.sentence,
     )
+
+
+def burst_beside(burst: Burst, making: Making) -> Burst:
+    """Where another loader, which is recorded, lets no more workers of this one be of use than it needs."""
+    return msgspec.structs.replace(burst, needed_workers=making.needed, sentence=_recorded_sentence(burst, making))
 
 
 def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
