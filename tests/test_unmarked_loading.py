@@ -1,4 +1,4 @@
-"""A loader that a thread reads which the profiler does not record: no mark tells its waits, a recorder its batches."""
+"""A loader that a thread of its own reads: no mark tells what the steps wait for, a recorder tells of its batches."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ DRAWN = """
     op   | ...aaaa...aaaa...aaaa...aaaa |"""
 
 WHY = (
-    "The loader is read on a thread that the profiler does not record, so this trace does not show what the training "
-    "loop waits for: neither exposed nor hidden waits are known."
+    "The loader is not read on the thread whose steps are recorded, so this trace does not show what the training loop "
+    "waits for: neither exposed nor hidden waits are known."
 )
 
 
@@ -264,3 +264,28 @@ def test_a_first_batch_that_the_loop_itself_reads_is_no_wait_of_the_steps(tmp_pa
     assert result.unmarked is not None
     assert result.recorded is not None
     assert result.recorded.batches == 4
+
+
+#: All threads are recorded, also one that reads ahead and waits for each batch while the steps have others.
+ELSEWHERE = """
+    step                | 1111111222222233333334444444 |
+    op                  | ...aaaa...aaaa...aaaa...aaaa |
+    loader @prefetcher  | lllllllmmmmmmmnnnnnnnooooooo |"""
+
+
+def test_waits_of_another_thread_are_none_of_the_steps():
+    trace = timeline(ELSEWHERE)
+    result = analyse(trace)
+    assert (said(result.steps_title), said(result.unknown), result.mean) == (
+        "The loader is read on another thread",
+        "A torch DataLoader is read on another thread than the steps: what these wait for does not show. Two lines in "
+        "the script record how fast its batches are made.",
+        None,
+    )
+    assert {insight.id for insight in judged(trace).insights if insight.view == "data_loading"} == set()
+    assert measure(trace, "data_loader_time", None).value == 0
+
+
+def test_a_recorder_tells_the_same_of_it_where_all_threads_are_recorded(tmp_path):
+    write(tmp_path, 14, returned=one_a_step(), waits=7)
+    assert unmarked(recorded(tmp_path, ELSEWHERE)) == unmarked(recorded(tmp_path))

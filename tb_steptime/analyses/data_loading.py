@@ -21,7 +21,7 @@ from tb_steptime.metrics.batch_making import (
 )
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
-from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits
+from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits, reads_elsewhere
 from tb_steptime.metrics.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
 from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
@@ -227,7 +227,7 @@ def _unknown(trace: Trace) -> DataLoadingResult:
         why_unknown=why_unknown(trace) if unmarked else None,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES] if unmarked else [],
         tile_remarks=unmarked_remarks(unmarked) if unmarked else {},
-        steps_title=phrase("The loader is read on another thread") if unmarked else phrase("No loader events"),
+        steps_title=_OTHER_THREAD if unmarked or reads_elsewhere(trace) else phrase("No loader events"),
         unmarked=unmarked,
         recorded=recorded if unmarked else None,
         recorder_notes=_notes(trace, None),
@@ -235,12 +235,19 @@ def _unknown(trace: Trace) -> DataLoadingResult:
     )
 
 
+_OTHER_THREAD = phrase("The loader is read on another thread")
+
+
 def _no_events(trace: Trace) -> Phrase:
     """A thread that the profiler does not record leaves no marks, so that there may be a loader all the same."""
     words = "This trace has no loader events: no torch DataLoader is read on a recorded thread inside its steps."
+    then = " One that another thread reads ahead shows once two lines in the script record it."
+    if reads_elsewhere(trace):
+        words = "A torch DataLoader is read on another thread than the steps: what these wait for does not show."
+        then = " Two lines in the script record how fast its batches are made."
     if trace.loader_records is not None:
-        return phrase(words + " Nor does the recorder know of a batch that is asked for in them.")
-    return phrase(words + " One that another thread reads ahead shows once two lines in the script record it.")
+        then = " Nor does the recorder know of a batch that is asked for in them."
+    return phrase(words + then)
 
 
 _NO_WAITS: dict[str, Any] = {

@@ -39,9 +39,9 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(result.unmarked.sentence or result.unmarked.why_no_waits, result.unmarked.advice)
     if result.unknown is not None or result.mean is None:
         return Headline(
-            phrase("This trace has no loader events."),
+            phrase("The steps of this trace have no loader events."),
             phrase(
-                "A torch DataLoader marks its waits by itself, on a thread that is recorded; wrap another loader in "
+                "A torch DataLoader marks its waits by itself where the training loop reads it; wrap another loader in "
                 "{call}.",
                 call=_RECORD_FUNCTION,
             ),

@@ -20,7 +20,7 @@ from tb_steptime.metrics.gpu import busy_intervals, devices_with_activity
 from tb_steptime.phrases import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, per_trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) stands after the hash.
@@ -79,9 +79,27 @@ def loader_names(trace: Trace) -> Bool:
 
 @per_trace
 def loader_rows(trace: Trace) -> Int64:
-    """Rows of the waits for a batch, in time order."""
+    """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
+    rows = _marks(trace)
+    return rows[_by_loop(trace, rows)]
+
+
+def reads_elsewhere(trace: Trace) -> bool:
+    """Whether other threads wait for batches, and that of the steps never does: where all threads are recorded, that
+    of a prefetcher is, whose waits are none of the training loop's."""
+    rows = _marks(trace)
+    return len(rows) > 0 and not _by_loop(trace, rows).any()
+
+
+def _marks(trace: Trace) -> Int64:
     rows = np.flatnonzero(loader_names(trace)[trace.events.name])
     return rows[np.isin(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+
+
+def _by_loop(trace: Trace, rows: Int64) -> Bool:
+    """Which of these rows are of a thread that marks steps; without such marks, any may be."""
+    threads = np.unique(trace.events.thread[step_marks(trace)])
+    return np.isin(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
 
 @per_trace

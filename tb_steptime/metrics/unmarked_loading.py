@@ -1,4 +1,5 @@
-"""A recorded loader that a thread reads which the profiler does not record, so that no mark tells what is waited for.
+"""A recorded loader that a thread of its own reads: no mark tells whether the steps wait, as most profilers know no
+such thread, and those that do tell what that thread waits for.
 
 steps         | s....... | s....... | s....... |     whether they wait for a batch is in no mark
 that thread   [asks...has][asks...has][asks...has]    and hands each batch on in a queue of its own
@@ -29,9 +30,9 @@ class Unmarked(msgspec.Struct, frozen=True):
     """Of a recorded loader without marks, est.: nobody knows what is waited for, but a pace tells who can be waiting.
 
     workers: 0 where the thread that reads it makes its batches. made_every_ns: production / workers; taken_every_ns:
-    by that thread; over a while, by the steps. limits: the loader sets the pace; None where
-    too little is recorded. needed: the fewest workers that make batches as fast as the steps take them now; None where
-    the loader limits, as the steps would be faster then.
+    by that thread; over a while, by the steps. limits: the loader sets the pace; None where too little is recorded.
+    needed: the fewest workers that make batches as fast as the steps take them now; None where the loader limits, as
+    the steps would be faster then.
     """
 
     workers: int
@@ -45,8 +46,8 @@ class Unmarked(msgspec.Struct, frozen=True):
 
 
 WHY_NO_WAITS = phrase(
-    "The loader is read on a thread that the profiler does not record, so this trace does not show what the training "
-    "loop waits for: neither exposed nor hidden waits are known."
+    "The loader is not read on the thread whose steps are recorded, so this trace does not show what the training loop "
+    "waits for: neither exposed nor hidden waits are known."
 )
 
 
