@@ -61,13 +61,14 @@ describe("the view of worker processes", () => {
     const loader = { label: plain("Loader"), iterator: "It", multiprocess: false, role: null, position: null, batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS, first_batches: 2, first_batch_ns: 80 * MS, in_a_row: 1 };
     const said = "|2 first batches of epochs take |80.0 ms| each: apart from the figures per batch.|";
     expect(view({ loaders: [loader] })).toContain(said);
-    const starts = { batches: 2, wait_ns: 80 * MS, exposed_ns: 8 * MS, making_ns: 0, workers: true, anew: false, steps: ["5"], produced_ns: null };
+    const kept = { loader: 0, batches: 2, whole: 2, wait_ns: 80 * MS, exposed_ns: 8 * MS, making_ns: 0, workers: true, anew: false, steps: ["5"], produced_ns: null, processes_ns: 0 };
+    const starts = { batches: 2, exposed_ns: 8 * MS, making_ns: 0, loaders: [kept] };
     expect(view({ loaders: [{ ...loader, multiprocess: true }], starts })).toContain(said); // they stay
   });
 
   test("the exposed wait is shared out where it is for several things", () => {
     const shares = { first_ns: 11 * MS, late_ns: 9 * MS, jitter_ns: 0, overhead_ns: 1 * MS, elsewhere_ns: 2 * MS };
-    const starts = { batches: 2, wait_ns: 100 * MS, exposed_ns: 11 * MS, making_ns: 16 * MS, workers: true, anew: true, steps: ["5"], produced_ns: null };
+    const starts = { batches: 2, exposed_ns: 11 * MS, making_ns: 16 * MS, loaders: [] };
     expect(view({ shares, starts })).toContain("|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 epochs that begin, |1.0 ms| for receiving batches and |2.0 ms| for other loaders. New iterators take another 16.0 ms before they are asked for a batch.|");
     expect(view({ shares: { ...shares, late_ns: 0, overhead_ns: 0, elsewhere_ns: 0 }, starts })).not.toContain("Exposed in the mean step");
   });
