@@ -122,6 +122,17 @@ def test_what_more_workers_win_is_less_what_these_take_longer_to_start():
     assert (plain(anew.title), anew.gain_ns) == ("Use 6 workers", kept.gain_ns - 3_000 // 18)
 
 
+def test_the_card_says_why_fewer_workers_than_keep_up_are_best():
+    trace = epochs([[9, 1, 1] * 3, [12, 1, 1] + [9, 1, 1] * 2], work=2, seeds="st")
+    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    loading = results["data_loading"]
+    fewer = msgspec.structs.replace(loading.curve, recommended=4)  # type: ignore[attr-defined]
+    changed = {"data_loading": msgspec.structs.replace(loading, curve=fewer)}
+    insight = next(each for each in judge(results | changed).insights if each.id == "more_workers")
+    assert said(insight).endswith(": `num_workers=4`, as more would start for too long in each epoch.")
+    assert said(sure(trace, "more_workers")).endswith(": `num_workers=6`, as far as cores and disk allow.")
+
+
 AS_FAR = "`num_workers=3`, as far as cores and disk allow."
 
 

@@ -57,8 +57,7 @@ def recommended(facts: Facts) -> int | None:
 
 def _words(facts: Facts, burst: Burst, curve: WorkerCurve, number: int) -> Phrase:
     there = burst.workers or 0
-    then = out_of_turn(facts) or phrase("as far as cores and disk allow.")
-    then = curve.beside.limits() if curve.beside else then
+    then = curve.beside.limits() if curve.beside else _limits(facts, curve)
     ends = "; " if curve.beside else ", "
     rest = "the step only {rest}" if is_one_a_step(burst.batches) else "the loop uses one up in {rest}"
     return phrase(
@@ -73,6 +72,13 @@ def _words(facts: Facts, burst: Burst, curve: WorkerCurve, number: int) -> Phras
         setting=code(f"num_workers={number}"),
         **then.values,
     )
+
+
+def _limits(facts: Facts, curve: WorkerCurve) -> Phrase:
+    """Why not more of them, or what else would do, as the end of a sentence."""
+    if curve.started_ns and curve.recommended < (facts.data_loading.needed_workers or 0):
+        return phrase("as more would start for too long in each epoch.")
+    return out_of_turn(facts) or phrase("as far as cores and disk allow.")
 
 
 def _why(burst: Burst) -> Phrase:
