@@ -148,10 +148,10 @@ def test_no_wait_is_claimed_and_all_else_is_shown(tmp_path):
     result = analyse(recorded(tmp_path))
     assert (result.steps, result.mean, result.shares, result.curve, result.burst) == ([], None, None, None, None)
     assert {tile.metric: (tile.value, said(tile.reason)) for tile in result.tiles} == {
-        "data_loading_exposed": (None, "read on another thread"),
-        "data_loading_hidden": (None, "read on another thread"),
+        "data_loading_exposed": (None, "on another thread"),
+        "data_loading_hidden": (None, "on another thread"),
         "batch_time": (4_000, None),
-        "step_without_wait": (None, "read on another thread"),
+        "step_without_wait": (None, "on another thread"),
         "needed_workers": (1, None),
     }
     assert {key: said(remark) for key, remark in result.tile_remarks.items()} == {
@@ -171,8 +171,10 @@ def test_no_card_is_built_on_waits_and_the_views_say_what_is_known(tmp_path):
     assert [insight.id for insight in judgement.insights if insight.view == "data_loading"] == []
     headline = judgement.headlines["data_loading"]
     assert (headline.verdict, headline.action) == (told.sentence, told.advice)
+    overview = judgement.headlines["overview"]
+    assert (overview.action, overview.view) == (told.sentence, "data_loading")
     rail = judgement.rails["data_loading"]
-    assert (rail.share, said(rail.reason)) == (None, "read on another thread")
+    assert (rail.share, said(rail.reason)) == (None, "on another thread")
     assert said(measure(trace, "needed_workers", None).reason) == "the loader sets the pace"
 
 
@@ -249,7 +251,7 @@ def test_how_batches_are_made_may_not_be_recorded(tmp_path):
     told = unmarked(trace)
     assert (told.made_every_ns, told.taken_every_ns, told.limits, told.sentence) == (None, 7_000, None, None)
     assert said(judged(trace).headlines["data_loading"].verdict) == WHY
-    assert said(measure(trace, "batch_time", None).reason) == "read on another thread"
+    assert said(measure(trace, "batch_time", None).reason) == "on another thread"
 
 
 def test_a_first_batch_that_the_loop_itself_reads_is_no_wait_of_the_steps(tmp_path):
@@ -284,6 +286,12 @@ def test_waits_of_another_thread_are_none_of_the_steps():
     )
     assert {insight.id for insight in judged(trace).insights if insight.view == "data_loading"} == set()
     assert measure(trace, "data_loader_time", None).value == 0
+
+
+def test_a_loader_that_keeps_up_is_no_matter_of_the_overview(tmp_path):
+    write(tmp_path, 6, returned=one_a_step(), waits=7)
+    headline = judged(recorded(tmp_path)).headlines["overview"]
+    assert (headline.action, headline.view) == (None, None)
 
 
 def test_a_recorder_tells_the_same_of_it_where_all_threads_are_recorded(tmp_path):

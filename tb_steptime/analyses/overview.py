@@ -160,7 +160,7 @@ def _absent(trace: Trace, mean: Parts) -> dict[str, Phrase]:
     """Why a part has no length at all: nothing of its kind is in this trace."""
     reasons = {
         "communication": phrase("no collective in this trace"),
-        "data_loader": phrase("no loader events in this trace"),
+        "data_loader": phrase("no loader events in the steps"),
         "memcpy": phrase("no copy in the steps"),
         "memset": phrase("no set in the steps"),
         "kernel": phrase("no kernel in the steps"),

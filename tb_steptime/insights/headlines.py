@@ -19,6 +19,9 @@ TELL_APART_FRACTION = 0.01
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
+    unmarked = facts.data_loading.unmarked
+    if first is None and unmarked is not None and unmarked.limits:  # no gain can be told of it
+        return Headline(judge_span(facts).text, unmarked.sentence, "data_loading")
     view = first.view if first and first.view != "overview" else None
     return Headline(judge_span(facts).text, _action(facts, first) if first else None, view)
 

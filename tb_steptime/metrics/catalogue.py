@@ -27,7 +27,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = phrase("no loader events")
-UNMARKED = phrase("read on another thread")
+UNMARKED = phrase("on another thread")
 SETS_PACE = phrase("the loader sets the pace")
 TOO_FEW = phrase("too few batches are recorded")
 NO_DEVICE = phrase("no GPU activity")
