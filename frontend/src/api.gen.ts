@@ -1597,9 +1597,9 @@ export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" 
 /**
  * Of a recorded loader without marks, est.: nobody knows what is waited for, but a pace tells who can be waiting.
  * workers: 0 where the thread that reads it makes its batches. made_every_ns: production / workers; taken_every_ns:
- * by that thread; over a while, by the steps. limits: the loader sets the pace; None where
- * too little is recorded. needed: the fewest workers that make batches as fast as the steps take them now; None where
- * the loader limits, as the steps would be faster then.
+ * by that thread; over a while, by the steps. limits: the loader sets the pace; None where too little is recorded.
+ * needed: the fewest workers that make batches as fast as the steps take them now; None where the loader limits, as
+ * the steps would be faster then.
  */
 export interface Unmarked {
   workers: number;
