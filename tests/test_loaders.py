@@ -193,6 +193,19 @@ def test_a_recorder_knows_that_batches_in_a_row_are_of_one_loader(tmp_path):
     assert [each.recorded for each in find_batches(trace).loaders] == [1]
 
 
+@pytest.mark.parametrize("off", [-1, 0, 1])
+def test_a_mark_that_lasts_much_longer_than_its_batch_is_received_is_still_its_own(tmp_path, off):
+    """As of a thread that is stopped once it has its batch. off: by how much the recorder's clock is."""
+    drawing = """
+        step   | 11111111111111111222222222222222223333333333333333 |
+        loader | ll.mmmmmmmmmmmm..nn.oooooooooooo..pp.qqqqqqqqqqq.. |
+        op     | ...............bb...............bb..............bb |"""
+    asked = [first + each + off for first in (0, 17, 34) for each in (0, 3)]
+    trace = recorded(tmp_path, drawing, {0: [(8 + number, at, at + 2) for number, at in enumerate(asked)]})
+    assert [(each.label.template, each.batches) for each in loader_table(trace)] == [("Loader", 6)]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1]
+
+
 def test_a_recorder_tells_zipped_loaders_apart(tmp_path):
     batches = [(8 + number // 2, *times) for number, times in enumerate(ASKED)]
     trace = recorded(tmp_path, TWICE, {0: batches[::2], 1: batches[1::2]})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_steptime.metrics.data_loading import loader_names, loader_rows
-from tb_steptime.trace.loader_records import LoaderRecords
+from tb_steptime.trace.loader_records import LoaderRecords, Received
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
@@ -176,15 +176,24 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> tuple[Ma
     begins = np.zeros(len(start), bool)
     if not len(start) or not len(taken):
         return marks, passage
-    middle, wanted = (start + end) // 2, (taken.asked_ns + taken.returned_ns) // 2
-    mark = np.clip(np.searchsorted(middle, wanted), 1, len(middle) - 1) if len(middle) > 1 else np.zeros_like(wanted)
-    mark = np.where((mark > 0) & (wanted - middle[mark - 1] < middle[mark] - wanted), mark - 1, mark)
-    overlap = np.minimum(taken.returned_ns, end[mark]) - np.maximum(taken.asked_ns, start[mark])
+    mark, overlap = _most_met(start, end, taken)
     meets = np.argsort(overlap, kind="stable")
     meets = meets[overlap[meets] > -_CLOCKS_NS]
     loader[mark[meets]], passage[mark[meets]] = taken.loader[meets], taken.passage[meets]
     begins[mark[meets]] = taken.batch[meets] == 0
     return replace(marks, recorded=loader, begins=begins), passage
+
+
+def _most_met(start: Int64, end: Int64, taken: Received) -> tuple[Int64, Int64]:
+    """The mark that each receive overlaps most, of the last that begins before it asks and the next, and for how long;
+    less than 0 is a gap. A thread that is stopped at the end of a mark lets that last much longer than what is received
+    in it, so that their middles lie far apart."""
+    after = np.searchsorted(start, taken.asked_ns, side="right")
+    marks = np.clip(np.stack((after - 1, after)), 0, len(start) - 1)
+    overlaps = np.minimum(taken.returned_ns, end[marks]) - np.maximum(taken.asked_ns, start[marks])
+    best = (overlaps[1] > overlaps[0]).astype(np.int64)
+    each = np.arange(len(after))
+    return marks[best, each], overlaps[best, each]
 
 
 def _before_a_seed(marks: Marks) -> Bool:
