@@ -288,6 +288,23 @@ def test_waits_of_another_thread_are_none_of_the_steps():
     assert measure(trace, "data_loader_time", None).value == 0
 
 
+def test_what_is_recorded_of_it_is_not_told_of_a_loader_that_the_steps_read(tmp_path):
+    """One that nobody recorded: an evaluation, say, whose waits are marked."""
+    drawing = f"""
+        step   | {"1" * 70 + "2" * 70 + "3" * 70 + "4" * 70} |
+        loader | {"".join(mark + 69 * "." for mark in "lmno")} |
+        op     | {4 * (30 * "." + 40 * "a")} |"""
+    write(tmp_path, 14, returned=[70 * step + 35 for step in range(4)])  # too long after the loop's own
+    told = _data_loading(analyse(recorded(tmp_path, drawing)))
+    assert told.recorded is not None
+    assert told.recorded.batches == 4
+    alone = _data_loading(analyse(timeline(drawing)))
+    assert msgspec.structs.replace(told, recorded=None) == alone
+    result = analyse(recorded(tmp_path, drawing)).recorded
+    assert result is not None
+    assert (result.consumer_ns, result.taken_every_ns) == (None, 70_000)
+
+
 def test_a_loader_that_keeps_up_is_no_matter_of_the_overview(tmp_path):
     write(tmp_path, 6, returned=one_a_step(), waits=7)
     headline = judged(recorded(tmp_path)).headlines["overview"]

@@ -1205,7 +1205,7 @@ export interface ReadyQueue {
  * few_looked: kind is an estimate, see `is_few`.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
- * consumer_ns: the step without late batches, per batch, None where the steps hold no mark that tells which are late;
+ * consumer_ns: the step without late batches, per batch, None where the steps hold no mark of this loader;
  * taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded;
  * waited_share: see `Pace`. lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when
  * each of them does. overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a
@@ -1290,6 +1290,7 @@ export interface RecordedLoader {
   pin_memory: boolean | null;
   persistent: boolean | null;
   in_order: boolean | null;
+  iterable: boolean | null;
   label: Phrase;
   batches: number;
   main: boolean;

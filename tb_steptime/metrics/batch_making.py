@@ -136,9 +136,8 @@ def _recorded_of_main(trace: Trace) -> Recorded | None:
     recorded, main = what_is_recorded(trace), waited_for(trace)
     if recorded is None or main is None:
         return recorded
-    met = any(loader.recorded is not None for loader in find_batches(trace).loaders)
     theirs = next(each.loader for each in recorded.loaders if each.main)
-    return recorded if theirs == main.recorded or not met else None
+    return recorded if theirs == main.recorded else None
 
 
 def _told_by_burst(trace: Trace, burst: Burst) -> Making | None:

@@ -32,7 +32,7 @@ def main_loader(trace: Trace, records: LoaderRecords, ways: Ways) -> int:
 
 @dataclass(frozen=True)
 class Pace:
-    """consumer_ns: a step without late batches, per batch; None where no mark in the steps tells which are late.
+    """consumer_ns: a step without late batches, per batch; None where the steps hold no mark of this loader.
     taken_every_ns: a step with them, per batch; batches: that a step takes, of its time where it has no mark.
     waited_share: how much of the time a thread of its own that reads the loader waits for it; None where marks tell,
     or a lone batch does not."""
@@ -46,8 +46,8 @@ class Pace:
 def find_pace(trace: Trace, records: LoaderRecords, ways: Ways, mine: Int64, overhead_ns: int) -> Pace:
     """mine: the entries of one loader. overhead_ns: of each wait, what the loop does with a batch that is there. Of the
     steps of which batches are recorded: without that, each of the others would be a step that takes none."""
-    steps = find_steps(trace).steps
-    if waited_for(trace) is None:
+    steps, loader = find_steps(trace).steps, int(records.received.loader[ways.received[mine[0]]])
+    if all(each.recorded != loader for each in find_batches(trace).loaders):
         return _unmarked_pace(trace, records, ways, mine)
     covered = covered_steps(ways.step[mine], len(steps))
     batches = int(covered[ways.step[mine]].sum())
