@@ -48,7 +48,7 @@ def simulated(times: list[float], consumer: float, workers: int, prefetch: int) 
 )
 def test_a_replay_is_what_the_queues_do(times, consumer, workers, prefetch):
     drawn = np.array([times, times[::-1]], float).T
-    both = replayed_waits(drawn, consumer, np.arange(1, workers + 1), prefetch)
+    both = replayed_waits(drawn, np.full_like(drawn, consumer), np.arange(1, workers + 1), prefetch)
     assert both.shape == (len(times), 2, workers)
     for loop, order in enumerate((times, times[::-1])):
         for number in range(1, workers + 1):
@@ -93,7 +93,7 @@ def test_the_mean_and_the_spread_tell_enough(shape, spread, within, workers):
     """Of a step of 40 that uses batches of 190, or of the pace where that is slower."""
     times = SHAPES[shape](np.random.default_rng(SEED), spread, (400, 30))
     times *= 190 / times[100:].mean()
-    waits = replayed_waits(times, 40, np.array([workers]), 2)[100:].mean()
+    waits = replayed_waits(times, np.full_like(times, 40), np.array([workers]), 2)[100:].mean()
     told = max(0, 190 / workers - 40) + held_up_ns(190_000, round(spread * 190_000), 40_000, workers) / 1000
     assert told == pytest.approx(waits, abs=within * max(40, 190 / workers))
 

@@ -124,6 +124,7 @@ def _settings(read: Sequence[ReadFile], number: int) -> LoaderSettings:
         pin_memory=settings.get("pin_memory"),
         persistent=settings.get("persistent_workers"),
         in_order=settings.get("in_order"),
+        iterable=settings.get("iterable"),
     )
 
 

@@ -21,6 +21,7 @@ from tb_steptime.metrics.recorded_batches import find_ways
 from tb_steptime.metrics.recorded_loading import Recorded, recorded_loading
 from tb_steptime.metrics.recorded_making import burst_as_recorded, burst_beside, recorded_making, slowest_beside
 from tb_steptime.metrics.recorded_pace import batches_beside
+from tb_steptime.metrics.rhythm import find_rhythm
 from tb_steptime.metrics.unmarked_loading import Unmarked, unmarked_loading
 from tb_steptime.phrases import Phrase, phrase
 from tb_steptime.trace.model import Trace, per_trace
@@ -45,7 +46,7 @@ def burst_of(trace: Trace) -> Burst | None:
     burst, recorded = find_burst(trace), _recorded_of_main(trace)
     if burst is None:
         return None
-    known = burst_as_recorded(burst, recorded) if recorded else burst
+    known = burst_as_recorded(burst, recorded, find_rhythm(trace)) if recorded else burst
     making = _told_by_burst(trace, burst) if known is burst else None
     return burst_beside(burst, making) if making and making.is_held_up else known
 
@@ -56,7 +57,7 @@ def find_making(trace: Trace) -> Making | None:
     main, recorded = waited_for(trace), _recorded_of_main(trace)
     if main is None:
         return None
-    told = recorded_making(recorded) if recorded else None
+    told = recorded_making(recorded, find_rhythm(trace)) if recorded else None
     if main.multiprocess is False:
         return _in_one_process(trace, main, told)
     if told is not None and told.workers:
@@ -142,7 +143,7 @@ def _recorded_of_main(trace: Trace) -> Recorded | None:
 
 def _told_by_burst(trace: Trace, burst: Burst) -> Making | None:
     main = waited_for(trace)
-    making = of_burst(burst, main.batches) if main else None
+    making = of_burst(burst, main.batches, find_rhythm(trace)) if main else None
     return making.held_up_by(_recorded_beside(trace)) if making else None
 
 
@@ -169,13 +170,13 @@ def _in_one_process(trace: Trace, main: WaitedFor, told: Making | None) -> Makin
         return None
     making = _making_ns(trace, main)
     batch, rest = round(float(making.mean())), rest_ns(trace, find_batches(trace), main.loader)
-    spread = round(float(making.std()))
-    needed = workers_for(batch, spread, rest)
+    spread, rhythm = round(float(making.std())), find_rhythm(trace)
+    needed = workers_for(batch, spread, rest, rhythm=rhythm)
     records = trace.loader_records
     if needed is None:
         return None
     cores = records.cores if records else None
-    alone = Making(0, batch, rest, needed, main.batches, cores, spread_ns=spread)
+    alone = Making(0, batch, rest, needed, main.batches, cores, spread_ns=spread, rhythm=rhythm)
     told = alone.held_up_by(_recorded_beside(trace))
     return msgspec.structs.replace(told, needed=max(FEWEST, told.needed))
 

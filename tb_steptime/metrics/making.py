@@ -9,7 +9,7 @@ import msgspec
 from tb_steptime.metrics.burst_words import is_one_a_step
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.needed_workers import workers_for
-from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
+from tb_steptime.metrics.taking_turns import EVEN, USUAL_PREFETCH, Rhythm, held_up_ns
 from tb_steptime.metrics.wait_pattern import MOST_WORKERS
 from tb_steptime.phrases import Phrase, agreeing, count, ns
 
@@ -45,7 +45,7 @@ class Making(msgspec.Struct, frozen=True):
     more of them than cores do not help. cores: None where nobody says; core_share: of one, that a worker keeps busy;
     few_looked: how many batches tell of busy_cores and core_share, where these are few, else None. spread_ns: by how
     much one batch's time differs from another's, its standard deviation; 0 where batches are taken in any order.
-    prefetch: batches that each worker makes in advance. batches: that a step takes.
+    prefetch: batches that each worker makes in advance. rhythm: of what is known in turn. batches: that a step takes.
     needed: by the slower of consumer_ns and beside, the slowest other loader.
     """
 
@@ -61,6 +61,7 @@ class Making(msgspec.Struct, frozen=True):
     beside: Beside | None = None
     spread_ns: int = 0
     prefetch: int = USUAL_PREFETCH
+    rhythm: Rhythm = EVEN
 
     @property
     def used_every_ns(self) -> int:
@@ -80,7 +81,7 @@ class Making(msgspec.Struct, frozen=True):
         every = used_every_ns(self.consumer_ns, self.batches, beside)
         if every <= self.consumer_ns:
             return msgspec.structs.replace(self, beside=beside)
-        needed = workers_for(self.production_ns, self.spread_ns, every, self.prefetch) or 1
+        needed = workers_for(self.production_ns, self.spread_ns, every, self.prefetch, self.rhythm) or 1
         return msgspec.structs.replace(self, beside=beside, needed=min(self.needed, needed))
 
     @property
@@ -97,7 +98,8 @@ class Making(msgspec.Struct, frozen=True):
         if not self.batches:
             return 0
         consumer_ns, useful = rest_ns / self.batches, self.useful(workers)
-        return round(self.batches * held_up_ns(self.production_ns, self.spread_ns, consumer_ns, useful, self.prefetch))
+        each = held_up_ns(self.production_ns, self.spread_ns, consumer_ns, useful, self.prefetch, self.rhythm)
+        return round(self.batches * each)
 
 
 def used_every_ns(consumer_ns: int, batches: float, beside: Beside | None) -> int:
@@ -106,7 +108,7 @@ def used_every_ns(consumer_ns: int, batches: float, beside: Beside | None) -> in
     return max(consumer_ns, theirs)
 
 
-def of_burst(burst: Burst, batches: float) -> Making | None:
+def of_burst(burst: Burst, batches: float, rhythm: Rhythm) -> Making | None:
     """What a trace alone tells of worker processes; None where it does not tell how long a batch takes."""
     if burst.production_ns is None or burst.workers is None or burst.needed_workers is None:
         return None
@@ -117,6 +119,7 @@ def of_burst(burst: Burst, batches: float) -> Making | None:
         burst.needed_workers,
         batches,
         spread_ns=burst.spread_ns or 0,
+        rhythm=rhythm,
     )
 
 
@@ -124,24 +127,19 @@ def of_burst(burst: Burst, batches: float) -> Making | None:
 class MeanStep:
     """ns of the span's mean step, which a curve starts from; disjoint parts of duration_ns.
 
-    late_ns: exposed waits for batches that come late; first_ns: where epochs end and begin, waits or not; other_ns:
-    what else no number of workers ends, such as rare long waits, or another loader's. processes_ns: of first_ns, what
-    the measured workers take to start and to end, and more of them longer; 0 where they are kept between epochs, None
-    where nothing tells whether they are. first_share: of the batches, those that begin an epoch.
+    late_ns: exposed waits for batches that come late, often or rarely; first_ns: where epochs end and begin, waits or
+    not, which no number of workers ends. processes_ns: of first_ns, what the measured workers take to start and to end,
+    and more of them longer; 0 where they are kept between epochs, None where nothing tells whether they are.
+    first_share: of the batches, those that begin an epoch.
     """
 
     duration_ns: int
     late_ns: int
     first_ns: int = 0
-    other_ns: int = 0
     processes_ns: int | None = 0
     first_share: float = 0.0
 
     @property
-    def apart_ns(self) -> int:
-        return self.first_ns + self.other_ns
-
-    @property
     def rest_ns(self) -> int:
-        """What is left where nothing is waited for but what stands apart."""
-        return max(0, self.duration_ns - self.late_ns - self.apart_ns)
+        """What is left where nothing is waited for but first batches."""
+        return max(0, self.duration_ns - self.late_ns - self.first_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tb_steptime.metrics.taking_turns import USUAL_PREFETCH, held_up_ns
+from tb_steptime.metrics.taking_turns import EVEN, USUAL_PREFETCH, Rhythm, held_up_ns
 
 #: A single worker has nobody to make up for a batch that takes longer than usual.
 FEWEST = 2
@@ -14,7 +14,13 @@ HELD_UP_FRACTION = 0.05
 MOST_TIMES = 2
 
 
-def workers_for(production_ns: int, spread_ns: int, consumer_ns: int, prefetch: int = USUAL_PREFETCH) -> int | None:
+def workers_for(
+    production_ns: int,
+    spread_ns: int,
+    consumer_ns: int,
+    prefetch: int = USUAL_PREFETCH,
+    rhythm: Rhythm = EVEN,
+) -> int | None:
     """The fewest workers that keep up; None where nothing consumes. See `bursts.Burst`.
 
     Batches that take longer than usual are made up for by those of the other workers, the better the more there are.
@@ -25,10 +31,7 @@ def workers_for(production_ns: int, spread_ns: int, consumer_ns: int, prefetch: 
     on_average = production_ns / consumer_ns
     likely = on_average + spread_ns / consumer_ns / math.sqrt(max(1.0, on_average))
     workers, most = max(1, math.ceil(likely)), MOST_TIMES * math.ceil(on_average)
-    while workers < most and _is_held_up(production_ns, spread_ns, consumer_ns, workers, prefetch):
+    little_ns = HELD_UP_FRACTION * consumer_ns
+    while workers < most and held_up_ns(production_ns, spread_ns, consumer_ns, workers, prefetch, rhythm) > little_ns:
         workers += 1
     return workers
-
-
-def _is_held_up(production_ns: int, spread_ns: int, consumer_ns: int, workers: int, prefetch: int) -> bool:
-    return held_up_ns(production_ns, spread_ns, consumer_ns, workers, prefetch) > HELD_UP_FRACTION * consumer_ns

@@ -12,27 +12,28 @@ from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.making import Beside, Making, used_every_ns
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.recorded_loading import Recorded, RecordedLoader
-from tb_steptime.metrics.taking_turns import USUAL_PREFETCH
+from tb_steptime.metrics.taking_turns import EVEN, USUAL_PREFETCH, Rhythm
 from tb_steptime.phrases import Phrase, agreeing, count, ns
 
 
-def recorded_making(recorded: Recorded) -> Making | None:
-    """What the curve is drawn from; None where production is not recorded."""
+def recorded_making(recorded: Recorded, rhythm: Rhythm = EVEN) -> Making | None:
+    """What the curve is drawn from; None where production is not recorded. rhythm: of the batches that are recorded."""
     main = next((each for each in recorded.loaders if each.main), None)
     if main is None or recorded.production_ns is None or recorded.consumer_ns is None or recorded.consumer_ns <= 0:
         return None
     busy = recorded.kind in ("cpu", "cores")
     own = _own_share(recorded) if recorded.kind == "cores" else 1.0
     production = round(recorded.production_ns * own)
-    # Taken in any order, a slow batch holds up none.
-    spread = 0 if main.in_order is False else round((recorded.production_spread_ns or 0) * own)
+    spread = round((recorded.production_spread_ns or 0) * own)
+    if main.in_order is False:  # a slow batch holds up none
+        spread, rhythm = 0, EVEN
     prefetch, beside = main.prefetch or USUAL_PREFETCH, slowest_beside(recorded.loaders)
     every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
     return Making(
         workers=main.workers,
         production_ns=production,
         consumer_ns=recorded.consumer_ns,
-        needed=workers_for(production, spread, every, prefetch) or 1,
+        needed=workers_for(production, spread, every, prefetch, rhythm) or 1,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
         busy_cores=busy,
@@ -41,6 +42,7 @@ def recorded_making(recorded: Recorded) -> Making | None:
         beside=beside,
         spread_ns=spread,
         prefetch=prefetch,
+        rhythm=rhythm,
     )
 
 
@@ -68,12 +70,12 @@ def _own_share(recorded: Recorded) -> float:
     return recorded.cpu_share or 1.0
 
 
-def burst_as_recorded(burst: Burst, recorded: Recorded) -> Burst:
+def burst_as_recorded(burst: Burst, recorded: Recorded, rhythm: Rhythm) -> Burst:
     """What a recorder knows in place of what the waits let guess; the pattern stays what it is."""
     main = next((each for each in recorded.loaders if each.main), None)
     if main is None or not main.workers or recorded.production_ns is None:
         return burst
-    making = recorded_making(recorded)
+    making = recorded_making(recorded, rhythm)
     return msgspec.structs.replace(
         burst,
         workers=main.workers,

@@ -10,15 +10,18 @@ worker 3   |-2-|-5--
 loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one of its own was taken.
 
 With batches that all take the same the loop waits production / N - consumer for each, and not at all if that is less.
-With uneven ones it waits longer, and near the number that keeps up by a tenth of the step and more. A trace tells their
-mean and their spread, and these tell enough: times are drawn, log-normal, from a stream with a given seed, so that the
-same trace always says the same. For other distributions of the same spread the waits are the same within 5 % of the
-step up to a spread of 0.4 of the mean, and within 12 % up to 0.7 (`tests/test_taking_turns.py`).
+With uneven ones it waits longer, and near the number that keeps up by a tenth of the step and more; so it does where
+what it does with them is uneven, as workers stand still in a long step. Where each batch's time is recorded, these are
+replayed in their order. Of others a trace tells the mean and the spread, which tell nearly enough: times are drawn,
+log-normal, from a stream with a given seed, so that the same trace always says the same. For other distributions of the
+same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the mean, and within 12 % up to 0.7
+(`tests/test_taking_turns.py`).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -29,58 +32,91 @@ from tb_steptime.trace.table import Float64, Int64
 USUAL_PREFETCH = 2
 #: More in advance than this makes no difference to a mean.
 _MOST_PREFETCH = 16
-#: Loops that are replayed side by side, the batches of each before it runs steadily, and those that count.
-_LOOPS, _BEFORE, _COUNTED = 24, 200, 200
+#: Batches of a loop before it runs steadily, and how many count at least.
+_BEFORE, _COUNTED = 200, 200
+#: Loops that are replayed side by side, each with times of its own, or from another batch on.
+_LOOPS = 24
+#: More batches than these, of those recorded, take long to replay and tell no more.
+_MOST_BATCHES = 800
 #: Numbers of workers that are replayed at once.
 _NUMBERS = 16
 
 
-def held_up_ns(
-    production_ns: int, spread_ns: int, consumer_ns: float, workers: int, prefetch: int = USUAL_PREFETCH
-) -> int:
-    """Per batch, what the loop waits beyond what the pace alone costs; 0 for even batches.
+@dataclass(frozen=True)
+class Rhythm:
+    """Times of batches in the order of taking them, as shares of their mean: making them, and what the loop does with
+    each. Empty: not known, or even."""
 
-    production_ns: one worker's mean time for a batch; spread_ns: its standard deviation; consumer_ns: how long the loop
-    uses one.
+    making: tuple[float, ...] = ()
+    using: tuple[float, ...] = ()
+
+
+EVEN = Rhythm()
+
+
+def held_up_ns(
+    production_ns: int,
+    spread_ns: int,
+    consumer_ns: float,
+    workers: int,
+    prefetch: int = USUAL_PREFETCH,
+    rhythm: Rhythm = EVEN,
+) -> int:
+    """Per batch, what the loop waits beyond what the pace alone costs; 0 where all is even.
+
+    production_ns: one worker's mean time for a batch; spread_ns: its standard deviation, which tells where the rhythm
+    does not; consumer_ns: how long the loop uses one.
     """
-    if spread_ns <= 0 or production_ns <= 0:
+    if production_ns <= 0 or (spread_ns <= 0 and rhythm == EVEN):
         return 0
     ahead = min(max(1, prefetch), _MOST_PREFETCH)
     block, place = divmod(workers - 1, _NUMBERS)
-    share = _held_up(spread_ns / production_ns, consumer_ns / production_ns, ahead, block)[place]
-    return round(production_ns * share)
+    spread = 0.0 if rhythm.making else spread_ns / production_ns
+    return round(production_ns * _held_up(spread, consumer_ns / production_ns, ahead, block, rhythm)[place])
 
 
 @lru_cache(maxsize=256)
-def _held_up(spread: float, consumer: float, prefetch: int, block: int) -> tuple[float, ...]:
+def _held_up(spread: float, consumer: float, prefetch: int, block: int, rhythm: Rhythm) -> tuple[float, ...]:
     """Times in units of the mean production time; by number of workers."""
     workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
-    times = _drawn(spread)
-    waits = replayed_waits(times, consumer, workers, prefetch)[_BEFORE:].mean((0, 1))
+    known = min(_MOST_BATCHES, max(len(rhythm.making), len(rhythm.using)))
+    counted = known * math.ceil(_COUNTED / known) if known else _COUNTED
+    making = _played(rhythm.making, counted) if rhythm.making else _drawn(spread, counted)
+    using = consumer * (_played(rhythm.using, counted) if rhythm.using else np.ones_like(making))
+    waits = replayed_waits(making, using, workers, prefetch)[_BEFORE:].mean((0, 1))
     return tuple(np.maximum(0, waits - np.maximum(0, 1 / workers - consumer)).tolist())
 
 
-def _drawn(spread: float) -> Float64:
+def _drawn(spread: float, counted: int) -> Float64:
     """Times of batches, shape (batches, loops); those that count have a mean of 1."""
     # RandomState, as its streams stay the same with every version of numpy.
-    normal = np.random.RandomState(0).standard_normal((_BEFORE + _COUNTED, _LOOPS))
+    normal = np.random.RandomState(0).standard_normal((_BEFORE + counted, _LOOPS))
     times: Float64 = np.exp(normal * math.sqrt(math.log1p(spread**2)))
     times /= times[_BEFORE:].mean()
     return times
 
 
-def replayed_waits(times: Float64, consumer: float, workers: Int64, prefetch: int) -> Float64:
-    """What each batch of each loop is waited for, shape (batches, loops, workers); times: (batches, loops)."""
+def _played(shares: tuple[float, ...], counted: int) -> Float64:
+    """The same of times that are known: over and over, each loop from another one on."""
+    times = np.array(shares[-_MOST_BATCHES:])
+    begin = np.arange(_LOOPS) * len(times) // _LOOPS
+    played: Float64 = times[(np.arange(_BEFORE + counted)[:, None] + begin) % len(times)]
+    played /= played[_BEFORE:].mean()
+    return played
+
+
+def replayed_waits(making: Float64, using: Float64, workers: Int64, prefetch: int) -> Float64:
+    """What each batch of each loop is waited for, shape (batches, loops, workers); making, using: (batches, loops)."""
     before = int(workers.max()) * prefetch  # rows of zeros: the first batches are asked for at once
-    shape = (before + len(times), times.shape[1], len(workers))
-    made, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(times), *shape[1:]))
+    shape = (before + len(making), making.shape[1], len(workers))
+    made, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(making), *shape[1:]))
     each = np.arange(len(workers))
     now = np.zeros(shape[1:])
-    for batch, time in enumerate(times):
+    for batch in range(len(making)):
         place = before + batch
         begun = np.maximum(made[place - workers, :, each], taken[place - workers * prefetch, :, each]).T
-        made[place] = begun + time[:, None]
+        made[place] = begun + making[batch][:, None]
         taken[place] = np.maximum(now, made[place])
         waits[batch] = taken[place] - now
-        now = taken[place] + consumer
+        now = taken[place] + using[batch][:, None]
     return waits

@@ -81,7 +81,7 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         recommended=recommended,
         floor_ns=floor,
         gain_ns=max(0, mean.duration_ns - floor) if making.workers < recommended else 0,
-        apart_ns=mean.apart_ns - _started_ns(making, mean, making.workers),
+        apart_ns=mean.first_ns - _started_ns(making, mean, making.workers),
         started_ns=_started_ns(making, mean, 1),
         apart=apart_words(making, mean),
         pace=pace_words(making),
@@ -112,14 +112,15 @@ def _step_ns(making: Making, mean: MeanStep, workers: int) -> int:
 def _alone_ns(making: Making, mean: MeanStep, workers: int) -> int:
     """If all other loaders kept up."""
     more = _started_ns(making, mean, workers) - _started_ns(making, mean, making.workers)
-    return mean.apart_ns + more + mean.rest_ns + _late_ns(making, mean, workers)
+    return mean.first_ns + more + mean.rest_ns + _late_ns(making, mean, workers)
 
 
 def _late_ns(making: Making, mean: MeanStep, workers: int) -> int:
     """Waits for late batches: what the pace and uneven batches cost with so many workers, and what they do not explain.
 
     The latter ends with the number of workers that leaves room for it, and until then falls evenly. Where so many are
-    there and batches come late all the same, no more of them help; and more than there are make no step longer.
+    there and batches come late all the same, no more of them help. The step as it is has what was measured; and more
+    workers make none longer, unless it is known batch by batch that they do.
     """
     told = _short_ns(making, mean, workers) + making.held_up_ns(workers, mean.rest_ns)
     if not making.workers:
@@ -130,7 +131,8 @@ def _late_ns(making: Making, mean: MeanStep, workers: int) -> int:
         return told + left
     if making.workers < making.needed:
         left = left * max(0, making.needed - workers) // (making.needed - making.workers)
-    return min(told + left, max(mean.late_ns, pace))
+    most = max(mean.late_ns, pace)
+    return told + left if making.rhythm.making and workers > making.workers else min(told + left, most)
 
 
 def _short_ns(making: Making, mean: MeanStep, workers: int) -> int:

@@ -31,6 +31,7 @@ class LoaderSettings(msgspec.Struct, frozen=True):
     pin_memory: bool | None
     persistent: bool | None
     in_order: bool | None
+    iterable: bool | None
 
 
 @dataclass(frozen=True, eq=False)
