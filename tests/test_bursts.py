@@ -202,6 +202,22 @@ def test_a_curve_of_uneven_batches_says_what_slow_ones_cost(spread, told):
 
 
 @pytest.mark.parametrize(
+    ("late", "prefetch", "told"),
+    [
+        (9_000, 2, UNEVEN.format(60, "3 µs", "of which `prefetch_factor=8` would leave 143 ns")),
+        (2_000, 2, UNEVEN.format(60, "2 µs", "which `prefetch_factor=8` would end")),
+        (2_000, 8, ""),  # of which hardly any is told to be of slow batches
+        (400, 2, ""),  # not waited for, whatever is told
+    ],
+)
+def test_slow_batches_cost_no_more_than_is_waited_for_with_as_many_workers(late, prefetch, told):
+    making = Making(8, 40_000, 10_000, needed=8, cores=8, spread_ns=60_000, prefetch=prefetch)
+    limit = worker_curve(making, MeanStep(10_000 + late, late_ns=late)).limit
+    assert limit is not None
+    assert plain(limit).replace("\xa0", " ") == "As far as disk or network allow." + told
+
+
+@pytest.mark.parametrize(
     ("workers", "prefetch", "told"),
     [
         (3, 2, " Or keep 3 workers and set `prefetch_factor=8`: est. 10 µs a step."),

@@ -215,8 +215,27 @@ JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
 def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
-    assert said(insight) == "1 batch comes late and costs 30 µs, the others 1 µs: `prefetch_factor=4` bridges it."
+    assert said(insight) == "1 batch comes late and costs 30 µs, the others 1 µs: `prefetch_factor=8` bridges it."
     assert [evidence.step for evidence in insight.evidence] == ["4"]
+
+
+@pytest.mark.parametrize(
+    ("prefetch", "bridged", "gain", "title", "ends", "formula"),
+    [
+        (8, 2_416, 2_416, "Keep more batches in store", "`prefetch_factor=8` bridges it.", "beyond the usual one."),
+        (8, 1_300, 1_300, "Keep more batches in store", "`prefetch_factor=8` bridges it.", "slow ones hold up."),
+        (None, 0, 2_416, "Make the slowest batches faster", "see what it takes to make it.", "beyond the usual one."),
+    ],
+)
+def test_jitter_is_worth_what_more_in_advance_save_or_faster_batches(prefetch, bridged, gain, title, ends, formula):
+    results = {analysis.id: analysis.analyse(steps_that_wait(JITTER, work=10)) for analysis in ANALYSES}
+    loading = results["data_loading"]
+    jitter = msgspec.structs.replace(loading.jitter, prefetch=prefetch, bridged_ns=bridged)  # type: ignore[attr-defined]
+    changed = {"data_loading": msgspec.structs.replace(loading, jitter=jitter)}
+    insight = next(each for each in judge(results | changed).insights if each.id == "loader_jitter")
+    assert (insight.gain_ns, plain(insight.title)) == (gain, title)
+    assert said(insight) == "1 batch comes late and costs 30 µs, the others 1 µs: " + ends
+    assert plain(insight.gain_formula).endswith(formula)
 
 
 def test_jitter_needs_a_hundredth_of_the_step():

@@ -22,6 +22,7 @@ from tb_steptime.metrics.batch_making import (
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits, reads_elsewhere
+from tb_steptime.metrics.deeper_store import with_store
 from tb_steptime.metrics.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
 from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
@@ -168,14 +169,15 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
     jitter, overhead = find_jitter(trace, burst), _overhead(trace, burst)
     elsewhere, steps = find_elsewhere(trace), len(find_steps(trace).steps)
     shares = shared_out(mean.exposed_ns, starts, jitter, overhead, elsewhere.exposed_ns // steps if elsewhere else 0)
-    curve = worker_curve(making, _mean_step(trace, mean, shares, starts)) if making else None
+    mean_step = _mean_step(trace, mean, shares, starts)
+    curve = worker_curve(making, mean_step) if making else None
     return {
         "shares": shares,
         "starts": starts,
         "elsewhere": elsewhere,
         "burst": _burst_of_main(trace, burst) if burst else None,
         "curve": msgspec.structs.replace(curve, title=whose(trace, curve.title)) if curve else None,
-        "jitter": jitter,
+        "jitter": with_store(jitter, making, mean_step) if jitter else None,
         "overhead": overhead,
         "recorded": what_is_recorded(trace),
         "recorder_notes": _notes(trace, curve),
@@ -190,7 +192,8 @@ def _mean_step(trace: Trace, mean: LoaderStep, shares: WaitShares, starts: Epoch
     main, loader = waited_for(trace), find_batches(trace).loader
     own = starts.of(main.loader) if starts and main else None
     first = shares.first_ns + (starts.making_ns if starts else 0)
-    step = MeanStep(mean.duration_ns, shares.late_ns, first, shares.jitter_ns)
+    # Rare long waits are for late batches, too: fewer workers would have more of them.
+    step = MeanStep(mean.duration_ns, shares.late_ns + shares.jitter_ns, first)
     if own is None:
         return step
     processes = {True: own.processes_ns, False: 0, None: None}[own.anew]

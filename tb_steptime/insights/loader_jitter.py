@@ -6,31 +6,45 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import loader_card, shares
 from tb_steptime.insights.out_of_turn import out_of_turn
-from tb_steptime.phrases import agreeing, code, count, ns, phrase
+from tb_steptime.metrics.loader_overhead import Jitter
+from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
+
+_RARE = "Mean over the steps of what these waits cost beyond the usual one"
+
+FORMULA = phrase(_RARE + ".")
+#: Of the same replay as what the curve over the number of workers says of slow batches.
+FORMULA_BRIDGED = phrase(_RARE + ", at most what as many batches in advance save of what slow ones hold up.")
 
 
 def loader_jitter(facts: Facts) -> Insight | None:
-    """Fires when rare long waits, beyond the usual one, are worth a card."""
+    """Fires when rare long waits, beyond the usual one, are worth a card: all of them, if batches were made faster, or
+    what more batches in advance bridge."""
     jitter = facts.data_loading.jitter
     if jitter is None:
         return None
-    beside = out_of_turn(facts)
+    gain, formula = shares(facts).jitter_ns, FORMULA
+    if jitter.prefetch is not None and jitter.bridged_ns < gain:
+        gain, formula = jitter.bridged_ns, FORMULA_BRIDGED
     return loader_card(
         facts,
         "loader_jitter",
-        phrase("Keep more batches in store"),
-        phrase(
-            agreeing("{number} (batch comes|batches come) late and (costs|cost) {long}", jitter.long_count)
-            + agreeing(", the others {typical}: {setting} bridges (it|them)", jitter.long_count)
-            + (", " + beside.template if beside else "."),
-            number=count(jitter.long_count),
-            long=ns(jitter.long_ns),
-            typical=ns(jitter.typical_ns),
-            setting=code("prefetch_factor=4"),
-            **(beside.values if beside else {}),
-        ),
-        shares(facts).jitter_ns,
+        phrase("Keep more batches in store" if jitter.prefetch else "Make the slowest batches faster"),
+        _words(jitter, out_of_turn(facts)),
+        gain,
         phrase("Seen in few steps only, so another span may have more or fewer of them."),
         Confidence.MEDIUM,
         jitter.steps,
+        formula,
     )
+
+
+def _words(jitter: Jitter, beside: Phrase | None) -> Phrase:
+    words = "{number} (batch comes|batches come) late and (costs|cost) {long}, the others {typical}: "
+    values = {"number": count(jitter.long_count), "long": ns(jitter.long_ns), "typical": ns(jitter.typical_ns)}
+    if jitter.prefetch is not None:
+        words += "{setting} bridges (it|them)"
+        values["setting"] = code(f"prefetch_factor={jitter.prefetch}")
+    else:
+        words += "see what it takes to make (it|them)"
+    ends = ", " + beside.template if beside else "."
+    return Phrase(agreeing(words, jitter.long_count) + ends, values | (beside.values if beside else {}))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.deeper_store import DEEP_PREFETCH, held_up
 from tb_steptime.metrics.making import Beside, Making, MeanStep
 from tb_steptime.metrics.needed_workers import HELD_UP_FRACTION
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 #: Less of the step than this is not worth a sentence.
 VISIBLE_FRACTION = 0.01
-#: Batches in advance that make up for nearly all slow ones.
-DEEP_PREFETCH = 8
 DEEP = f"prefetch_factor={DEEP_PREFETCH}"
 
 
@@ -37,7 +34,7 @@ def apart_words(making: Making, mean: MeanStep) -> Phrase | None:
 def limit_words(making: Making, mean: MeanStep, recommended: int, beside: Beside | None) -> Phrase | None:
     """What may keep the curve from coming true, and what else would do, in a sentence or two."""
     first = _limit(making, recommended, beside)
-    then = _uneven_words(making, mean.rest_ns, max(recommended, making.workers)) or _deeper(making, mean, recommended)
+    then = _uneven_words(making, mean, max(recommended, making.workers)) or _deeper(making, mean, recommended)
     then = _started_words(making, mean, recommended) or then
     if first is None or then is None:
         return first or then
@@ -91,20 +88,21 @@ def _started_words(making: Making, mean: MeanStep, recommended: int) -> Phrase |
     )
 
 
-def _uneven_words(making: Making, rest_ns: int, workers: int) -> Phrase | None:
+def _uneven_words(making: Making, mean: MeanStep, workers: int) -> Phrase | None:
     """Where single batches take many times as long as others, one holds up those behind it, which no mean tells."""
-    held = making.held_up_ns(workers, rest_ns)
-    if held <= HELD_UP_FRACTION * rest_ns:
+    store = held_up(making, mean, workers)
+    if not making.spread_ns or store.held_ns <= HELD_UP_FRACTION * mean.rest_ns:
         return None
-    then = _deep(making).held_up_ns(workers, rest_ns)
     words = (
         "Batches differ by {spread} (one standard deviation): slow ones hold up those behind them, est. {held} a step"
     )
-    if then < VISIBLE_FRACTION * rest_ns:
+    if store.left_ns < VISIBLE_FRACTION * mean.rest_ns:
         words += ", which {deep} would end"
-    elif then < held:
+    elif store.saved_ns:
         words += ", of which {deep} would leave {then}"
-    return phrase(words + ".", spread=ns(making.spread_ns), held=ns(held), then=ns(then), deep=code(DEEP))
+    return phrase(
+        words + ".", spread=ns(making.spread_ns), held=ns(store.held_ns), then=ns(store.left_ns), deep=code(DEEP)
+    )
 
 
 def _deeper(making: Making, mean: MeanStep, recommended: int) -> Phrase | None:
@@ -112,16 +110,12 @@ def _deeper(making: Making, mean: MeanStep, recommended: int) -> Phrase | None:
     workers, rest = making.workers, mean.rest_ns
     if not workers or workers >= recommended or making.beside is not None or making.loader_ns(workers) > rest:
         return None
-    now, then = making.held_up_ns(workers, rest), _deep(making).held_up_ns(workers, rest)
-    if not then <= HELD_UP_FRACTION * rest < now:
+    store = held_up(making, mean, workers)
+    if not store.left_ns <= HELD_UP_FRACTION * rest < store.held_ns:
         return None
     words = "Or keep {now} (worker|workers) and set {deep}: est. {step} a step."
-    step = mean.apart_ns + rest + then
+    step = mean.first_ns + rest + store.left_ns
     return phrase(agreeing(words, workers), now=count(workers), deep=code(DEEP), step=ns(step))
-
-
-def _deep(making: Making) -> Making:
-    return msgspec.structs.replace(making, prefetch=DEEP_PREFETCH)
 
 
 def curve_title(making: Making, recommended: int, left: int) -> Phrase:

@@ -30,13 +30,16 @@ LONG_TIMES = 2
 
 class Jitter(msgspec.Struct, frozen=True):
     """Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
-    they cost beyond the typical wait, per step. steps: in which they are."""
+    they cost beyond the typical wait, per step. steps: in which they are. prefetch: so many batches in advance bridge
+    them, None where that is not known to help; bridged_ns: of exposed_ns, what they save."""
 
     typical_ns: int
     long_ns: int
     long_count: int
     exposed_ns: int
     steps: list[str]
+    prefetch: int | None = None
+    bridged_ns: int = 0
 
 
 class Overhead(msgspec.Struct, frozen=True):

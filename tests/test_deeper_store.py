@@ -1,0 +1,54 @@
+"""What more batches in advance are worth. Figures are drawn."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tb_steptime.metrics.deeper_store import held_up, with_store
+from tb_steptime.metrics.loader_overhead import Jitter
+from tb_steptime.metrics.making import Making, MeanStep
+
+#: 8 workers that keep up with ease; of a step of 13 us slow batches hold up 3 us, and 143 ns with 8 in advance.
+UNEVEN = Making(8, 40_000, 10_000, needed=8, spread_ns=60_000)
+MEAN = MeanStep(13_000, late_ns=3_000)
+
+
+def jitter(exposed_ns: int) -> Jitter:
+    return Jitter(typical_ns=1, long_ns=20_000, long_count=3, exposed_ns=exposed_ns, steps=["0", "4"])
+
+
+@pytest.mark.parametrize(
+    ("workers", "late", "prefetch", "held", "saved"),
+    [
+        (8, 9_000, 2, 3_474, 3_474 - 143),
+        (8, 3_000, 2, 3_000, 3_000),
+        (8, 9_000, 8, 143, 0),
+        (8, 9_000, 12, 143, 0),  # no fewer of them are advised
+        (6, 3_000, 2, 5_123, 5_123 - 680),  # not measured
+    ],
+)
+def test_what_is_saved_is_told_of_a_replay_and_was_waited_for(workers, late, prefetch, held, saved):
+    making = msgspec.structs.replace(UNEVEN, prefetch=prefetch)
+    told = held_up(making, MeanStep(10_000 + late, late_ns=late), workers)
+    if prefetch > 8:
+        assert told.held_ns < held
+        held = told.held_ns
+    assert (told.held_ns, told.saved_ns, told.left_ns) == (held, saved, held - saved)
+
+
+@pytest.mark.parametrize(
+    ("making", "exposed", "bridged"),
+    [
+        (UNEVEN, 2_000, 2_000),
+        (UNEVEN, 5_000, 3_000),
+        (UNEVEN, 7_000, None),  # most of it is not of batches that are uneven
+        (msgspec.structs.replace(UNEVEN, prefetch=8), 2_000, None),
+        (msgspec.structs.replace(UNEVEN, spread_ns=0), 7_000, 7_000),  # taken in any order
+        (None, 7_000, 7_000),
+    ],
+)
+def test_more_batches_in_advance_bridge_what_is_told_of_uneven_ones(making, exposed, bridged):
+    told = with_store(jitter(exposed), making, MEAN)
+    assert (told.prefetch, told.bridged_ns) == ((None, 0) if bridged is None else (8, bridged))
+    assert msgspec.structs.replace(told, prefetch=None, bridged_ns=0) == jitter(exposed)
