@@ -39,6 +39,8 @@ SAMPLES = 4  # of a batch
 FEATURES = 64
 #: Of batches, if some take longer than the others.
 SLOW_FRACTION = 0.1
+#: Steps from one long one to the next.
+LONG_EVERY = 10
 #: What the logs are called, in the folder TRUTH beside the trace.
 TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
 CLOCK_STEP_NS = 3_600_000_000_000
@@ -52,10 +54,10 @@ class Training:
 
     batch_ms, step_ms: of making a batch and of the rest of the step. burn: workers compute for that long instead of
     sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as
-    long as the others, which keeps the mean. steps: that are recorded, after skip others. stacks: of Python, in the
-    trace. cores: that the training may use; None: all. prefetch: batches that each worker makes in advance; None: as
-    torch does. ahead: a thread of its own reads the loader, so many batches ahead of the loop; 0: the loop reads it.
-    recorder: the folder of its files; None: FOLDER itself, "": not recorded.
+    long as the others, which keeps the mean; long: the same of steps, every tenth. steps: that are recorded, after
+    skip others. stacks: of Python, in the trace. cores: that the training may use; None: all. prefetch: batches that
+    each worker makes in advance; None: as torch does. ahead: a thread of its own reads the loader, so many batches
+    ahead of the loop; 0: the loop reads it. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
     CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
@@ -67,6 +69,7 @@ class Training:
     burn: bool = False
     jitter: float = 0.0
     slow: float = 1.0
+    long: float = 1.0
     steps: int = 24
     skip: int = 4
     stacks: bool = False
@@ -80,7 +83,7 @@ class Training:
 
     @property
     def is_uneven(self) -> bool:
-        return self.jitter > 0 or self.slow > 1
+        return self.jitter > 0 or self.slow > 1 or self.long > 1
 
 
 class Samples(Dataset[Any]):
@@ -137,13 +140,15 @@ class LoggedCollate:
 class Network:
     """A step of it takes as long as asked: a little arithmetic, then sleep."""
 
-    def __init__(self, step_ms: float) -> None:
-        self.step_ns = round(1e6 * step_ms)
+    def __init__(self, step_ms: float, long: float = 1.0) -> None:
+        self.step_ns = round(1e6 * step_ms * LONG_EVERY / (LONG_EVERY - 1 + long))
+        self.long = long
         self.layer = nn.Linear(FEATURES, 8)
         self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=1e-6)
 
-    def learn(self, batch: Any) -> None:
-        end = time.perf_counter_ns() + self.step_ns
+    def learn(self, batch: Any, step: int = 0) -> None:
+        long = self.long if step % LONG_EVERY == LONG_EVERY - 1 else 1.0
+        end = time.perf_counter_ns() + round(self.step_ns * long)
         self.optimizer.zero_grad()
         self.layer(batch).square().mean().backward()
         self.optimizer.step()
@@ -155,7 +160,7 @@ def train(folder: Path, asked: Training) -> None:
     """Loop, profile and log. A loader that fails, as its worker was killed, is asked once more for all batches."""
     truth = folder / TRUTH
     truth.mkdir(parents=True)
-    network = Network(asked.step_ms)
+    network = Network(asked.step_ms, asked.long)
     with profile():
         network.learn(torch.zeros(SAMPLES, FEATURES))  # what the first recording alone takes is behind us
     last = asked.skip + 1 + asked.steps
@@ -247,7 +252,7 @@ class _Loop:
         self.batches = self.batches or self._begin()
         batch = next(self.batches)
         got_ns = time.perf_counter_ns()
-        self.network.learn(batch)
+        self.network.learn(batch, step)
         return f"{step} {asked_ns} {got_ns} {time.perf_counter_ns()}\n"
 
 

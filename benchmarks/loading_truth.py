@@ -82,6 +82,7 @@ CASES = [
     Case("deep", Training(0, 380, 40), (5, 8), (9, 10, 11, 12)),
     Case("jitter", Training(0, 190, 40, jitter=0.4), (0, 1, 2, 3, 5, 8), (4, 6), steps=160),
     Case("slow ones", Training(0, 90, 40, slow=6.0), (0, 1, 2, 3, 5), (4, 6, 8), steps=240),
+    Case("long steps", Training(0, 100, 30, long=10.0), (0, 1, 2, 3, 5), (4, 6), steps=200),
     Case("with stacks", Training(0, 190, 40, stacks=True), (1, 2, 3), (4, 5, 6)),
     Case("burn", Training(0, 90, 40, burn=True), (0, 1, 2, 3)),
     Case("too many", Training(0, 80, 15, burn=True, cores=2), (8,), limited=True),
@@ -243,7 +244,7 @@ def read_truth(asked: Training, folder: Path) -> Truth:
         batch_ns=statistics.mean(lengths),
         spread_ns=statistics.stdev(lengths),
         step_ns=_steady_ns([done for _, _, done in taken.values()], late, workers, asked.is_uneven),
-        rest_ns=_mean_of_a_round(rest, workers),
+        rest_ns=statistics.mean(rest) if asked.long > 1 else _mean_of_a_round(rest, workers),
         cpu_share=sum(cpu for _, _, cpu in within) / sum(lengths),
         batches=len(within),
     )
