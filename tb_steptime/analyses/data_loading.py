@@ -22,7 +22,7 @@ from tb_steptime.metrics.batch_making import (
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits, reads_elsewhere
-from tb_steptime.metrics.deeper_store import with_store
+from tb_steptime.metrics.deeper_store import saved_ns, with_store
 from tb_steptime.metrics.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
 from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
@@ -73,6 +73,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     shares: what the mean exposed wait is for; starts: where epochs begin, None where none does in these steps;
     elsewhere: waits for other loaders than main_loader, None where these cost nothing.
     burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
+    deeper_ns: what more batches in advance save of the mean step, see `deeper_store`.
     slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
     without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
     batches that were made before the first step.
@@ -109,6 +110,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     elsewhere: Elsewhere | None
     burst: Burst | None
     curve: WorkerCurve | None
+    deeper_ns: int | None
     jitter: Jitter | None
     overhead: Overhead | None
     slow_lines: list[LoaderLine]
@@ -177,6 +179,7 @@ def _bursts(trace: Trace, mean: LoaderStep) -> dict[str, Any]:
         "elsewhere": elsewhere,
         "burst": _burst_of_main(trace, burst) if burst else None,
         "curve": msgspec.structs.replace(curve, title=whose(trace, curve.title)) if curve else None,
+        "deeper_ns": saved_ns(making, mean_step),
         "jitter": with_store(jitter, making, mean_step) if jitter else None,
         "overhead": overhead,
         "recorded": what_is_recorded(trace),
@@ -269,6 +272,7 @@ _NO_WAITS: dict[str, Any] = {
     "elsewhere": None,
     "burst": None,
     "curve": None,
+    "deeper_ns": None,
     "jitter": None,
     "overhead": None,
     "slow_lines": [],

@@ -100,7 +100,7 @@ def _starts_verdict(facts: Facts, who: str, first: Insight) -> Phrase:
 def _loader_code(facts: Facts, first: Insight) -> str | None:
     """What to set, where the number of workers of the judged loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or first.id in _OF_OTHERS or curve.recommended <= curve.measured_workers:
+    if curve is None or first.id in (*_OF_OTHERS, "input_bound") or curve.recommended <= curve.measured_workers:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"

@@ -7,7 +7,10 @@ import math
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.loader_waits import idles, loader_card, shares
-from tb_steptime.insights.more_workers import recommended
+from tb_steptime.insights.more_workers import more_workers
+from tb_steptime.insights.out_of_turn import ANY_ORDER, held_back
+from tb_steptime.insights.slow_worker import slow_worker
+from tb_steptime.metrics.deeper_store import DEEP, MOST_OF_IT
 from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.recorded_loading import Recorded
 from tb_steptime.phrases import Phrase, Quantity, agreeing, code, count, fraction, ns, phrase
@@ -20,7 +23,7 @@ def input_bound(facts: Facts) -> Insight | None:
     """Fires when late batches are worth a card and neither their maker nor a number of workers is known; on a CPU every
     wait is exposed, and worker processes hide it too."""
     result = facts.data_loading
-    if result.mean is None or recommended(facts) is not None:
+    if result.mean is None or more_workers(facts) is not None:
         return None
     if result.multiprocess is False:
         return None
@@ -30,8 +33,7 @@ def input_bound(facts: Facts) -> Insight | None:
         level, why = Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
     elif _few_tell_of_cores(result.recorded):
         level, why = Confidence.MEDIUM, phrase("That cores are short is told by the few batches that were looked at.")
-    title = phrase("Make batches faster than the step uses them")
-    return loader_card(facts, "input_bound", title, _words(facts, late), late, why, level)
+    return loader_card(facts, "input_bound", _title(facts, late), _words(facts, late), late, why, level)
 
 
 def _few_tell_of_cores(recorded: Recorded | None) -> bool:
@@ -82,9 +84,47 @@ def _every_step_waits(steps: list[LoaderStep]) -> bool:
 
 
 def _enough_workers(facts: Facts) -> bool:
-    """By the time that a worker takes for a batch, where that is known."""
+    """By the time that a worker takes for a batch, where that is known, or as more of them are not worth a card."""
     curve = facts.data_loading.curve
-    return curve is not None and curve.measured_workers > 0 and curve.recommended <= curve.measured_workers
+    return curve is not None and curve.measured_workers > 0
+
+
+def _rather_than_more(facts: Facts, late_ns: int) -> Phrase:
+    """What ends the waits for workers that keep up on average, as the end of a sentence: the surest of all deeds."""
+    slow, passed, saved = slow_worker(facts), held_back(facts), _bridged_ns(facts, late_ns)
+    beside = ", or set {any_order}." if passed else "."
+    if slow is not None:
+        words = ": " + slow.template + ". Make its data cheaper" + beside
+        return phrase(words, any_order=ANY_ORDER, **slow.values)
+    words = ", though {workers} keeps up on average: "
+    if saved is not None:
+        words += "{deep} saves est. {saved}" + beside
+    elif passed is not None:
+        words += "{any_order}, as later batches lie ready at {passed} of the waits."
+    elif facts.data_loading.deeper_ns is None:
+        words += "see the slowest batches, or raise {ahead}."
+    else:
+        words += "see the slowest batches."
+    return Phrase(words, {
+        "workers": code("num_workers"), "ahead": code("prefetch_factor"), "deep": code(DEEP), "saved": ns(saved),
+        "any_order": ANY_ORDER, "passed": passed or fraction(None),
+    })  # fmt: skip
+
+
+def _title(facts: Facts, late_ns: int) -> Phrase:
+    recorded = facts.data_loading.recorded
+    other_deed = not _enough_workers(facts) or slow_worker(facts) or (recorded is not None and recorded.kind == "cores")
+    if not other_deed and _bridged_ns(facts, late_ns) is not None:
+        return phrase("Keep more batches in store")
+    return phrase("Make batches faster than the step uses them")
+
+
+def _bridged_ns(facts: Facts, late_ns: int) -> int | None:
+    """What more batches in advance save of it, beside rare long waits; None where that is not most of it."""
+    result = facts.data_loading
+    rare = result.jitter.bridged_ns if result.jitter else 0
+    saved = min(late_ns, (result.deeper_ns or 0) - rare)
+    return saved if saved > 0 and saved >= MOST_OF_IT * late_ns else None
 
 
 def _words(facts: Facts, late_ns: int) -> Phrase:
@@ -95,12 +135,8 @@ def _words(facts: Facts, late_ns: int) -> Phrase:
         why, more = _short_of_cores(recorded)
         return phrase(opens + ". " + why, **values, **more)
     if _enough_workers(facts):
-        return phrase(
-            opens + ", though {workers} keeps up on average: see the slowest batches, or raise {ahead}.",
-            workers=code("num_workers"),
-            ahead=code("prefetch_factor"),
-            **values,
-        )
+        then = _rather_than_more(facts, late_ns)
+        return Phrase(opens + then.template, values | then.values)
     factor = facts.data_loading.burst.needed_factor if facts.data_loading.burst else None
     if factor is not None and factor > 1:
         so_many, quantity = _more(factor)

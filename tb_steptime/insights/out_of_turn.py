@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from tb_steptime.insights.facts import Facts
-from tb_steptime.phrases import Phrase, code, fraction, phrase
+from tb_steptime.phrases import Phrase, Quantity, code, fraction, phrase
 
 #: Of the requests whose batch is late. Fewer are passed by chance, or at the ends of epochs.
 OFTEN = 0.5
 
 
+#: What gives the order up.
+ANY_ORDER = code("in_order=False")
+
+
 def out_of_turn(facts: Facts) -> Phrase | None:
     """That the order may be given up, as the end of a sentence; None where no recorder tells that it costs."""
-    passed = _passed_share(facts)
-    if passed is None or passed < OFTEN:
+    passed = held_back(facts)
+    if passed is None:
         return None
     return phrase(
-        "or {any_order}: at {passed} of the waits later batches lie ready.",
-        any_order=code("in_order=False"),
-        passed=fraction(passed),
+        "or {any_order}: at {passed} of the waits later batches lie ready.", any_order=ANY_ORDER, passed=passed
     )
+
+
+def held_back(facts: Facts) -> Quantity | None:
+    """At which share of the waits later batches lie ready; None where that is no reason to give the order up."""
+    passed = _passed_share(facts)
+    return None if passed is None or passed < OFTEN else fraction(passed)
 
 
 def _passed_share(facts: Facts) -> float | None:

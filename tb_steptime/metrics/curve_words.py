@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.burst_words import is_one_a_step
-from tb_steptime.metrics.deeper_store import DEEP_PREFETCH, held_up
+from tb_steptime.metrics.deeper_store import DEEP, held_up
 from tb_steptime.metrics.making import Beside, Making, MeanStep
 from tb_steptime.metrics.needed_workers import HELD_UP_FRACTION
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
 #: Less of the step than this is not worth a sentence.
 VISIBLE_FRACTION = 0.01
-DEEP = f"prefetch_factor={DEEP_PREFETCH}"
 
 
 def pace_words(making: Making) -> Phrase:

@@ -16,6 +16,7 @@ from tb_steptime.metrics.making import Making, MeanStep
 
 #: Batches in advance that make up for nearly all slow ones.
 DEEP_PREFETCH = 8
+DEEP = f"prefetch_factor={DEEP_PREFETCH}"
 #: Where so many in advance end less of the long waits, another deed is better.
 MOST_OF_IT = 0.5
 
@@ -43,14 +44,21 @@ def held_up(making: Making, mean: MeanStep, workers: int) -> HeldUp:
     return HeldUp(held, min(held, saved))
 
 
+def saved_ns(making: Making | None, mean: MeanStep) -> int | None:
+    """Of the mean step as it is, 0 where as many are made in advance already; None where nothing tells how uneven
+    batches are, or they hold up none."""
+    if making is None or not making.workers or not making.spread_ns:
+        return None
+    return held_up(making, mean, making.workers).saved_ns
+
+
 def with_store(jitter: Jitter, making: Making | None, mean: MeanStep) -> Jitter:
     """With the number of batches in advance that bridges its long waits, and what that is worth: all that they cost,
     where nothing tells how uneven batches are. Unchanged where as many are made already, or it does not do much."""
     if making is not None and making.prefetch >= DEEP_PREFETCH:
         return jitter
-    saved = jitter.exposed_ns
-    if making is not None and making.spread_ns and making.workers:
-        saved = min(saved, held_up(making, mean, making.workers).saved_ns)
+    told = saved_ns(making, mean)
+    saved = jitter.exposed_ns if told is None else min(told, jitter.exposed_ns)
     if saved < MOST_OF_IT * jitter.exposed_ns:
         return jitter
     return msgspec.structs.replace(jitter, prefetch=DEEP_PREFETCH, bridged_ns=saved)
