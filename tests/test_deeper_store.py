@@ -8,6 +8,9 @@ import pytest
 from tb_steptime.metrics.deeper_store import held_up, with_store
 from tb_steptime.metrics.loader_overhead import Jitter
 from tb_steptime.metrics.making import Making, MeanStep
+from tb_steptime.metrics.recorded_making import burst_beside
+from tb_steptime.printer import plain
+from tests.test_bursts import burst_of, steps_that_wait
 
 #: 8 workers that keep up with ease; of a step of 13 us slow batches hold up 3 us, and 143 ns with 8 in advance.
 UNEVEN = Making(8, 40_000, 10_000, needed=8, spread_ns=60_000)
@@ -52,3 +55,19 @@ def test_more_batches_in_advance_bridge_what_is_told_of_uneven_ones(making, expo
     told = with_store(jitter(exposed), making, MEAN)
     assert (told.prefetch, told.bridged_ns) == ((None, 0) if bridged is None else (8, bridged))
     assert msgspec.structs.replace(told, prefetch=None, bridged_ns=0) == jitter(exposed)
+
+
+@pytest.mark.parametrize(
+    ("spread", "needed", "told"),
+    [
+        (10_000, 5, "batches come late, 5 workers would end it."),
+        (60_000, 8, "batches come late, slow ones even with 8 workers."),
+        (60_000, 2, "2 would keep up."),
+    ],
+)
+def test_more_workers_are_not_said_to_end_what_slow_batches_hold_up(spread: int, needed: int, told: str):
+    making = Making(2, 40_000, 10_000, needed=needed, spread_ns=spread)
+    sentence = burst_beside(burst_of(steps_that_wait([6] * 6)), making).sentence
+    assert sentence is not None
+    words = "2 workers need 40 µs per batch, the rest of the step 10 µs: "
+    assert plain(sentence).replace("\xa0", " ") == words + told

@@ -10,7 +10,7 @@ from tb_steptime.metrics.burst_words import one_in, rest_of_step
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.loaders import in_a_sentence
 from tb_steptime.metrics.making import Beside, Making, used_every_ns
-from tb_steptime.metrics.needed_workers import workers_for
+from tb_steptime.metrics.needed_workers import HELD_UP_FRACTION, workers_for
 from tb_steptime.metrics.recorded_loading import Recorded, RecordedLoader
 from tb_steptime.metrics.taking_turns import EVEN, USUAL_PREFETCH, Rhythm
 from tb_steptime.phrases import Phrase, agreeing, count, ns
@@ -113,9 +113,15 @@ def _recorded_sentence(burst: Burst, making: Making) -> Phrase:
     if making.useful(making.needed) < making.needed:
         values["cores"] = count(making.cores)
         return Phrase(pace + "{needed} workers would keep up, if they had more than {cores} cores.", values)
+    if making.held_up_ns(making.needed, _rest_ns(making)) > HELD_UP_FRACTION * _rest_ns(making):
+        return Phrase(pace + "batches come late, slow ones even with {needed} workers.", values)
     if burst.period == making.workers and burst.long_wait_ns is not None:  # the waits show it, too
         values["wait"] = ns(burst.long_wait_ns)
         return Phrase(
             pace + one_in(making.workers, making.batches) + " waits {wait}; {needed} workers would end it.", values
         )
     return Phrase(pace + "batches come late, {needed} workers would end it.", values)
+
+
+def _rest_ns(making: Making) -> int:
+    return round(making.batches * making.used_every_ns)
