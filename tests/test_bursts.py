@@ -30,13 +30,16 @@ from tests.timeline import timeline
 MS = 1_000_000
 
 
-def steps_that_wait(waits: Sequence[int], work: int = 4, loader: str = "loader", extra: str = "", **more: Any) -> Trace:
-    """A step for each wait, in us, and the work after it."""
+def steps_that_wait(
+    waits: Sequence[int], work: int | Sequence[int] = 4, loader: str = "loader", extra: str = "", **more: Any
+) -> Trace:
+    """A step for each wait, in us, and the work after it, which may be longer in some."""
     rows = {"step": "", loader: "", "op": ""}
     for number, wait in enumerate(waits):
-        rows["step"] += "ab"[number % 2] * (wait + work)
-        rows[loader] += "l" * wait + "." * work
-        rows["op"] += "." * wait + "o" * work
+        then = work if isinstance(work, int) else work[number]
+        rows["step"] += "ab"[number % 2] * (wait + then)
+        rows[loader] += "l" * wait + "." * then
+        rows["op"] += "." * wait + "o" * then
     length = len(rows["step"])
     lines = [f"{label} | {cells} |" for label, cells in rows.items()]
     lines += [f"{line} | {'f' * length} |" for line in extra.split(",") if line]
@@ -121,9 +124,76 @@ def test_a_twentieth_of_the_step_is_a_stall():
     assert find_making(steps_that_wait([3, 1] * 6, work=29)) is not None
 
 
+def test_a_period_of_two_is_told_where_one_of_three_would_be_too():
+    assert why_not(steps_that_wait([9, 1] * 4)) == (
+        "How many workers there are cannot be told from this trace, because it shows only 8 batches from the first "
+        "late one of an epoch on: record 9 or more, and three times as many as there are workers."
+    )
+    assert "only 8 batches" in why_not(steps_that_wait([1, 1, 1, 1, 1, 1] + [9, 1] * 4))
+    assert burst_of(steps_that_wait([9, 1] * 4 + [9])).period == 2
+
+
 def test_three_periods_are_needed():
     assert "only 5 batches" in why_not(steps_that_wait([9, 1, 1, 9, 1]))
     assert burst_of(steps_that_wait([9, 1, 1, 9, 1, 1, 9, 1, 1])).period == 3
+
+
+def test_a_loader_that_a_longer_step_gives_time_follows_the_steps():
+    """One worker that needs 30 us for a batch, and every fourth step logs."""
+    trace = steps_that_wait([20, 20, 20, 1] * 5, work=[10, 10, 30, 10] * 5)
+    burst = burst_of(trace)
+    assert [plain(gate).replace("\xa0", " ") for gate in burst.gates] == [
+        "How many workers there are cannot be told from this trace, because the waits follow the rest of the step, "
+        "which is longer once in 4 batches."
+    ]
+    assert (burst.workers, burst.production_ns, burst.check, burst.sentence) == (None, None, None, None)
+    assert burst.period == 4  # so that no wait is taken for a rare one
+    assert burst.needed_factor == pytest.approx((15 + 61 / 4) / 15, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        [2, 4, 4],  # after a long wait the device has caught up: it holds up the host for less time
+        [5, 4, 4],  # memory that is not in the cache any more
+        [4, 4, 4, 4, 9, 4, 4],  # a period of its own
+    ],
+)
+def test_steps_that_do_not_make_the_waits_leave_the_workers_told(work: list[int]):
+    burst = burst_of(steps_that_wait([20, 1, 1] * 7, work=work * 7))
+    assert (burst.workers, burst.workers_from, burst.gates) == (3, "period", [])
+
+
+def test_a_stall_among_longer_steps_hides_none_of_them():
+    work = [10, 10, 30, 10] * 5
+    work[8] = 500
+    assert "follow the rest of the step" in plain(burst_of(steps_that_wait([20, 20, 20, 1] * 5, work=work)).gates[0])
+
+
+@pytest.mark.parametrize(("workers", "which"), [(2, "every second batch"), (5, "one batch in 5")])
+def test_what_the_period_says_of_workers_is_to_be_checked(workers: int, which: str):
+    burst = burst_of(steps_that_wait(([30] + [1] * (workers - 1)) * 7, work=2))
+    assert (burst.workers, burst.workers_from) == (workers, "period")
+    assert burst.check is not None
+    assert plain(burst.check).replace("\xa0", " ") == f"If `num_workers` is not {workers}, {which} is slow instead."
+
+
+@pytest.mark.parametrize(("period", "told"), [(24, True), (25, False)])
+def test_a_slow_batch_now_and_then_is_not_taken_for_very_many_workers(period: int, told: bool):
+    burst = burst_of(steps_that_wait(([200] + [1] * (period - 1)) * 4, work=2))
+    assert (burst.workers, burst.period) == (period if told else None, period)
+    assert [plain(gate).replace("\xa0", " ") for gate in burst.gates] == [
+        "How many workers there are cannot be told from this trace, because one wait in 25 is long: one batch in 25 is "
+        "slow, or there are 25 workers."
+    ] * (not told)
+
+
+def test_late_batches_do_not_tell_what_one_that_lies_ready_takes():
+    """Of two workers the second one is always late, too, by less."""
+    burst = burst_of(steps_that_wait([30, 12] * 7, work=4))
+    assert (burst.workers, burst.short_wait_ns, burst.consumer_ns) == (2, None, 4_000)
+    burst = burst_of(steps_that_wait([30, 3] * 7, work=4))
+    assert (burst.workers, burst.short_wait_ns, burst.consumer_ns) == (2, 3_000, 7_000)
 
 
 def test_waits_that_are_all_alike_do_not_tell_how_many_workers_there_are():
@@ -141,7 +211,11 @@ FEED = "python3.11/multiprocessing/queues.py(250): _feed"
 
 def test_threads_that_feed_workers_tell_how_many_there_are():
     """Then the waits need no period, but each round of the workers has to wait."""
+    assert "only 5 batches of an epoch" in why_not(
+        steps_that_wait([8] * 5, 2, extra="python @f1,python @f2", names={"f": FEED})
+    )
     burst = burst_of(steps_that_wait([8] * 9, 2, extra="python @f1,python @f2", names={"f": FEED}))
+    assert burst.check is None
     assert (burst.workers, burst.workers_from, burst.production_ns) == (2, "stacks", 20_000)
     assert burst.needed_workers == 2 * 5
     keeps_up = steps_that_wait(

@@ -141,13 +141,14 @@ export interface Boxes {
  * workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
  * period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
  * of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
- * the more a batch's time varies, the more of these wait, too. batches: that a step takes of this loader.
- * production_ns: one worker's time for one batch; spread_ns: its standard deviation; consumer_ns: the step without
- * exposed waits, per batch. needed_workers: None where workers is; needed_factor: as many times more workers keep up,
- * known without their number. at_most_ns: where the loader keeps up, a worker takes at most so long for a batch, times
- * the number of workers.
+ * the more a batch's time varies, the more of these wait, too; None where these are not much shorter. batches: that a
+ * step takes of this loader. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
+ * consumer_ns: the step without exposed waits, per batch. needed_workers: None where workers is; needed_factor: as
+ * many times more workers keep up, known without their number. at_most_ns: where the loader keeps up, a worker takes
+ * at most so long for a batch, times the number of workers.
  * gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
- * sentence: what there is to say, whichever. waits: all batches of the loader that is waited for most.
+ * sentence: what there is to say, whichever. check: where workers is from the period, what else this may mean, and
+ * what tells. waits: all batches of the loader that is waited for most.
  */
 export interface Burst {
   workers: number | null;
@@ -165,6 +166,7 @@ export interface Burst {
   at_most_ns: number | null;
   gates: Phrase[];
   sentence: Phrase | null;
+  check: Phrase | null;
   waits: BurstStep[];
 }
 
@@ -256,6 +258,7 @@ export interface CurvePoint {
  * shares: what the mean exposed wait is for; starts: where epochs begin, None where none does in these steps;
  * elsewhere: waits for other loaders than main_loader, None where these cost nothing.
  * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
+ * deeper_ns: what more batches in advance save of the mean step, see `deeper_store`.
  * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
  * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
  * batches that were made before the first step.
@@ -292,6 +295,7 @@ export interface DataLoadingResult {
   elsewhere: Elsewhere | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
+  deeper_ns: number | null;
   jitter: Jitter | null;
   overhead: Overhead | null;
   slow_lines: LoaderLine[];
@@ -639,7 +643,8 @@ export interface Insight {
 
 /**
  * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
- * they cost beyond the typical wait, per step. steps: in which they are.
+ * they cost beyond the typical wait, per step. steps: in which they are. prefetch: so many batches in advance bridge
+ * them, None where that is not known to help; bridged_ns: of exposed_ns, what they save.
  */
 export interface Jitter {
   typical_ns: number;
@@ -647,6 +652,8 @@ export interface Jitter {
   long_count: number;
   exposed_ns: number;
   steps: string[];
+  prefetch: number | null;
+  bridged_ns: number;
 }
 
 /** shape is None where the trace does not say the kernel's grids. */

@@ -26,7 +26,7 @@ const view = (more: Partial<DataLoadingResult> = {}): string => words(<DataLoadi
 describe("the view of worker processes", () => {
   test("answers how many workers, then why, then how to see more", () => {
     const page = view();
-    const order = ["6 workers would leave a step of 20 ms", "The machine has 4 cores.", "Every third step waits 60 ms.", "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits so far apart correlate by 0.9; the number of workers is known from the period."];
+    const order = ["6 workers would leave a step of 20 ms", "The machine has 4 cores.", "Every third step waits 60 ms.", "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits so far apart correlate by 0.9; the number of workers is known from the period. If it is not 3, every third batch is slow instead."];
     expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(true);
     expect(page).toContain("|Every third step waits 60 ms.|long wait|usual wait|");
     expect(page).toContain("|What do the workers do meanwhile?|Copy|Worker processes are in no trace.");
@@ -41,12 +41,19 @@ describe("the view of worker processes", () => {
     expect(view({ curve: null, burst: null, why_unknown: gate })).toContain("|How many workers are enough?|It cannot be told from this trace, because the waits have no period.|");
   });
 
+  test("a period that is not the workers' is said without a length", () => {
+    const burst = { ...BURST, workers: null, workers_from: null, long_wait_ns: null, short_wait_ns: null, check: null };
+    expect(view({ burst })).toContain("|Waits 3 batches apart correlate by 0.9.|");
+    expect(view({ burst: { ...BURST, short_wait_ns: null, check: null } })).toContain("|Of 3 waits in a row one of 60.0 ms; waits so far apart correlate by 0.9; the number of workers is known from the period.|");
+    expect(view({ burst: { ...BURST, workers_from: "recorder", autocorrelation: null, long_wait_ns: null, check: null } })).toContain("|Of 3 waits in a row one is long; the number of workers is known from the recorder.|");
+  });
+
   test("two waits are no pattern", () => {
     expect(view({ burst: { ...BURST, waits: BURST.waits.slice(0, 2) } })).not.toContain("Every third step waits 60 ms.");
   });
 
   test("rare long waits are said with their cost, and only some of their steps are named", () => {
-    const jitter = { typical_ns: 1 * MS, long_ns: 50 * MS, long_count: 7, exposed_ns: 4 * MS, steps: ["1", "2", "3", "4", "5", "6", "7"] };
+    const jitter = { typical_ns: 1 * MS, long_ns: 50 * MS, long_count: 7, exposed_ns: 4 * MS, steps: ["1", "2", "3", "4", "5", "6", "7"], prefetch: 8, bridged_ns: 3 * MS };
     expect(view({ jitter })).toContain("|7 waits take 50.0 ms instead of 1.0 ms, without a period, in steps 1, 2, 3, 4, 5 and 2 more; the cost is |4.0 ms| a step.|");
     expect(view({ jitter: { ...jitter, long_count: 1, steps: ["3"] } })).toContain("|1 wait takes 50.0 ms instead of 1.0 ms, without a period, in step 3; the cost is |4.0 ms| a step.|");
   });

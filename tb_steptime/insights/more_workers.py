@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.loader_waits import loader_card
 from tb_steptime.insights.out_of_turn import out_of_turn
-from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.burst_words import is_one_a_step, slow_batches
 from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.worker_curve import WorkerCurve
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
@@ -56,15 +56,13 @@ def recommended(facts: Facts) -> int | None:
 
 
 def _words(facts: Facts, burst: Burst, curve: WorkerCurve, number: int) -> Phrase:
-    there = burst.workers or 0
-    then = curve.beside.limits() if curve.beside else _limits(facts, curve)
-    ends = "; " if curve.beside else ", "
+    there, then = burst.workers or 0, _then(facts, burst, curve)
     rest = "the step only {rest}" if is_one_a_step(burst.batches) else "the loop uses one up in {rest}"
     return phrase(
         agreeing("{there} (worker needs|workers need) {batch} per batch, ", there)
         + rest
         + ": {setting}"
-        + ends
+        + (" if it is {there} now" if burst.check else "")
         + then.template,
         there=count(there),
         batch=ns(burst.production_ns),
@@ -74,14 +72,21 @@ def _words(facts: Facts, burst: Burst, curve: WorkerCurve, number: int) -> Phras
     )
 
 
-def _limits(facts: Facts, curve: WorkerCurve) -> Phrase:
+def _then(facts: Facts, burst: Burst, curve: WorkerCurve) -> Phrase:
     """Why not more of them, or what else would do, as the end of a sentence."""
+    if curve.beside:
+        limits = curve.beside.limits()
+        return Phrase("; " + limits.template, limits.values)
     if curve.started_ns and curve.recommended < (facts.data_loading.needed_workers or 0):
-        return phrase("as more would start for too long in each epoch.")
-    return out_of_turn(facts) or phrase("as far as cores and disk allow.")
+        return phrase(", as more would start for too long in each epoch.")
+    if burst.check and burst.workers:
+        return phrase("; else " + slow_batches(burst.workers, "there") + " is slow.")
+    turn = out_of_turn(facts) or phrase("as far as cores and disk allow.")
+    return Phrase(", " + turn.template, turn.values)
 
 
 def _why(burst: Burst) -> Phrase:
     if burst.workers_from == "recorder":
         return phrase("The workers' own times are recorded, batch by batch.")
-    return phrase("How long a batch takes is told from the period of the waits.")
+    told = phrase("How long a batch takes is told from the period of the waits.")
+    return Phrase(f"{told.template} {burst.check.template}", burst.check.values) if burst.check else told

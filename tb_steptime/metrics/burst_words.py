@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.phrases import Phrase, agreeing, count, fraction, ns, phrase
+from tb_steptime.phrases import Phrase, agreeing, code, count, fraction, ns, phrase
 
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
 _ABOUT_ONE = 0.1
@@ -80,6 +80,45 @@ def too_few_batches(batches: int) -> Phrase:
         "How long a batch takes cannot be told from this trace, because it shows only {batches} batches of an epoch: "
         "record three times as many steps as there are workers.",
         batches=count(batches),
+    )
+
+
+def too_few_waits(waits: int, enough: int) -> Phrase:
+    return phrase(
+        "How many workers there are cannot be told from this trace, because it shows only {waits} batches from the "
+        "first late one of an epoch on: record {enough} or more, and three times as many as there are workers.",
+        waits=count(waits),
+        enough=count(enough),
+    )
+
+
+def waits_follow_the_step(period: int) -> Phrase:
+    return phrase(
+        "How many workers there are cannot be told from this trace, because the waits follow the rest of the step, "
+        "which is longer once in {period} batches.",
+        period=count(period),
+    )
+
+
+def slow_batch_or_workers(period: int) -> Phrase:
+    return phrase(
+        "How many workers there are cannot be told from this trace, because one wait in {period} is long: one batch "
+        "in {period} is slow, or there are {period} workers.",
+        period=count(period),
+    )
+
+
+def slow_batches(period: int, value: str = "workers") -> str:
+    """Which ones, as words of a phrase that has the period among its values, by that name."""
+    return one_in(period).replace("step", "batch").replace("{workers}", "{" + value + "}")
+
+
+def slow_batch_instead(workers: int) -> Phrase:
+    """What else the waits may mean, where their period is what tells the number of workers."""
+    return phrase(
+        "If {option} is not {workers}, " + slow_batches(workers) + " is slow instead.",
+        option=code("num_workers"),
+        workers=count(workers),
     )
 
 

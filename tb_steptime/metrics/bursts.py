@@ -20,10 +20,14 @@ from tb_steptime.metrics.burst_words import (
     every_step_waits,
     how_many_in_a_row,
     no_period,
+    slow_batch_instead,
+    slow_batch_or_workers,
     they_are_late,
     they_keep_up,
     too_few_batches,
+    too_few_waits,
     too_short_waits,
+    waits_follow_the_step,
 )
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.epoch_marks import between_epochs_ns
@@ -31,7 +35,16 @@ from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, stea
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.taking_turns import held_up_ns
-from tb_steptime.metrics.wait_pattern import PERIODS, capped_waits, correlation, find_period, long_waits
+from tb_steptime.metrics.wait_pattern import (
+    ENOUGH_WAITS,
+    MOST_LIKELY,
+    PERIODS,
+    capped_waits,
+    correlation,
+    find_period,
+    follows,
+    long_waits,
+)
 from tb_steptime.phrases import Phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -39,6 +52,8 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: Below a twentieth of the step there is no stall whose pattern could be told from noise.
 EXPOSED_FRACTION = 0.05
+#: Of a long wait: where no wait is shorter, the others are for late batches, too, and tell of no batch that lies ready.
+READY_FRACTION = 0.25
 #: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
 _FEEDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed$")
 
@@ -57,13 +72,14 @@ class Burst(msgspec.Struct, frozen=True):
     workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
     period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
     of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
-    the more a batch's time varies, the more of these wait, too. batches: that a step takes of this loader.
-    production_ns: one worker's time for one batch; spread_ns: its standard deviation; consumer_ns: the step without
-    exposed waits, per batch. needed_workers: None where workers is; needed_factor: as many times more workers keep up,
-    known without their number. at_most_ns: where the loader keeps up, a worker takes at most so long for a batch, times
-    the number of workers.
+    the more a batch's time varies, the more of these wait, too; None where these are not much shorter. batches: that a
+    step takes of this loader. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
+    consumer_ns: the step without exposed waits, per batch. needed_workers: None where workers is; needed_factor: as
+    many times more workers keep up, known without their number. at_most_ns: where the loader keeps up, a worker takes
+    at most so long for a batch, times the number of workers.
     gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
-    sentence: what there is to say, whichever. waits: all batches of the loader that is waited for most.
+    sentence: what there is to say, whichever. check: where workers is from the period, what else this may mean, and
+    what tells. waits: all batches of the loader that is waited for most.
     """
 
     workers: int | None
@@ -81,6 +97,7 @@ class Burst(msgspec.Struct, frozen=True):
     at_most_ns: int | None
     gates: list[Phrase]
     sentence: Phrase | None
+    check: Phrase | None
     waits: list[BurstStep]
 
 
@@ -94,6 +111,12 @@ class _Waits:
 
     def __len__(self) -> int:
         return len(self.wait_ns)
+
+    @property
+    def rest_ns(self) -> Int64:
+        """What the loop does before each wait but the first."""
+        rest: Int64 = np.diff(self.there_ns) - self.wait_ns[1:]
+        return rest
 
 
 @dataclass(frozen=True)
@@ -127,7 +150,8 @@ def find_burst(trace: Trace) -> Burst | None:
     if not pace and not gates:
         gates = [_no_period(waits, alike)]
     late = _exposed_share(trace, batches, loader) >= EXPOSED_FRACTION
-    seen = period if pace or in_a_row > 1 else None
+    is_open = late and not workers and len(capped) >= ENOUGH_WAITS  # only whether the period is the workers'
+    seen = period if pace or in_a_row > 1 or is_open else None
     return _burst(trace, batches, entries, long, workers, seen, alike, pace, gates, late)
 
 
@@ -162,11 +186,20 @@ def _gates(
         return [how_many_in_a_row(batches.loaders[loader].in_a_row)]
     if workers:
         return _gates_of_known(waits, workers)
-    if len(capped_waits(waits.wait_ns)) < PERIODS * 2:
-        return [too_few_batches(len(waits))]
+    return _gates_of_period(waits, period, alike)
+
+
+def _gates_of_period(waits: _Waits, period: int | None, alike: float | None) -> list[Phrase]:
+    """Why the period of the waits, if they have one, is not the number of workers for sure."""
+    told_by = len(capped_waits(waits.wait_ns))
+    every = period is None and told_by >= PERIODS * 2 and _all_alike(waits)
+    if told_by < ENOUGH_WAITS and not every:
+        return [too_few_waits(told_by, ENOUGH_WAITS)]
     if period is None:
         return [_no_period(waits, alike)]
-    return []
+    if follows(waits.wait_ns, waits.rest_ns, period):
+        return [waits_follow_the_step(period)]
+    return [slow_batch_or_workers(period)] if period > MOST_LIKELY else []
 
 
 def _gates_of_known(waits: _Waits, workers: int) -> list[Phrase]:
@@ -180,7 +213,11 @@ def _gates_of_known(waits: _Waits, workers: int) -> list[Phrase]:
 
 
 def _no_period(waits: _Waits, alike: float | None) -> Phrase:
-    return every_step_waits() if long_waits(waits.wait_ns).mean() > 0.5 else no_period(alike)
+    return every_step_waits() if _all_alike(waits) else no_period(alike)
+
+
+def _all_alike(waits: _Waits) -> bool:
+    return bool(long_waits(waits.wait_ns).mean() > 0.5)
 
 
 def _exposed_share(trace: Trace, batches: Batches, loader: int) -> float:
@@ -205,7 +242,10 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
     times = np.diff(waits.there_ns[leader]) / made
     within = slice(first + 1, last + 1)
     others = np.flatnonzero(~long[within]) + first + 1
+    usual = float(waits.wait_ns[leader].mean())
     short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else None
+    if short is not None and short > READY_FRACTION * usual:
+        short = None
     length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
     rest = round((length - int(waits.exposed_ns[within].sum())) / number)
     consumer = rest + min(short or 0, rest)
@@ -216,7 +256,7 @@ def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
         production_ns=each - period * held_up_ns(each, spread, consumer, period),
         spread_ns=spread,
         consumer_ns=consumer,
-        long_ns=round(float(waits.wait_ns[leader].mean())),
+        long_ns=round(usual),
         short_ns=short,
     )
 
@@ -254,6 +294,7 @@ def _burst(
         at_most_ns=in_a_row * consumer if keeps_up else None,
         gates=gates,
         sentence=sentence,
+        check=slow_batch_instead(known) if known and not workers else None,
         waits=[BurstStep(steps[step].name, wait, is_long) for step, wait, is_long in entered],
     )
 

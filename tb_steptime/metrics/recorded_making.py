@@ -87,6 +87,7 @@ def burst_as_recorded(burst: Burst, recorded: Recorded, rhythm: Rhythm) -> Burst
         needed_factor=recorded.production_ns / main.workers / recorded.consumer_ns if recorded.consumer_ns else None,
         at_most_ns=None,
         gates=[],
+        check=None,
         sentence=_recorded_sentence(burst, making) if making else burst.sentence,
     )
 

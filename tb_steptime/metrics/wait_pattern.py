@@ -1,13 +1,16 @@
 """Waits that come back: which of a loader's waits are long, and at what distance they are alike.
 
 wait   #__#__#__#__      long, short, short, again and again: the period is 3
+
+wait   ##_##_##_##_      a longer step gives the workers time, so that the next wait is short: the period is the steps'
+rest   ..-..-..-..-
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: A pattern that is seen three times is one.
 PERIODS = 3
@@ -19,6 +22,14 @@ SHORT_FRACTION = 0.05
 AS_GOOD = 0.15
 #: More workers than one machine feeds.
 MOST_WORKERS = 64
+#: Of fewer waits only a period of two can show, so that any other number of workers is two if it is told: of even
+#: batches that happens three times as often as of these, while another three waits mend little.
+ENOUGH_WAITS = PERIODS * 3
+#: More workers of one process are rare, as a machine has fewer cores for each of its GPUs: waits that are as far apart
+#: as that are more often those for a batch that is slow now and then.
+MOST_LIKELY = 24
+#: Of what waits differ by; a rest of the step that differs by less does not make them.
+MAKES_WAITS = 0.5
 
 
 def long_waits(wait_ns: Int64) -> Bool:
@@ -61,3 +72,21 @@ def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
         return None, best
     lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
     return lag, found[lag]
+
+
+def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
+    """Whether waits have this period because the rest of the step has it; rest_ns: before each wait but the first.
+
+    In a long rest workers make batches in advance, so that the wait after it is short. The other way round, a long wait
+    makes no rest longer: at most the one after it shorter, as the device has caught up.
+    """
+    alike = correlation(np.minimum(rest_ns, np.sort(rest_ns)[-2]), lag) if len(rest_ns) > 1 else None
+    if alike is None or alike < ALIKE:
+        return False
+    wait, rest = _by_place(wait_ns[1:], lag), _by_place(rest_ns, lag)
+    return bool((wait - wait.mean()) @ (rest - rest.mean()) < 0 and np.ptp(rest) >= MAKES_WAITS * np.ptp(wait))
+
+
+def _by_place(values: Int64, lag: int) -> Float64:
+    """The usual value of each place in the period."""
+    return np.array([np.median(values[place::lag]) for place in range(lag)])

@@ -28,7 +28,7 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
         tip={(at) => tipOf(waits[at]!, scale)}
       />
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && <Keys />}
-      {period !== null && <p class="quiet small aside">{patternOf(burst)}</p>}
+      {period !== null && <p class="quiet small aside">{patternOf(burst)}{burst.check && <>{" "}<Sentence phrase={burst.check} /></>}</p>}
       {result.jitter && <Rare jitter={result.jitter} />}
     </Picture>
   );
@@ -47,10 +47,12 @@ const QUESTION = "Do long waits come back?";
 
 /** How sure the pattern is, in figures. */
 function patternOf({ period, autocorrelation, long_wait_ns: long, short_wait_ns: short, workers_from: from }: Burst): string {
-  const lengths = long === null || short === null ? [] : [`one of ${ns(long)}, the others of ${ns(short)} at best`];
-  const alike = autocorrelation === null ? [] : [`waits so far apart correlate by ${text(autocorrelation, "number")}`];
   const known = from !== null && from in FROM ? [`the number of workers is known from ${FROM[from]}`] : [];
-  return `${[`Of ${period} waits in a row ${lengths[0] ?? "one is long"}`, ...alike, ...known].join("; ")}.`;
+  const correlate = autocorrelation === null ? null : `correlate by ${text(autocorrelation, "number")}`;
+  if (long === null && correlate !== null) return `${[`Waits ${period} batches apart ${correlate}`, ...known].join("; ")}.`;
+  const lengths = long === null ? "is long" : `of ${ns(long)}${short === null ? "" : `, the others of ${ns(short)} at best`}`;
+  const alike = correlate === null ? [] : [`waits so far apart ${correlate}`];
+  return `${[`Of ${period} waits in a row one ${lengths}`, ...alike, ...known].join("; ")}.`;
 }
 
 /** Where the number of workers is from. */
