@@ -116,3 +116,13 @@ def test_where_more_workers_win_next_to_nothing_another_deed_is_named(results, g
     judged = judge(changed)
     cards = {each.id for each in judged.insights}
     assert ("more_workers" in cards, "input_bound" in cards) == (gain == 70, gain < 70)
+
+
+@pytest.mark.parametrize(("gain", "saved", "workers"), [(900, 1_350, True), (900, 1_351, False), (900, None, True)])
+def test_more_batches_in_advance_are_named_where_they_win_clearly_more_than_workers(results, gain, saved, workers):
+    loading = results["data_loading"]
+    curve = msgspec.structs.replace(loading.curve, recommended=4, gain_ns=gain)
+    changed = results | {"data_loading": msgspec.structs.replace(loading, curve=curve, deeper_ns=saved)}
+    (card,) = (each for each in judge(changed).insights if each.id in ("more_workers", "input_bound"))
+    assert plain(card.title) == ("Use 4 workers" if workers else "Keep more batches in store")
+    assert ("prefetch_factor=8" in said(card)) is not workers

@@ -11,6 +11,9 @@ from tb_steptime.metrics.bursts import Burst
 from tb_steptime.metrics.worker_curve import WorkerCurve
 from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 
+#: So many times as much is no accident of the batches that were recorded.
+CLEARLY_MORE = 1.5
+
 _FORMULA = phrase(
     "Mean over the steps of the exposed wait for batches that come late; where even so many workers do not keep up, "
     "the mean step less a batch's time over their number."
@@ -26,7 +29,7 @@ _FORMULA_ANEW = phrase(
 def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough."""
     burst, curve, number = facts.data_loading.burst, facts.data_loading.curve, recommended(facts)
-    if burst is None or curve is None or number is None:
+    if burst is None or curve is None or number is None or _deeper_is_better(facts, curve):
         return None
     return loader_card(
         facts,
@@ -38,6 +41,12 @@ def more_workers(facts: Facts) -> Insight | None:
         Confidence.HIGH if burst.workers_from == "recorder" and not _may_start_anew(facts) else Confidence.MEDIUM,
         formula=_FORMULA_ANEW if curve.started_ns else _FORMULA,
     )
+
+
+def _deeper_is_better(facts: Facts, curve: WorkerCurve) -> bool:
+    """Whether as many workers win clearly more if they make more batches in advance."""
+    saved = facts.data_loading.deeper_ns
+    return saved is not None and saved > CLEARLY_MORE * curve.gain_ns
 
 
 def _may_start_anew(facts: Facts) -> bool:
