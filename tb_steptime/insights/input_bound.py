@@ -1,4 +1,4 @@
-"""Input-bound: the GPU waits for batches that come late, and nothing tells how many workers would end it."""
+"""Input-bound: the GPU waits for batches that come late, and no number of workers is known to end it best."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ from tb_steptime.phrases import Phrase, Quantity, agreeing, code, count, fractio
 #: Of a factor that is told to the nearest percent or so, this much above a whole number is no reason for one more.
 ROUNDS_DOWN = 0.25
 
+_FORMULA_IN_STORE = phrase(
+    "Mean over the steps of the exposed wait for batches that come late, at most what as many batches in advance save "
+    "of what slow ones hold up."
+)
+
 
 def input_bound(facts: Facts) -> Insight | None:
-    """Fires when late batches are worth a card and neither their maker nor a number of workers is known; on a CPU every
-    wait is exposed, and worker processes hide it too."""
+    """Fires when late batches are worth a card and no other number of workers is; on a CPU every wait is exposed, and
+    worker processes hide it too."""
     result = facts.data_loading
     if result.mean is None or more_workers(facts) is not None:
         return None
@@ -33,7 +38,12 @@ def input_bound(facts: Facts) -> Insight | None:
         level, why = Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
     elif _few_tell_of_cores(result.recorded):
         level, why = Confidence.MEDIUM, phrase("That cores are short is told by the few batches that were looked at.")
-    return loader_card(facts, "input_bound", _title(facts, late), _words(facts, late), late, why, level)
+    saved, words = _kept_in_store_ns(facts, late), _words(facts, late)
+    if saved is not None:
+        title = phrase("Keep more batches in store")
+        return loader_card(facts, "input_bound", title, words, saved, why, level, formula=_FORMULA_IN_STORE)
+    title = phrase("Make batches faster than the step uses them")
+    return loader_card(facts, "input_bound", title, words, late, why, level)
 
 
 def _few_tell_of_cores(recorded: Recorded | None) -> bool:
@@ -111,12 +121,11 @@ def _rather_than_more(facts: Facts, late_ns: int) -> Phrase:
     })  # fmt: skip
 
 
-def _title(facts: Facts, late_ns: int) -> Phrase:
+def _kept_in_store_ns(facts: Facts, late_ns: int) -> int | None:
+    """What more batches in advance save, where that is the deed; else None."""
     recorded = facts.data_loading.recorded
     other_deed = not _enough_workers(facts) or slow_worker(facts) or (recorded is not None and recorded.kind == "cores")
-    if not other_deed and _bridged_ns(facts, late_ns) is not None:
-        return phrase("Keep more batches in store")
-    return phrase("Make batches faster than the step uses them")
+    return None if other_deed else _bridged_ns(facts, late_ns)
 
 
 def _bridged_ns(facts: Facts, late_ns: int) -> int | None:
