@@ -104,6 +104,15 @@ def test_a_multiple_of_the_period_is_not_the_number_of_workers():
     assert burst_of(steps_that_wait([9, 1] * 9, work=2)).workers == 2
 
 
+def test_where_longer_steps_spare_some_rounds_a_wait_the_workers_are_told():
+    """Two workers, for which a longer step spares each fourth long wait: at a distance of 8 waits are all alike."""
+    waits = [41, 1, 41, 1, 41, 1, 3, 1] * 4
+    burst = burst_of(
+        steps_that_wait(waits, work=[4 if wait == 41 or place % 8 else 40 for place, wait in enumerate(waits)])
+    )
+    assert (burst.workers, burst.period) == (2, 2)
+
+
 def test_a_long_wait_that_a_pause_of_the_host_shortens_is_a_long_one():
     assert burst_of(steps_that_wait([31, 1, 31, 1, 31, 1, 7, 1, 31], work=6)).period == 2
 

@@ -44,6 +44,7 @@ from tb_steptime.metrics.wait_pattern import (
     find_period,
     follows,
     long_waits,
+    part_of,
 )
 from tb_steptime.phrases import Phrase
 from tb_steptime.trace.model import Trace, per_trace
@@ -143,7 +144,8 @@ def find_burst(trace: Trace) -> Burst | None:
     in_a_row = batches.loaders[loader].in_a_row
     workers = workers_from_stacks(trace) if len(batches.loaders) == in_a_row == 1 else None
     capped = capped_waits(waits.wait_ns)
-    period, alike = (workers, correlation(capped, workers)) if workers else find_period(capped)
+    period = workers or _workers_period(waits, capped)
+    alike = correlation(capped, period) if period else find_period(capped)[1]
     long = long_waits(waits.wait_ns)
     gates = _gates(trace, batches, loader, waits, period, alike, workers)
     pace = _pace(waits, long, period) if period and not gates else None
@@ -153,6 +155,14 @@ def find_burst(trace: Trace) -> Burst | None:
     is_open = late and not workers and len(capped) >= ENOUGH_WAITS  # only whether the period is the workers'
     seen = period if pace or in_a_row > 1 or is_open else None
     return _burst(trace, batches, entries, long, workers, seen, alike, pace, gates, late)
+
+
+def _workers_period(waits: _Waits, capped: Int64) -> int | None:
+    """That of the workers, if the waits have one, unless it is the steps'."""
+    period, _ = find_period(capped)
+    if period is None or follows(waits.wait_ns, waits.rest_ns, period):
+        return period
+    return part_of(capped, period)
 
 
 def workers_from_stacks(trace: Trace) -> int | None:

@@ -20,6 +20,9 @@ ALIKE = 0.7
 SHORT_FRACTION = 0.05
 #: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
 AS_GOOD = 0.15
+#: Of waits at the distance of a part of a period. Where longer steps spare some of the workers' rounds a long wait, a
+#: multiple of their number may be what fits best.
+ALIKE_IN_PART = 0.4
 #: More workers than one machine feeds.
 MOST_WORKERS = 64
 #: Of fewer waits only a period of two can show, so that any other number of workers is two if it is told: of even
@@ -72,6 +75,13 @@ def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
         return None, best
     lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
     return lag, found[lag]
+
+
+def part_of(wait_ns: Int64, lag: int) -> int:
+    """The number of workers where waits are alike at a multiple of it: the part of the lag that fits best, or all."""
+    parts = {part: correlation(wait_ns, part) or 0.0 for part in range(2, lag) if lag % part == 0}
+    part = max(parts, key=lambda each: parts[each], default=lag)
+    return part if parts.get(part, 0.0) >= ALIKE_IN_PART else lag
 
 
 def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
