@@ -33,6 +33,7 @@ from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.epoch_marks import between_epochs_ns
 from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
 from tb_steptime.metrics.needed_workers import workers_for
+from tb_steptime.metrics.rhythm import find_rhythm
 from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.taking_turns import held_up_ns
 from tb_steptime.metrics.wait_pattern import (
@@ -283,7 +284,7 @@ def _burst(
     known = workers or (period if pace else None)
     keeps_up = not pace and not late
     stalls = not pace and late and bool(long.mean() > 0.5)
-    needed = workers_for(pace.production_ns, pace.spread_ns, consumer) if pace else None
+    needed = workers_for(pace.production_ns, pace.spread_ns, consumer, rhythm=find_rhythm(trace)) if pace else None
     sentence = they_keep_up(known, in_a_row * consumer) if keeps_up else None
     if pace and known:
         sentence = they_are_late(known, pace.production_ns, consumer, pace.long_ns, a_step, needed)

@@ -117,7 +117,10 @@ def _deeper(making: Making, mean: MeanStep, recommended: int) -> Phrase | None:
     return phrase(agreeing(words, workers), now=count(workers), deep=code(DEEP), step=ns(step))
 
 
-def curve_title(making: Making, recommended: int, left: int) -> Phrase:
+def curve_title(making: Making, mean: MeanStep, recommended: int, left: int) -> Phrase:
+    """Fewer workers than there are would do where the step that is told of them is next to the measured one."""
+    if making.workers > recommended == making.most and left > (1 + HELD_UP_FRACTION) * mean.duration_ns:
+        recommended = making.workers
     values = {"number": count(recommended), "left": ns(left)}
     if recommended < making.most:
         template = "{number} (worker leaves|workers leave) a step of about {left}: more would start for too long"

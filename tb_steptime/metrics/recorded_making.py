@@ -29,11 +29,12 @@ def recorded_making(recorded: Recorded, rhythm: Rhythm = EVEN) -> Making | None:
         spread, rhythm = 0, EVEN
     prefetch, beside = main.prefetch or USUAL_PREFETCH, slowest_beside(recorded.loaders)
     every = used_every_ns(recorded.consumer_ns, recorded.batches_per_step, beside)
+    needed = workers_for(production, spread, every, prefetch, rhythm) or 1
     return Making(
         workers=main.workers,
         production_ns=production,
         consumer_ns=recorded.consumer_ns,
-        needed=workers_for(production, spread, every, prefetch, rhythm) or 1,
+        needed=min(needed, main.workers) if _kept_up(recorded, main.workers, every) else needed,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
         busy_cores=busy,
@@ -44,6 +45,14 @@ def recorded_making(recorded: Recorded, rhythm: Rhythm = EVEN) -> Making | None:
         prefetch=prefetch,
         rhythm=rhythm,
     )
+
+
+def _kept_up(recorded: Recorded, workers: int, every_ns: int) -> bool:
+    """Whether so many did, whatever is told of them: on average, and next to nothing was waited for late batches."""
+    if not workers or recorded.production_ns is None or recorded.consumer_ns is None:
+        return False
+    late = recorded.taken_every_ns - recorded.consumer_ns
+    return recorded.production_ns <= workers * every_ns and late <= HELD_UP_FRACTION * recorded.consumer_ns
 
 
 def slowest_beside(loaders: Iterable[RecordedLoader]) -> Beside | None:

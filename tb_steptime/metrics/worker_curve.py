@@ -88,7 +88,7 @@ def worker_curve(making: Making, mean: MeanStep) -> WorkerCurve:
         cores=making.cores,
         limit=limit_words(making, mean, recommended, beside),
         beside=beside,
-        title=curve_title(making, recommended, floor),
+        title=curve_title(making, mean, recommended, floor),
     )
 
 
