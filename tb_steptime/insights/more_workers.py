@@ -15,11 +15,9 @@ from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 CLEARLY_MORE = 1.5
 
 _FORMULA = phrase(
-    "Mean over the steps of the exposed wait for batches that come late; where even so many workers do not keep up, "
-    "the mean step less a batch's time over their number."
+    "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with so "
+    "many workers."
 )
-
-
 _FORMULA_ANEW = phrase(
     "Mean over the steps of the exposed wait for batches that come late, less what is left of it with so many workers "
     "and what more of them take longer to start and to end in each epoch, in proportion to their number."
