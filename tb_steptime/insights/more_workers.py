@@ -15,8 +15,8 @@ from tb_steptime.phrases import Phrase, agreeing, code, count, ns, phrase
 CLEARLY_MORE = 1.5
 
 _FORMULA = phrase(
-    "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with so "
-    "many workers."
+    "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
+    "so many workers."
 )
 _FORMULA_ANEW = phrase(
     "Mean over the steps of the exposed wait for batches that come late, less what is left of it with so many workers "
