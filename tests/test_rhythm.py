@@ -125,12 +125,11 @@ def test_known_batches_are_replayed_and_others_drawn():
 
 
 def test_the_tab_says_what_the_rhythm_does(tmp_path):
-    """By their means 3 workers do for 15 us a batch and 6 us to use it; every other of 2 workers' batches is slow."""
-    result = analyse(recorded(tmp_path))
-    making = find_making(recorded(tmp_path))
+    """Two workers do by the means, 15 us a batch and 8 to use it; a slow batch in four needs another one."""
+    trace = recorded(tmp_path, num_workers=1)
+    result, making = analyse(trace), find_making(trace)
     assert making is not None
     assert result.curve is not None
-    assert result.needed_workers == making.needed == result.curve.recommended
-    by_mean = workers_for(making.production_ns, 0, making.consumer_ns)
-    assert by_mean is not None
-    assert making.needed > by_mean
+    assert (making.production_ns, making.consumer_ns) == (15_000, 8_000)
+    assert workers_for(15_000, 0, 8_000) == 2
+    assert result.needed_workers == making.needed == result.curve.recommended == 3
