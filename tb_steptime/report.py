@@ -214,7 +214,7 @@ def _main_iterator(result: DataLoadingResult) -> str | None:
 
 def _recorded(recorded: Recorded) -> RecordedReport:
     """Of the loader that is waited for most, as all other figures."""
-    main = next((each.loader for each in recorded.loaders if each.main), None)
+    main = recorded.main_loader.loader if recorded.main_loader else None
     return RecordedReport(
         recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share, recorded.looked,
         [

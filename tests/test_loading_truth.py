@@ -66,11 +66,10 @@ def test_what_is_told_of_uneven_batches_is_true(tmp_path):
 
 def test_what_is_told_of_batches_made_further_in_advance_is_true(tmp_path):
     """Three workers keep up on average, so that it ends the stall as more of them would."""
-    asked = replace(UNEVEN.training, workers=3, steps=UNEVEN.steps)
     now = run_case(replace(UNEVEN, tried=()), tmp_path / "now")
     curve = result(tmp_path / "now" / f"{UNEVEN.name}3.0").curve
     assert "Or keep 3 workers and set `prefetch_factor=8`: est. " in plain(curve.limit).replace("\xa0", " ")
-    deep = replace(asked, prefetch=8)
+    deep = replace(UNEVEN.training, workers=3, steps=UNEVEN.steps, prefetch=8)
     train({tmp_path / "deep": deep})
     run = read_run(tmp_path / "deep", deep)
     if run.disturbed or all(each.disturbed for each in now):

@@ -32,7 +32,7 @@ def held_back(facts: Facts) -> Quantity | None:
 def _passed_share(facts: Facts) -> float | None:
     """Of the late requests for the judged loader; None where it keeps no order, or its torch knows no other way."""
     recorded = facts.data_loading.recorded
-    main = next((each for each in recorded.loaders if each.main), None) if recorded else None
+    main = recorded.main_loader if recorded else None
     if recorded is None or main is None or main.in_order is not True:
         return None
     queue = next((each for each in recorded.queues if each.loader == main.loader), None)

@@ -18,7 +18,7 @@ def slow_worker(facts: Facts) -> Phrase | None:
     """Which one and how slow, within a sentence. Of an iterable dataset, as each worker has data of its own then: of
     another one, any worker gets the batches that take long."""
     recorded = facts.data_loading.recorded
-    main = next((each for each in recorded.loaders if each.main), None) if recorded else None
+    main = recorded.main_loader if recorded else None
     if recorded is None or main is None or not main.iterable or main.in_order is False:
         return None
     workers = [each for each in recorded.workers if each.loader == main.loader and each.worker >= 0]

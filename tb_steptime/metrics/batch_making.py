@@ -83,9 +83,7 @@ def consumer_ns(trace: Trace) -> int | None:
     main, recorded, burst = waited_for(trace), _recorded_of_main(trace), burst_of(trace)
     if recorded is not None:
         return recorded.consumer_ns
-    if main is None:
-        return None
-    if main.in_a_row > 1:
+    if main is None or main.in_a_row > 1:
         return None
     return burst.consumer_ns if burst else rest_ns(trace, find_batches(trace), main.loader)
 
@@ -95,7 +93,7 @@ def batches_per_step(trace: Trace) -> float | None:
     main, recorded = waited_for(trace), _recorded_of_main(trace)
     if main is None:
         return recorded.batches_per_step if recorded else None
-    return main.batches if main and main.in_a_row == 1 else None
+    return main.batches if main.in_a_row == 1 else None
 
 
 def why_unknown(trace: Trace) -> Phrase | None:
@@ -137,8 +135,8 @@ def _recorded_of_main(trace: Trace) -> Recorded | None:
     recorded, main = what_is_recorded(trace), waited_for(trace)
     if recorded is None or main is None:
         return recorded
-    theirs = next(each.loader for each in recorded.loaders if each.main)
-    return recorded if theirs == main.recorded else None
+    theirs = recorded.main_loader
+    return recorded if theirs is not None and theirs.loader == main.recorded else None
 
 
 def _told_by_burst(trace: Trace, burst: Burst) -> Making | None:

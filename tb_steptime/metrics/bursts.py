@@ -15,31 +15,21 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.burst_gates import EXPOSED_FRACTION, Waits, exposed_share, gates_of, no_period_of
 from tb_steptime.metrics.burst_words import (
-    at_times_they_keep_up,
-    every_step_waits,
-    how_many_in_a_row,
-    no_period,
     slow_batch_instead,
-    slow_batch_or_workers,
     they_are_late,
     they_keep_up,
-    too_few_batches,
-    too_few_waits,
-    too_short_waits,
-    waits_follow_the_step,
 )
 from tb_steptime.metrics.data_loading import is_multiprocess
 from tb_steptime.metrics.epoch_marks import between_epochs_ns
-from tb_steptime.metrics.loaders import Batches, find_batches, most_waited, steady_wait_ns
+from tb_steptime.metrics.loaders import Batches, find_batches, most_waited
 from tb_steptime.metrics.needed_workers import workers_for
 from tb_steptime.metrics.rhythm import find_rhythm
 from tb_steptime.metrics.spread import robust_deviation
 from tb_steptime.metrics.taking_turns import held_up_ns
 from tb_steptime.metrics.wait_pattern import (
     ENOUGH_WAITS,
-    MOST_LIKELY,
-    PERIODS,
     capped_waits,
     correlation,
     find_period,
@@ -52,8 +42,6 @@ from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-#: Below a twentieth of the step there is no stall whose pattern could be told from noise.
-EXPOSED_FRACTION = 0.05
 #: Of a long wait: where no wait is shorter, the others are for late batches, too, and tell of no batch that lies ready.
 READY_FRACTION = 0.25
 #: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
@@ -103,24 +91,6 @@ class Burst(msgspec.Struct, frozen=True):
     waits: list[BurstStep]
 
 
-@dataclass(frozen=True, eq=False)
-class _Waits:
-    """Of one loader's batches between two ends of an epoch: at which instant each is there, and what it cost."""
-
-    there_ns: Int64
-    wait_ns: Int64
-    exposed_ns: Int64
-
-    def __len__(self) -> int:
-        return len(self.wait_ns)
-
-    @property
-    def rest_ns(self) -> Int64:
-        """What the loop does before each wait but the first."""
-        rest: Int64 = np.diff(self.there_ns) - self.wait_ns[1:]
-        return rest
-
-
 @dataclass(frozen=True)
 class _Pace:
     """From the first long wait to the last one of the same worker; see `Burst`."""
@@ -145,25 +115,25 @@ def find_burst(trace: Trace) -> Burst | None:
     in_a_row = batches.loaders[loader].in_a_row
     workers = workers_from_stacks(trace) if len(batches.loaders) == in_a_row == 1 else None
     capped = capped_waits(waits.wait_ns)
-    period = workers or _workers_period(waits, capped)
-    alike = correlation(capped, period) if period else find_period(capped)[1]
+    period, alike = (workers, correlation(capped, workers)) if workers else _workers_period(waits, capped)
     long = long_waits(waits.wait_ns)
-    gates = _gates(trace, batches, loader, waits, period, alike, workers)
+    gates = gates_of(trace, batches, loader, waits, period, alike, workers)
     pace = _pace(waits, long, period) if period and not gates else None
     if not pace and not gates:
-        gates = [_no_period(waits, alike)]
-    late = _exposed_share(trace, batches, loader) >= EXPOSED_FRACTION
+        gates = [no_period_of(waits, alike)]
+    late = exposed_share(trace, batches, loader) >= EXPOSED_FRACTION
     is_open = late and not workers and len(capped) >= ENOUGH_WAITS  # only whether the period is the workers'
     seen = period if pace or in_a_row > 1 or is_open else None
     return _burst(trace, batches, entries, long, workers, seen, alike, pace, gates, late)
 
 
-def _workers_period(waits: _Waits, capped: Int64) -> int | None:
-    """That of the workers, if the waits have one, unless it is the steps'."""
-    period, _ = find_period(capped)
+def _workers_period(waits: Waits, capped: Int64) -> tuple[int | None, float | None]:
+    """That of the workers, if the waits have one, unless it is the steps', and how much waits that far apart agree."""
+    period, alike = find_period(capped)
     if period is None or follows(waits.wait_ns, waits.rest_ns, period):
-        return period
-    return part_of(capped, period)
+        return period, alike
+    part = part_of(capped, period)
+    return part, correlation(capped, part)
 
 
 def workers_from_stacks(trace: Trace) -> int | None:
@@ -176,69 +146,16 @@ def workers_from_stacks(trace: Trace) -> int | None:
     return len(threads) or None
 
 
-def _longest_stretch(trace: Trace, batches: Batches, loader: int) -> tuple[_Waits, Int64]:
+def _longest_stretch(trace: Trace, batches: Batches, loader: int) -> tuple[Waits, Int64]:
     """The batches of an epoch, of the longest one; each epoch begins with workers that start together."""
     mine = np.flatnonzero(batches.loader == loader)
     epoch = np.cumsum(batches.first[mine])
     mine = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]] if len(mine) else mine
     end = trace.events.ends(batches.row[mine])
-    return _Waits(end, batches.wait_ns[mine], batches.exposed_ns[mine]), mine
+    return Waits(end, batches.wait_ns[mine], batches.exposed_ns[mine]), mine
 
 
-def _gates(
-    trace: Trace, batches: Batches, loader: int, waits: _Waits, period: int | None, alike: float | None,
-    workers: int | None,
-) -> list[Phrase]:  # fmt: skip
-    """What keeps the production time from being told; the first one is what the user reads."""
-    share = _exposed_share(trace, batches, loader)
-    if share < EXPOSED_FRACTION:
-        return [too_short_waits(share)]
-    if batches.loaders[loader].in_a_row > 1:
-        return [how_many_in_a_row(batches.loaders[loader].in_a_row)]
-    if workers:
-        return _gates_of_known(waits, workers)
-    return _gates_of_period(waits, period, alike)
-
-
-def _gates_of_period(waits: _Waits, period: int | None, alike: float | None) -> list[Phrase]:
-    """Why the period of the waits, if they have one, is not the number of workers for sure."""
-    told_by = len(capped_waits(waits.wait_ns))
-    every = period is None and told_by >= PERIODS * 2 and _all_alike(waits)
-    if told_by < ENOUGH_WAITS and not every:
-        return [too_few_waits(told_by, ENOUGH_WAITS)]
-    if period is None:
-        return [_no_period(waits, alike)]
-    if follows(waits.wait_ns, waits.rest_ns, period):
-        return [waits_follow_the_step(period)]
-    return [slow_batch_or_workers(period)] if period > MOST_LIKELY else []
-
-
-def _gates_of_known(waits: _Waits, workers: int) -> list[Phrase]:
-    """With the number of workers known the waits need no pattern, but each round of the workers has to wait once."""
-    long = long_waits(waits.wait_ns)[len(waits) % workers :]
-    if len(waits) < PERIODS * workers:
-        return [too_few_batches(len(waits))]
-    if not long.reshape(-1, workers).any(axis=1).all():
-        return [at_times_they_keep_up(workers)]
-    return []
-
-
-def _no_period(waits: _Waits, alike: float | None) -> Phrase:
-    return every_step_waits() if _all_alike(waits) else no_period(alike)
-
-
-def _all_alike(waits: _Waits) -> bool:
-    return bool(long_waits(waits.wait_ns).mean() > 0.5)
-
-
-def _exposed_share(trace: Trace, batches: Batches, loader: int) -> float:
-    """Of the steps, without what each wait lasts though its batch lies ready."""
-    total = sum(step.duration_ns for step in find_steps(trace).steps)
-    exposed = batches.exposed_ns[batches.of(loader)] - (steady_wait_ns(trace, batches, loader) or 0)
-    return int(np.maximum(exposed, 0).sum()) / total if total else 0.0
-
-
-def _pace(waits: _Waits, long: Bool, period: int) -> _Pace | None:
+def _pace(waits: Waits, long: Bool, period: int) -> _Pace | None:
     """From the longest waits' place in the round, which is one worker's: from there to there it made so many batches.
 
     Little else is in these times, because a worker that is waited for begins its next batch at once: where batches are

@@ -33,8 +33,11 @@ def apart_words(making: Making, mean: MeanStep) -> Phrase | None:
 def limit_words(making: Making, mean: MeanStep, recommended: int, beside: Beside | None) -> Phrase | None:
     """What may keep the curve from coming true, and what else would do, in a sentence or two."""
     first = _limit(making, recommended, beside)
-    then = _uneven_words(making, mean, max(recommended, making.workers)) or _deeper(making, mean, recommended)
-    then = _started_words(making, mean, recommended) or then
+    then = (
+        _started_words(making, mean, recommended)
+        or _uneven_words(making, mean, max(recommended, making.workers))
+        or _deeper(making, mean, recommended)
+    )
     if first is None or then is None:
         return first or then
     return Phrase(f"{first.template} {then.template}", {**first.values, **then.values})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.metrics.batch_copies import BatchCopy
 from tb_steptime.metrics.batch_making import batches_per_step, consumer_ns, production_ns
 from tb_steptime.metrics.burst_words import is_one_a_step
+from tb_steptime.metrics.curve_words import VISIBLE_FRACTION
 from tb_steptime.metrics.loader_lines import Activity
 from tb_steptime.metrics.loader_steps import LoaderStep
 from tb_steptime.metrics.making import Making
@@ -12,9 +13,6 @@ from tb_steptime.metrics.needed_workers import FEWEST
 from tb_steptime.metrics.unmarked_loading import Unmarked
 from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase
 from tb_steptime.trace.model import Trace
-
-#: Waits under this share of the step are not worth a sentence of their own.
-VISIBLE_FRACTION = 0.01
 
 
 def steps_title(mean: LoaderStep, on_device: bool) -> Phrase:

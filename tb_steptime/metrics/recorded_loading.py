@@ -107,6 +107,10 @@ class Recorded(msgspec.Struct, frozen=True):
     lanes_title: Phrase
     split_title: Phrase
 
+    @property
+    def main_loader(self) -> RecordedLoader | None:
+        return next((each for each in self.loaders if each.main), None)
+
 
 def recorded_loading(trace: Trace) -> Recorded | None:
     """What is recorded of the batches that the steps received; None where nothing is."""

@@ -18,7 +18,7 @@ from tb_steptime.phrases import Phrase, agreeing, count, ns
 
 def recorded_making(recorded: Recorded, rhythm: Rhythm = EVEN) -> Making | None:
     """What the curve is drawn from; None where production is not recorded. rhythm: of the batches that are recorded."""
-    main = next((each for each in recorded.loaders if each.main), None)
+    main = recorded.main_loader
     if main is None or recorded.production_ns is None or recorded.consumer_ns is None or recorded.consumer_ns <= 0:
         return None
     busy = recorded.kind in ("cpu", "cores")
@@ -81,7 +81,7 @@ def _own_share(recorded: Recorded) -> float:
 
 def burst_as_recorded(burst: Burst, recorded: Recorded, rhythm: Rhythm) -> Burst:
     """What a recorder knows in place of what the waits let guess; the pattern stays what it is."""
-    main = next((each for each in recorded.loaders if each.main), None)
+    main = recorded.main_loader
     if main is None or not main.workers or recorded.production_ns is None:
         return burst
     making = recorded_making(recorded, rhythm)

@@ -10,7 +10,7 @@ worker 3   |-2-|-5--
 loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one of its own was taken.
 
 With batches that all take the same the loop waits production / N - consumer for each, and not at all if that is less.
-With uneven ones it waits longer, and near the number that keeps up by a tenth of the step and more; so it does where
+With uneven ones it waits longer, most where the loader is about as fast as the loop; so it does where
 what it does with them is uneven, as workers stand still in a long step. Where each batch's time is recorded, these are
 replayed in their order. Of others a trace tells the mean and the spread, which tell nearly enough: times are drawn,
 log-normal, from a stream with a given seed, so that the same trace always says the same. For other distributions of the

@@ -74,7 +74,7 @@ def unmarked_loading(recorded: Recorded) -> Unmarked:
 
 
 def _workers(recorded: Recorded) -> int:
-    return next((each.workers for each in recorded.loaders if each.main), 0)
+    return recorded.main_loader.workers if recorded.main_loader else 0
 
 
 def _needed(recorded: Recorded, workers: int) -> int | None:
@@ -87,8 +87,8 @@ def _needed(recorded: Recorded, workers: int) -> int | None:
 
 def _with_name(recorded: Recorded, said: Phrase) -> Phrase:
     """Which of several loaders it is."""
-    label = next((each.label for each in recorded.loaders if each.main), None)
-    return with_label(label, said) if label is not None and len(recorded.loaders) > 1 else said
+    main = recorded.main_loader
+    return with_label(main.label, said) if main is not None and len(recorded.loaders) > 1 else said
 
 
 def _sentence(workers: int, made_ns: int, taken_ns: int, pace: str) -> Phrase:
