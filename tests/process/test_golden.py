@@ -19,7 +19,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from tb_steptime.plugin import StepTimePlugin
-from tb_steptime.serve import store
+from tb_steptime.serve import reading
 from tests import PROJECT
 
 DEMO = PROJECT / "demo_logs"
@@ -48,7 +48,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     shutil.copytree(DEMO, logs, ignore=shutil.ignore_patterns("*.steptime"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(logs.parent / "cache"))
-        patch.setattr(store, "SETTLE_SECONDS", 0.0)
+        patch.setattr(reading, "SETTLE_SECONDS", 0.0)
         plugin = StepTimePlugin(base_plugin.TBContext(logdir=str(logs)))
         routes = {path: Client(route) for path, route in plugin.get_plugin_apps().items()}
 
@@ -105,7 +105,7 @@ def _rounded(answer: Any) -> Any:
 def test_index(ask: Any) -> None:
     index = ask("index")
     index["places"] = [Path(place).name for place in index["places"]]
-    _hold("index", index | {"version": "", "looked_at_ms": 0})
+    _hold("index", index | {"version": "", "scanned_at_ms": 0})
 
 
 def test_catalogue(ask: Any) -> None:

@@ -20,7 +20,7 @@ export function Empty({ index }: { index: Index }) {
       <p class="quiet">Record six steps and write them where TensorBoard looks. They appear here by themselves.</p>
       <div class="snippet"><Code text={snippet(`${first}/a`)} /></div>
       <p class="faint small">
-        Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at {clock(index.looked_at_ms)}.
+        Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at {clock(index.scanned_at_ms)}.
         {" "}Names end in .pt.trace.json or .json.gz.
       </p>
       {index.problems.map((problem) => (
