@@ -12,7 +12,7 @@ import { shownStep } from "../src/views/host/shown_step";
 import { verdictsDiffer } from "../src/views/host/sites";
 import { keysOfStretch } from "../src/views/open_stretch";
 import { BLOCKING, hostPage, hostTab, idle, MS, range, RESULT, step } from "./fixtures/host";
-import { plain } from "./fixtures/pages";
+import { because, plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>
   renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<").replaceAll("&#39;", "'");
@@ -89,7 +89,7 @@ describe("the Host view", () => {
   });
 
   test("without a GPU there are phases and ranges, and the reason for the rest", () => {
-    const page = draw({ ...RESULT, device: null, unknown: plain("This trace has no GPU activity."), pieces: [], launches: null, answer: null, sites: [], queue: [] });
+    const page = draw({ ...RESULT, device: null, unknown: because("no_gpu_activity"), pieces: [], launches: null, answer: null, sites: [], queue: [] });
     expect(page).toContain("|Why is the GPU idle?|This trace has no GPU activity.|Which phase takes the step?|");
     expect(page).toContain("|What is spent in the named ranges?|");
     expect(page).not.toContain("Launched from");

@@ -21,7 +21,7 @@ interface SeriesTileProps {
 
 export function SeriesTile({ series, remark, head, neighbours, meanings, compared }: SeriesTileProps) {
   const metric = meanings.metric(series.metric);
-  const why = series.reason ? ` ${sentence(series.reason)}` : "";
+  const why = series.reason ? ` ${sentence(meanings.explain(series.reason))}` : "";
   return (
     <Tile
       label={metric.label}
@@ -49,7 +49,7 @@ export function sparkRuns(series: Series, number: number, neighbours: readonly N
 }
 
 function changeLine(series: Series, remark: Phrase | undefined, number: number, neighbours: readonly Neighbour[], meanings: Meanings) {
-  if (series.value === null) return series.reason && <span title={sentence(series.reason)}><Sentence phrase={series.reason} /></span>;
+  if (series.value === null) return series.reason && <Why reason={meanings.explain(series.reason)} />;
   if (remark) return <Sentence phrase={remark} style="table" />;
   const unit = meanings.metric(series.metric).unit;
   const value = (other: Neighbour) => other.values[series.metric] ?? null;
@@ -59,6 +59,8 @@ function changeLine(series: Series, remark: Phrase | undefined, number: number, 
   if (next) return `${text(value(next), unit)} in span ${next.number}`;
   return stepRange(series, unit);
 }
+
+const Why = ({ reason }: { reason: Phrase }) => <span title={sentence(reason)}><Sentence phrase={reason} /></span>;
 
 /** "36.5 ms more", than in the span that the bar names. */
 function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {

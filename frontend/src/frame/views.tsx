@@ -20,7 +20,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   const railed = (id: string) => id !== "overview" && id !== "trends";
   const entry = (view: { id: string; title: string }) => (
     <ViewLink
-      key={view.id} title={view.title} current={view.id === current} rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined}
+      key={view.id} title={view.title} current={view.id === current} rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined} meanings={meanings}
       address={tab.address({ view: view.id })} open={() => tab.update({ view: view.id })}
     />
   );
@@ -39,18 +39,19 @@ interface ViewLinkProps {
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
   rail: Rail | null | undefined;
+  meanings: Meanings;
   address: string;
   open(): void;
 }
 
-function ViewLink({ title, current, rail, address, open }: ViewLinkProps) {
+function ViewLink({ title, current, rail, meanings, address, open }: ViewLinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
     event.preventDefault();
     open();
   };
   return (
-    <a href={address} aria-current={current ? "page" : undefined} title={rail?.reason ? sentence(rail.reason) : undefined} onClick={follow}>
+    <a href={address} aria-current={current ? "page" : undefined} title={rail?.reason ? sentence(meanings.explain(rail.reason)) : undefined} onClick={follow}>
       <span>{title}</span>
       <span class="share">{rail && (rail.share === null ? DASH : share(rail.share))}</span>
       {rail !== undefined && <span class="rail">{rail && <RailFill rail={rail} />}</span>}

@@ -21,7 +21,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
       {device === undefined && result.unknown && (
         <section class="unknown">
           <h2>When is the GPU full?</h2>
-          <p class="quiet"><Sentence phrase={result.unknown} /></p>
+          <p class="quiet"><Sentence phrase={tab.meanings.explain(result.unknown)} /></p>
         </section>
       )}
       {device && result.devices.length > 1 && <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: id })} />}

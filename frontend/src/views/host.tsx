@@ -34,7 +34,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       <div class="view" data-view="host">
         <section class="unknown">
           <h2>Why is the GPU idle?</h2>
-          {result.unknown && <p class="quiet"><Sentence phrase={result.unknown} /></p>}
+          {result.unknown && <p class="quiet"><Sentence phrase={tab.meanings.explain(result.unknown)} /></p>}
         </section>
         <HostPhases {...part} />
         <Ranges {...part} />

@@ -53,7 +53,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
       {device === undefined && result.unknown && (
         <section class="unknown">
           <h2><Sentence phrase={result.split_title} /></h2>
-          <p class="quiet"><Sentence phrase={result.unknown} /></p>
+          <p class="quiet"><Sentence phrase={tab.meanings.explain(result.unknown)} /></p>
         </section>
       )}
     </div>

@@ -18,7 +18,7 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
       />
       <Legend
         label="Parts of the mean step. A button shows or hides its part." scale={scale} off={off} choose={(next) => tab.update(keysOfHidden(next))}
-        parts={pieces.map((piece) => ({ meaning: meaningOf(piece, tab.meanings.reasons), ns: piece.ns, share: whole ? piece.ns / whole : 0, absent: undefined }))}
+        parts={pieces.map((piece) => ({ meaning: meaningOf(piece, tab.meanings.idle_reasons), ns: piece.ns, share: whole ? piece.ns / whole : 0, absent: undefined }))}
       />
     </>
   );

@@ -25,7 +25,7 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   const by = tab.state["idle"] === "phase" ? "phase" : "step";
   const [lit, setLit] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
-  const present = useMemo(() => tab.meanings.reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)), [bars, tab.meanings]);
+  const present = useMemo(() => tab.meanings.idle_reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)), [bars, tab.meanings]);
   const drawn = useMemo(() => drawnBars(bars, present.filter(({ id }) => !off.has(id))), [bars, present, [...off].join()]);
   const { scale } = drawn;
   const names = bars.map((bar) => bar.name);

@@ -29,7 +29,7 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
 
 const mean = (values: readonly number[]): number => (values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0);
 
-function deviceColumns(devices: readonly DeviceIdle[], { reasons }: Meanings): Column<DeviceIdle>[] {
+function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): Column<DeviceIdle>[] {
   const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
   const scale = scaleFor(Math.max(longest, ...devices.map((row) => mean(row.busy_ns))), "ns");
   return [
@@ -46,7 +46,7 @@ const holderColumns: Column<Holder>[] = [
   { id: "idle", label: "Idle", width: "76px", numeric: true, order: (row) => row.idle_ns, cell: (row) => ns(row.idle_ns) },
 ];
 
-function devicesTable(devices: readonly DeviceIdle[], { reasons }: Meanings): TableData {
+function devicesTable(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): TableData {
   return {
     columns: [{ label: "GPU" }, { label: "Name" }, { label: "Works", unit: "ns" }, ...reasons.map(({ label }) => ({ label, unit: "ns" as const }))],
     rows: devices.map((row) => [String(row.device), row.name, mean(row.busy_ns), ...reasons.map(({ id }) => row.mean[id as keyof DeviceIdle["mean"]])]),

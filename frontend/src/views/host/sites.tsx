@@ -65,7 +65,7 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
     { id: "ahead", label: "Run-ahead", width: "74px", numeric: true, meaning: meaningOf(result, "run_ahead"), order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
     {
       id: "idle", label: "GPU idle a step", width: differ ? "112px" : "124px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
-      cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
+      cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.idle_reasons} longest={longest} scale={scale} />,
     },
   ];
 }
@@ -89,7 +89,7 @@ function Foot({ result, rows, bounds }: All) {
   );
 }
 
-function tableOf(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>, { reasons, bounds: words }: Meanings): TableData {
+function tableOf(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>, { idle_reasons: reasons, bounds: words }: Meanings): TableData {
   const figures = ["GPU works", "GPU idle", "Behind blocking calls", ...reasons.map(({ label }) => label)].map((label) => ({ label, unit: "ns" as const }));
   return {
     columns: [{ label: "Launched from" }, { label: "Verdict" }, { label: "Launches", unit: "number" }, { label: "Starved", unit: "fraction" }, { label: "Run-ahead", unit: "ns" }, ...figures],
