@@ -1,6 +1,16 @@
 /** Talks to the plugin's routes, which stand beside the bundle. Relative addresses only: proxies and prefixes then work. */
 
-import type { Catalogue, EventDetail, Index, PageOf, Problem, TimelinePage, TrendsPage, ViewId, Waiting } from "./api.gen";
+import type {
+  Catalogue,
+  EventDetail,
+  Index,
+  PageOf,
+  Problem,
+  TimelinePage,
+  TrendsPage,
+  ViewId,
+  Waiting,
+} from "./api.gen";
 
 /** What came of a request. Gone: nothing answered. */
 export type Answer<T> =
@@ -16,7 +26,11 @@ export interface Client {
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
   trends(runs: readonly string[], focus: string | null): Promise<Answer<TrendsPage>>;
   /** Events that touch a stretch of a span, ns from its origin; those narrower than `detail` stand together. */
-  timeline(span: string, stretch: { from: number; to: number; detail_ns: number }, signal: AbortSignal): Promise<Answer<TimelinePage>>;
+  timeline(
+    span: string,
+    stretch: { from: number; to: number; detail_ns: number },
+    signal: AbortSignal,
+  ): Promise<Answer<TimelinePage>>;
   /** All about one event. */
   event(span: string, event: number, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** Analyse a span again after a failure. */
@@ -30,13 +44,16 @@ const HEADERS = { "X-Tb-Steptime": "1" };
 const PATIENCE_MS = 20_000;
 
 export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client {
-  const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) => request<T>(fetched, address(route, query), signal);
+  const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
+    request<T>(fetched, address(route, query), signal);
   return {
     index: () => ask("index"),
     catalogue: () => ask("catalogue"),
     view: (span, view) => ask("view", { span, view }),
-    trends: (runs, focus) => ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])]),
-    timeline: (span, { from, to, detail_ns }, signal) => ask("timeline", { span, from: String(from), to: String(to), detail: String(detail_ns) }, signal),
+    trends: (runs, focus) =>
+      ask("trends", [...runs.map((run) => ["run", run]), ...(focus === null ? [] : [["focus", focus]])]),
+    timeline: (span, { from, to, detail_ns }, signal) =>
+      ask("timeline", { span, from: String(from), to: String(to), detail: String(detail_ns) }, signal),
     event: (span, event, signal) => ask("event", { span, event: String(event) }, signal),
     retry: (span) => ask("retry", { span }),
   };

@@ -1,6 +1,17 @@
 /** Meanings as classes. Colours themselves live in theme/tokens.css; Python only names the meaning. */
 
-export const COLOURS = ["kernel", "tensor", "copy", "comm", "data", "cpu", "runtime", "blocking", "other", "ink"] as const;
+export const COLOURS = [
+  "kernel",
+  "tensor",
+  "copy",
+  "comm",
+  "data",
+  "cpu",
+  "runtime",
+  "blocking",
+  "other",
+  "ink",
+] as const;
 
 export type Colour = (typeof COLOURS)[number];
 

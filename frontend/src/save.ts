@@ -54,7 +54,19 @@ async function imageOf(svg: SVGSVGElement, box: DOMRect): Promise<HTMLImageEleme
   return image;
 }
 
-const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "opacity", "font", "text-anchor", "paint-order"];
+const LOOKS = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linejoin",
+  "stroke-linecap",
+  "opacity",
+  "font",
+  "text-anchor",
+  "paint-order",
+];
 
 function carryLooks(from: Element, to: Element): void {
   const looks = getComputedStyle(from);

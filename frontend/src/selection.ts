@@ -20,11 +20,19 @@ export function selected(index: Index, state: UrlState): Selection | null {
   const byWorker = among.filter(({ worker }) => worker.name === state["worker"]);
   const ofWorker = byWorker.length > 0 ? byWorker : among;
   const exact = ofWorker.find(({ span }) => String(span.number) === state["span"]);
-  return exact ?? ofWorker.find(({ span }) => span.state === "ready") ?? ofWorker.find(({ span }) => span.state !== "failed") ?? ofWorker[0] ?? null;
+  return (
+    exact ??
+    ofWorker.find(({ span }) => span.state === "ready") ??
+    ofWorker.find(({ span }) => span.state !== "failed") ??
+    ofWorker[0] ??
+    null
+  );
 }
 
 export function selections(index: Index): Selection[] {
-  return index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans.map((span) => ({ run, worker, span }))));
+  return index.runs.flatMap((run) =>
+    run.workers.flatMap((worker) => worker.spans.map((span) => ({ run, worker, span }))),
+  );
 }
 
 /** The span that a run opens with: the same worker and number where it has them. */

@@ -74,7 +74,10 @@ export function outerPage(): Window {
 }
 
 function fields(hash: string): string[] {
-  return hash.replace(/^#/, "").split("&").filter((field) => field !== "");
+  return hash
+    .replace(/^#/, "")
+    .split("&")
+    .filter((field) => field !== "");
 }
 
 const keyOf = (field: string): string => entry(field.slice(PREFIX.length))[0];

@@ -19,7 +19,12 @@ export type Kept = Map<string, Answer<unknown>>;
  * `name` says what is asked for (null: nothing); `version` changes when it may have changed. A new version is asked for
  * behind the old answer; a server that does not answer leaves the old one.
  */
-export function useAnswer<T>(kept: Kept, name: string | null, version: string, ask: () => Promise<Answer<T>>): Answer<T> | null {
+export function useAnswer<T>(
+  kept: Kept,
+  name: string | null,
+  version: string,
+  ask: () => Promise<Answer<T>>,
+): Answer<T> | null {
   const [, drawAgain] = useState(0);
   useEffect(() => {
     if (name === null) return;

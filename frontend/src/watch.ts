@@ -32,7 +32,11 @@ export interface Surroundings {
   time_ms(): number;
 }
 
-export function watchIndex(ask: () => Promise<Answer<Index>>, tell: (watched: Watched) => void, around: Surroundings = browser): Watch {
+export function watchIndex(
+  ask: () => Promise<Answer<Index>>,
+  tell: (watched: Watched) => void,
+  around: Surroundings = browser,
+): Watch {
   let watched: Watched = { index: null, heard_ms: around.time_ms(), retry_ms: null, problem: null };
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;
@@ -70,7 +74,11 @@ const goneFor = (silent: number): number => Math.min(GONE_LAST_MS, GONE_FIRST_MS
 function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: number): Watched {
   if (answer.kind === "gone") return { ...before, retry_ms: now_ms + pause_ms };
   if (answer.kind !== "ready") {
-    return { ...before, retry_ms: null, problem: answer.kind === "problem" ? `${answer.value.problem}. ${answer.value.hint}` : null };
+    return {
+      ...before,
+      retry_ms: null,
+      problem: answer.kind === "problem" ? `${answer.value.problem}. ${answer.value.hint}` : null,
+    };
   }
   const same = before.index?.version === answer.value.version;
   return { index: same ? before.index : answer.value, heard_ms: now_ms, retry_ms: null, problem: null };
@@ -80,7 +88,9 @@ export const pace = (index: Index | null): number => (index && isReading(index) 
 
 /** Whether a file is being read now or waits for its turn: each request lets the server begin with the next ones. */
 export function isReading(index: Index): boolean {
-  return index.runs.some((run) => run.workers.some((worker) => worker.spans.some(({ state }) => state === "reading" || state === "unread")));
+  return index.runs.some((run) =>
+    run.workers.some((worker) => worker.spans.some(({ state }) => state === "reading" || state === "unread")),
+  );
 }
 
 /** TensorBoard hides a tab by giving its frame no height. */

@@ -46,11 +46,21 @@ export function Anatomy({ label, end, endText, braces, bars, off }: AnatomyProps
   return (
     <section class="anatomy" role="img" aria-label={label}>
       <span />
-      <div class="brace">{braces.map((brace, at) => <BraceMark key={at} brace={brace} end={end} last={at > 0 && tight(braces, end)} />)}</div>
-      {bars.map((bar, at) => <Bar key={at} bar={bar} end={end} off={off} />)}
+      <div class="brace">
+        {braces.map((brace, at) => (
+          <BraceMark key={at} brace={brace} end={end} last={at > 0 && tight(braces, end)} />
+        ))}
+      </div>
+      {bars.map((bar, at) => (
+        <Bar key={at} bar={bar} end={end} off={off} />
+      ))}
       <span />
       <div class="ticks" aria-hidden="true">
-        {labelled(end).map((at) => <span key={at} style={{ left: percent(at, end) }}>{tick(at)}</span>)}
+        {labelled(end).map((at) => (
+          <span key={at} style={{ left: percent(at, end) }}>
+            {tick(at)}
+          </span>
+        ))}
         <span style={{ left: "100%" }}>{endText}</span>
       </div>
     </section>
@@ -83,7 +93,12 @@ function Bar({ bar, end, off }: { bar: AnatomyBar; end: number; off: ReadonlySet
       <span class={bar.thin ? "gut thin" : "gut"}>{bar.label}</span>
       <div class={bar.thin ? "stack thin" : "stack"}>
         {drawn.map((part) => (
-          <i key={part.id} class={fillClass(part.colour, part.hatched)} style={{ width: percent(part.value, end) }} title={part.title}>
+          <i
+            key={part.id}
+            class={fillClass(part.colour, part.hatched)}
+            style={{ width: percent(part.value, end) }}
+            title={part.title}
+          >
             {part.text !== undefined && part.value > WRITTEN * end && <span>{part.text}</span>}
           </i>
         ))}

@@ -18,7 +18,8 @@ export function thinned(labels: readonly AxisLabel[]): readonly AxisLabel[] {
   return everyNth(labels, pace ?? Math.max(1, labels.length));
 }
 
-const everyNth = (labels: readonly AxisLabel[], n: number): readonly AxisLabel[] => labels.filter((_, at) => at % n === 0);
+const everyNth = (labels: readonly AxisLabel[], n: number): readonly AxisLabel[] =>
+  labels.filter((_, at) => at % n === 0);
 
 function fits(labels: readonly AxisLabel[]): boolean {
   return labels.every((label, at) => {

@@ -42,9 +42,18 @@ export function haloed(pen: Pen, text: string, x: number, y: number, ink: string
 const HEAD_PX = 6;
 
 /** A bent line with a head at its end; the halo keeps it readable over marks. */
-export function arrow(pen: Pen, from: readonly [number, number], to: readonly [number, number], ink: string, halo: string): void {
+export function arrow(
+  pen: Pen,
+  from: readonly [number, number],
+  to: readonly [number, number],
+  ink: string,
+  halo: string,
+): void {
   const bend = Math.max(12, Math.min(60, Math.abs(to[0] - from[0]) / 2));
-  for (const [colour, width] of [[halo, 4], [ink, 1.5]] as const) {
+  for (const [colour, width] of [
+    [halo, 4],
+    [ink, 1.5],
+  ] as const) {
     pen.strokeStyle = colour;
     pen.lineWidth = width;
     pen.beginPath();

@@ -29,7 +29,10 @@ export function Sheet({ width, height, paint, of }: SheetProps) {
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
   return (
     <canvas
-      ref={canvas} width={Math.round(width * density)} height={Math.round(height * density)} aria-hidden="true"
+      ref={canvas}
+      width={Math.round(width * density)}
+      height={Math.round(height * density)}
+      aria-hidden="true"
       style={{ display: "block", width: `${width}px`, height: `${height}px` }}
     />
   );

@@ -28,20 +28,41 @@ const DROP = 3;
 
 /** From the mark's middle, px: beside it first, then above and below, nearer before farther. */
 const PLACES: readonly (readonly [dx: number, dy: number, anchor: Anchor])[] = [
-  [11, -7, "start"], [11, 16, "start"], [-11, -7, "end"], [-11, 16, "end"], [0, -12, "mid"], [0, 20, "mid"],
-  [11, 30, "start"], [-11, 30, "end"], [11, -22, "start"], [-11, -22, "end"], [0, 36, "mid"], [0, -28, "mid"],
-  [-11, -38, "end"], [11, -38, "start"], [0, -46, "mid"], [-11, -54, "end"],
+  [11, -7, "start"],
+  [11, 16, "start"],
+  [-11, -7, "end"],
+  [-11, 16, "end"],
+  [0, -12, "mid"],
+  [0, 20, "mid"],
+  [11, 30, "start"],
+  [-11, 30, "end"],
+  [11, -22, "start"],
+  [-11, -22, "end"],
+  [0, 36, "mid"],
+  [0, -28, "mid"],
+  [-11, -38, "end"],
+  [11, -38, "start"],
+  [0, -46, "mid"],
+  [-11, -54, "end"],
 ];
 
 /** The places that touch their mark. */
 export const NEAR = 6;
 
 /** Null where the first `most` places are taken. What is placed joins `taken`. */
-export function freeLabel(text: string, at: Dot, frame: Box, taken: Box[], lines: readonly (readonly Dot[])[], most = PLACES.length): Label | null {
+export function freeLabel(
+  text: string,
+  at: Dot,
+  frame: Box,
+  taken: Box[],
+  lines: readonly (readonly Dot[])[],
+  most = PLACES.length,
+): Label | null {
   for (const [dx, dy, anchor] of PLACES.slice(0, most)) {
     const label = { x: at.x + dx, y: at.y + dy, anchor, text };
     const box = boxOf(label);
-    const inside = box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom;
+    const inside =
+      box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom;
     if (!inside || taken.some((other) => touches(box, other)) || lines.some((line) => crosses(line, box))) continue;
     taken.push(box);
     return label;
@@ -56,9 +77,15 @@ export function boxOf({ x, y, anchor, text }: Label): Box {
 }
 
 /** The square around a mark. */
-export const around = ({ x, y }: Dot, radius: number): Box => ({ left: x - radius, right: x + radius, top: y - radius, bottom: y + radius });
+export const around = ({ x, y }: Dot, radius: number): Box => ({
+  left: x - radius,
+  right: x + radius,
+  top: y - radius,
+  bottom: y + radius,
+});
 
-const touches = (a: Box, b: Box): boolean => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+const touches = (a: Box, b: Box): boolean =>
+  a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 /** Pixels between the places at which a line is looked at. */
 const PACE = 4;

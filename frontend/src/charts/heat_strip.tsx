@@ -96,7 +96,10 @@ function Strips(props: StripsProps) {
 
   const place = (event: PointerEvent) => {
     const frame = box.current!.getBoundingClientRect();
-    return { px: event.clientX - frame.left, row: Math.floor((event.clientY - frame.top + box.current!.scrollTop) / ROW) };
+    return {
+      px: event.clientX - frame.left,
+      row: Math.floor((event.clientY - frame.top + box.current!.scrollTop) / ROW),
+    };
   };
   const move = (event: PointerEvent) => {
     const { px, row } = place(event);
@@ -104,16 +107,25 @@ function Strips(props: StripsProps) {
     choose(stepAt(rows, row, px < gutter ? null : at(px)));
   };
   const release = () => {
-    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX) setZoom([Math.max(0, at(Math.min(...drag))), Math.min(whole, at(Math.max(...drag)))]);
+    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX)
+      setZoom([Math.max(0, at(Math.min(...drag))), Math.min(whole, at(Math.max(...drag)))]);
     else if (drag && pointed) props.keep(rows[pointed.row]!.steps[pointed.step]!.key);
     setDrag(null);
   };
   return (
     <>
       <div
-        class="strips" title="Drag to zoom all strips, double click to see all" ref={box} style={{ height: `${height}px` }} role="img" aria-label={props.label} tabIndex={0}
+        class="strips"
+        title="Drag to zoom all strips, double click to see all"
+        ref={box}
+        style={{ height: `${height}px` }}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
         onPointerMove={move}
-        onPointerDown={(event) => place(event).px >= gutter && event.button === 0 && setDrag([place(event).px, place(event).px])}
+        onPointerDown={(event) =>
+          place(event).px >= gutter && event.button === 0 && setDrag([place(event).px, place(event).px])
+        }
         onPointerUp={release}
         onPointerLeave={() => (choose(null), setDrag(null))}
         onDblClick={() => setZoom([0, Infinity])}
@@ -121,15 +133,34 @@ function Strips(props: StripsProps) {
         onKeyDown={(event) => typed(event, props, pointed, choose, () => setZoom([0, Infinity]))}
       >
         <div style={{ height: `${view.above_px}px` }} />
-        {rows.slice(view.first, view.end).map((row) => <Strip key={row.key} row={row} width={width} gutter={gutter} low={low} high={high} {...pick(props)} />)}
+        {rows.slice(view.first, view.end).map((row) => (
+          <Strip key={row.key} row={row} width={width} gutter={gutter} low={low} high={high} {...pick(props)} />
+        ))}
         <div style={{ height: `${view.below_px}px` }} />
-        {drag && <div class="zoom" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[1] - drag[0])}px`, height: `${rows.length * ROW}px` }} />}
+        {drag && (
+          <div
+            class="zoom"
+            style={{
+              left: `${Math.min(...drag)}px`,
+              width: `${Math.abs(drag[1] - drag[0])}px`,
+              height: `${rows.length * ROW}px`,
+            }}
+          />
+        )}
       </div>
       <TimeAxis from={low} to={high} left={gutter} width={width} scale={props.scale} />
       {content && pointed && (
-        <Tip content={content} x={Math.max(gutter, Math.min(width, x(rows[pointed.row]!.steps[pointed.step]!.from)))} y={(pointed.row + 1) * ROW - (box.current?.scrollTop ?? 0) + 2} above={pointed.row * ROW - (box.current?.scrollTop ?? 0)} width={width} />
+        <Tip
+          content={content}
+          x={Math.max(gutter, Math.min(width, x(rows[pointed.row]!.steps[pointed.step]!.from)))}
+          y={(pointed.row + 1) * ROW - (box.current?.scrollTop ?? 0) + 2}
+          above={pointed.row * ROW - (box.current?.scrollTop ?? 0)}
+          width={width}
+        />
       )}
-      <span class="heard" role="status">{content && spoken(content)}</span>
+      <span class="heard" role="status">
+        {content && spoken(content)}
+      </span>
     </>
   );
 }
@@ -142,7 +173,13 @@ function stepAt(rows: readonly StripRow[], row: number, ns: number | null): Poin
 }
 
 /** Left and right choose a step, up and down a strip. */
-function typed(event: KeyboardEvent, props: StripsProps, pointed: Pointed | null, choose: (next: Pointed | null) => void, whole: () => void): void {
+function typed(
+  event: KeyboardEvent,
+  props: StripsProps,
+  pointed: Pointed | null,
+  choose: (next: Pointed | null) => void,
+  whole: () => void,
+): void {
   const { rows, keep } = props;
   const here = pointed ?? { row: 0, step: -1 };
   const turn = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -151,7 +188,7 @@ function typed(event: KeyboardEvent, props: StripsProps, pointed: Pointed | null
   if (turn !== undefined) choose(inRow(rows, here.row + turn, Math.max(0, here.step)) ?? pointed);
   else if (step !== undefined) choose({ row: here.row, step });
   else if (event.key === "Enter" || event.key === " ") keep(steps[here.step]?.key ?? null);
-  else if (event.key === "Escape") (choose(null), keep(null), whole());
+  else if (event.key === "Escape") choose(null), keep(null), whole();
   else return;
   event.preventDefault();
 }
@@ -179,27 +216,56 @@ function gutterOf(rows: readonly StripRow[], width: number): number {
 
 function Strip({ row, width, gutter, low, high, colour, lit, kept }: StripProps) {
   const scale = (ns: number) => gutter + ((ns - low) / (high - low)) * (width - gutter);
-  const still = useMemo(() => <StillStrip row={row} width={width} gutter={gutter} low={low} high={high} colour={colour} x={scale} />, [row, width, gutter, low, high, colour]);
+  const still = useMemo(
+    () => <StillStrip row={row} width={width} gutter={gutter} low={low} high={high} colour={colour} x={scale} />,
+    [row, width, gutter, low, high, colour],
+  );
   const clip = (ns: number) => Math.max(gutter, Math.min(width, scale(ns)));
-  const chosen = row.steps.filter((step) => (step.key === lit || step.key === kept) && step.to > low && step.from < high);
+  const chosen = row.steps.filter(
+    (step) => (step.key === lit || step.key === kept) && step.to > low && step.from < high,
+  );
   return (
     <svg class="chart" width={width} height={ROW} aria-hidden="true">
       {still}
-      {chosen.map((step) => <rect key={step.key} class="ring" x={clip(step.from)} y="5.500" width={Math.max(1, clip(step.to) - clip(step.from))} height="16" />)}
+      {chosen.map((step) => (
+        <rect
+          key={step.key}
+          class="ring"
+          x={clip(step.from)}
+          y="5.500"
+          width={Math.max(1, clip(step.to) - clip(step.from))}
+          height="16"
+        />
+      ))}
     </svg>
   );
 }
 
 /** What the pointer does not change. */
-function StillStrip({ row, width, gutter, low, high, colour, x }: Omit<StripProps, "lit" | "kept"> & { x(ns: number): number }) {
+function StillStrip({
+  row,
+  width,
+  gutter,
+  low,
+  high,
+  colour,
+  x,
+}: Omit<StripProps, "lit" | "kept"> & { x(ns: number): number }) {
   const all = cells(row.bins, low, high, width - gutter);
   const letters = Math.max(6, Math.floor((gutter - VALUE) / LETTER) - row.second.length);
   const visible = row.steps.filter((step) => step.to > low && step.from < high);
   const clip = (ns: number) => Math.max(gutter, Math.min(width, x(ns)));
   return (
     <>
-      <text class="small own" x="0" y="18">{shortened(row.name, letters)}<tspan class="second" dx="8">{row.second}</tspan></text>
-      <text class="firm end" x={gutter - 12} y="18">{row.value}</text>
+      <text class="small own" x="0" y="18">
+        {shortened(row.name, letters)}
+        <tspan class="second" dx="8">
+          {row.second}
+        </tspan>
+      </text>
+      <text class="firm end" x={gutter - 12} y="18">
+        {row.value}
+      </text>
       <path class="empty" d={rects(known(all), x)} />
       <g class={`of-${colourOf(colour)}`}>
         {[...byLevel(all, LEVELS, FULL)].map(([level, stretches]) => (
@@ -209,7 +275,15 @@ function StillStrip({ row, width, gutter, low, high, colour, x }: Omit<StripProp
       {visible.map((step) => (
         <g key={step.key}>
           {step.from >= low && <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2="21" />}
-          {step.slow && <line class="slow" x1={clip(step.from) + 2} x2={Math.max(clip(step.from) + 3, clip(step.to) - 1)} y1="3" y2="3" />}
+          {step.slow && (
+            <line
+              class="slow"
+              x1={clip(step.from) + 2}
+              x2={Math.max(clip(step.from) + 3, clip(step.to) - 1)}
+              y1="3"
+              y2="3"
+            />
+          )}
         </g>
       ))}
     </>
@@ -218,8 +292,10 @@ function StillStrip({ row, width, gutter, low, high, colour, x }: Omit<StripProp
 
 /** On whole pixels: two levels that touch leave no seam. */
 function rects(stretches: readonly (readonly [number, number])[], x: (ns: number) => number): string {
-  return stretches.map(([from, to]) => {
-    const left = Math.round(x(from));
-    return `M${left} 6h${Math.max(1, Math.round(x(to)) - left)}v15h${-Math.max(1, Math.round(x(to)) - left)}z`;
-  }).join("");
+  return stretches
+    .map(([from, to]) => {
+      const left = Math.round(x(from));
+      return `M${left} 6h${Math.max(1, Math.round(x(to)) - left)}v15h${-Math.max(1, Math.round(x(to)) - left)}z`;
+    })
+    .join("");
 }

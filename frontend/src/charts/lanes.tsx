@@ -58,7 +58,10 @@ function Plot(props: LanesProps & { width: number }) {
   const x = (ns: number) => GUTTER + ((ns - from) / (to - from || 1)) * (width - GUTTER);
   const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
   const at = (event: PointerEvent) => {
-    const ns = from + ((event.clientX - (event.currentTarget as Element).getBoundingClientRect().left - GUTTER) / (width - GUTTER)) * (to - from);
+    const ns =
+      from +
+      ((event.clientX - (event.currentTarget as Element).getBoundingClientRect().left - GUTTER) / (width - GUTTER)) *
+        (to - from);
     return steps.find((step) => ns >= step.from && ns < step.to)?.key ?? null;
   };
   const keyAt = (step: number | null) => (step === null ? null : (steps[step]?.key ?? null));
@@ -69,21 +72,46 @@ function Plot(props: LanesProps & { width: number }) {
   return (
     <>
       <svg
-        class="chart lanes" width={width} height={height(lanes.length)} role="img" aria-label={props.label} tabIndex={0}
+        class="chart lanes"
+        width={width}
+        height={height(lanes.length)}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
         onBlur={() => props.light(null)}
-        onKeyDown={(event) => typed(event, place(props.lit ?? props.kept), steps.length, { light: (step) => props.light(keyAt(step)), keep: (step) => props.keep(keyAt(step)) })}
+        onKeyDown={(event) =>
+          typed(event, place(props.lit ?? props.kept), steps.length, {
+            light: (step) => props.light(keyAt(step)),
+            keep: (step) => props.keep(keyAt(step)),
+          })
+        }
         onPointerMove={(event) => props.light(at(event))}
         onPointerLeave={() => props.light(null)}
         onClick={(event) => props.keep(at(event as unknown as PointerEvent))}
       >
         <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
-        {lanes.map((lane, row) => <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />)}
-        {steps.map((step) => <StepMark key={step.key} step={step} x={x} foot={foot} />)}
-        {steps.filter((step) => step.key === props.lit || step.key === props.kept).map((step) => (
-          <rect key={step.key} class="ring" x={x(step.from)} y={TOP - 6} width={x(step.to) - x(step.from)} height={foot - TOP + 6} />
+        {lanes.map((lane, row) => (
+          <LaneRow key={lane.key} lane={lane} top={TOP + LANE * row} x={x} width={width} />
         ))}
+        {steps.map((step) => (
+          <StepMark key={step.key} step={step} x={x} foot={foot} />
+        ))}
+        {steps
+          .filter((step) => step.key === props.lit || step.key === props.kept)
+          .map((step) => (
+            <rect
+              key={step.key}
+              class="ring"
+              x={x(step.from)}
+              y={TOP - 6}
+              width={x(step.to) - x(step.from)}
+              height={foot - TOP + 6}
+            />
+          ))}
         <line class="tick" x1={x(to)} x2={x(to)} y1="4" y2={foot} />
-        {props.brackets.map((bracket) => <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />)}
+        {props.brackets.map((bracket) => (
+          <Bracket key={bracket.key} bracket={bracket} x={x} top={foot + 2} width={width} />
+        ))}
       </svg>
       <TimeAxis from={0} to={to - from} left={GUTTER} width={width} scale={props.scale} />
     </>
@@ -94,20 +122,38 @@ type X = (ns: number) => number;
 
 function LaneRow({ lane, top, x, width }: { lane: ChartLane; top: number; x: X; width: number }) {
   const drawn = lane.pieces.filter((piece) => x(piece.to) - x(piece.from) >= LEAST_PX);
-  const hatched = rects(drawn.filter((piece) => piece.hatched), top, x);
+  const hatched = rects(
+    drawn.filter((piece) => piece.hatched),
+    top,
+    x,
+  );
   return (
     <g class={`of-${colourOf(lane.colour)}`}>
-      <text class="small" x="0" y={top + 14}>{lane.name}</text>
+      <text class="small" x="0" y={top + 14}>
+        {lane.name}
+      </text>
       <rect class="empty" x={GUTTER} y={top} width={width - GUTTER} height={THICK} />
       {hatched && <path class="cover" d={hatched} />}
       {hatched && <path d={hatched} style={{ fill: svgFill(lane.colour, true) }} />}
-      <path class="mark" d={rects(drawn.filter((piece) => !piece.hatched), top, x)} />
+      <path
+        class="mark"
+        d={rects(
+          drawn.filter((piece) => !piece.hatched),
+          top,
+          x,
+        )}
+      />
     </g>
   );
 }
 
 function rects(pieces: ChartLane["pieces"], top: number, x: X): string {
-  return pieces.map(({ from, to }) => `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`).join("");
+  return pieces
+    .map(
+      ({ from, to }) =>
+        `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`,
+    )
+    .join("");
 }
 
 /** Without its length where that would reach into the next step, and without a name where that would, too. */
@@ -117,7 +163,11 @@ function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
   return (
     <>
       <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
-      {text && <text class="second" x={x(step.from) + 5} y="14">{text}</text>}
+      {text && (
+        <text class="second" x={x(step.from) + 5} y="14">
+          {text}
+        </text>
+      )}
     </>
   );
 }
@@ -130,7 +180,13 @@ function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: num
   return (
     <>
       <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />
-      <text class="second mid" x={Math.max(GUTTER + HALF_TEXT - 2, Math.min(width - HALF_TEXT, (left + right) / 2))} y={top + 17}>{bracket.text}</text>
+      <text
+        class="second mid"
+        x={Math.max(GUTTER + HALF_TEXT - 2, Math.min(width - HALF_TEXT, (left + right) / 2))}
+        y={top + 17}
+      >
+        {bracket.text}
+      </text>
     </>
   );
 }

@@ -85,7 +85,8 @@ export interface Frame {
 }
 
 /** What does not change while the pointer moves. */
-interface Still extends Pick<LineChartProps, "height" | "segments" | "stops" | "pad" | "lines" | "scale" | "colour" | "reference"> {
+interface Still
+  extends Pick<LineChartProps, "height" | "segments" | "stops" | "pad" | "lines" | "scale" | "colour" | "reference"> {
   width: number;
   small: boolean;
   named: boolean;
@@ -115,13 +116,36 @@ export function LineChart(props: LineChartProps) {
 /** The picture at a width; pure, so that it can be drawn without a browser. */
 export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
-  const { label, width, height, segments, stops, pad, lines, scale, colour, small = false, named = true, bandColour = null, reference } = props;
+  const {
+    label,
+    width,
+    height,
+    segments,
+    stops,
+    pad,
+    lines,
+    scale,
+    colour,
+    small = false,
+    named = true,
+    bandColour = null,
+    reference,
+  } = props;
   const drawn = useMemo(
     () => layout({ width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference }),
     [width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference],
   );
   // Neither changes while the pointer moves: the same nodes are not drawn again.
-  const under = useMemo(() => <><AxisY {...drawn} /><Breaks {...drawn} /><AxisX {...drawn} /></>, [drawn]);
+  const under = useMemo(
+    () => (
+      <>
+        <AxisY {...drawn} />
+        <Breaks {...drawn} />
+        <AxisX {...drawn} />
+      </>
+    ),
+    [drawn],
+  );
   const over = useMemo(() => <Lines {...drawn} />, [drawn]);
   const { xs, frame } = drawn;
   const choose = (stop: number | null) => {
@@ -134,7 +158,12 @@ export function Plot(props: LineChartProps & { width: number }) {
   return (
     <>
       <svg
-        class="chart points" width={width} height={height} role="img" aria-label={label} tabIndex={0}
+        class="chart points"
+        width={width}
+        height={height}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
         onPointerMove={(event) => choose(nearest(xs, pointerX(event)))}
         onPointerLeave={() => choose(null)}
         onBlur={() => choose(null)}
@@ -148,7 +177,9 @@ export function Plot(props: LineChartProps & { width: number }) {
         <LitPoints drawn={drawn} lit={props.lit ?? props.kept} />
       </svg>
       {content && <Tip content={content} x={xs[pointed!]!} y={frame.top} width={width} />}
-      <span class="heard" role="status">{content && spoken(content)}</span>
+      <span class="heard" role="status">
+        {content && spoken(content)}
+      </span>
     </>
   );
 }
@@ -157,7 +188,11 @@ export function Plot(props: LineChartProps & { width: number }) {
 function Lines(drawn: Drawn) {
   return (
     <>
-      {[...drawn.lines].sort((a, b) => Number(a.focus) - Number(b.focus)).map((line) => <Line key={line.key} line={line} drawn={drawn} />)}
+      {[...drawn.lines]
+        .sort((a, b) => Number(a.focus) - Number(b.focus))
+        .map((line) => (
+          <Line key={line.key} line={line} drawn={drawn} />
+        ))}
       <Borders {...drawn} />
       <Reference {...drawn} />
       {!drawn.small && <Rings {...drawn} />}
@@ -168,14 +203,19 @@ function Lines(drawn: Drawn) {
 
 function layout(props: Still): Drawn {
   const { small, width, height, lines, scale, segments, stops } = props;
-  const frame = small ? { left: 44, right: width, top: 11, bottom: height - 20 } : { left: 50, right: width, top: 10, bottom: height - 34 };
+  const frame = small
+    ? { left: 44, right: width, top: 11, bottom: height - 20 }
+    : { left: 50, right: width, top: 10, bottom: height - 34 };
   const inner = small ? 2 : 4; // the last mark stays in the picture
   const axis = brokenAxis(segments, frame.left, frame.right - inner, props.pad);
-  const values = lines.flatMap((line) => line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])));
+  const values = lines.flatMap((line) =>
+    line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])),
+  );
   const known = [...values, props.reference?.value ?? null].filter((value) => value !== null).map(scale.of);
   const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
   const room = small ? 0 : 6; // a ring around the highest point
-  const y = (value: number) => frame.bottom - ((scale.of(value) - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
+  const y = (value: number) =>
+    frame.bottom - ((scale.of(value) - low) / (high - low || 1)) * (frame.bottom - frame.top - room);
   return { ...props, frame, axis, xs: stops.map((stop) => axis.x(stop.segment, stop.at)), y, ticks };
 }
 
@@ -200,7 +240,16 @@ function Lit({ drawn: { stops, xs, frame }, lit, kept }: LitProps) {
     <>
       {stops.map((stop, at) => {
         if (stop.key !== lit && stop.key !== kept) return null;
-        return <line key={at} class={`lit ${stop.key === kept ? "kept" : ""}`} x1={xs[at]} x2={xs[at]} y1={frame.top} y2={frame.bottom} />;
+        return (
+          <line
+            key={at}
+            class={`lit ${stop.key === kept ? "kept" : ""}`}
+            x1={xs[at]}
+            x2={xs[at]}
+            y1={frame.top}
+            y2={frame.bottom}
+          />
+        );
       })}
     </>
   );

@@ -12,8 +12,16 @@ export function AxisY({ ticks, scale, frame, ...drawn }: Drawn) {
     <g>
       {ticks.map((value, at) => (
         <g key={value}>
-          <line class={at === 0 ? "tick" : "grid"} x1={frame.left} x2={frame.right} y1={level(value)} y2={level(value)} />
-          <text class="end" x={frame.left - 6} y={level(value) + 4}>{value === top ? `${tick(value)}${scale.unit && `\u00a0${scale.unit}`}` : tick(value)}</text>
+          <line
+            class={at === 0 ? "tick" : "grid"}
+            x1={frame.left}
+            x2={frame.right}
+            y1={level(value)}
+            y2={level(value)}
+          />
+          <text class="end" x={frame.left - 6} y={level(value) + 4}>
+            {value === top ? `${tick(value)}${scale.unit && `\u00a0${scale.unit}`}` : tick(value)}
+          </text>
         </g>
       ))}
     </g>
@@ -36,7 +44,11 @@ export function Breaks({ axis, frame }: Drawn) {
       {axis.edges.slice(0, -1).map(([, end]) => (
         <g key={end}>
           <rect class="cover" x={end} y={frame.top - 6} width={axis.gap} height={frame.bottom - frame.top + 8} />
-          <path class="tick" fill="none" d={`M${end} ${frame.bottom + 4}l3 -8M${end + axis.gap - 3} ${frame.bottom + 4}l3 -8`} />
+          <path
+            class="tick"
+            fill="none"
+            d={`M${end} ${frame.bottom + 4}l3 -8M${end + axis.gap - 3} ${frame.bottom + 4}l3 -8`}
+          />
         </g>
       ))}
     </g>
@@ -46,11 +58,24 @@ export function Breaks({ axis, frame }: Drawn) {
 export function AxisX(drawn: Drawn) {
   const { segments, small, frame } = drawn;
   const marks = inFrame(apart(marksOf(drawn)), frame.right);
-  const captions = inFrame(small ? smallCaptions(drawn, marks) : thinned(segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }))), frame.right);
+  const captions = inFrame(
+    small
+      ? smallCaptions(drawn, marks)
+      : thinned(segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }))),
+    frame.right,
+  );
   return (
     <g>
-      {marks.map((mark) => <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 14)}>{mark.text}</text>)}
-      {captions.map((mark) => <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 29)}>{mark.text}</text>)}
+      {marks.map((mark) => (
+        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 14)}>
+          {mark.text}
+        </text>
+      ))}
+      {captions.map((mark) => (
+        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 29)}>
+          {mark.text}
+        </text>
+      ))}
     </g>
   );
 }
@@ -84,19 +109,31 @@ function marksOf(drawn: Drawn): readonly AxisLabel[] {
   return segments.flatMap((segment, at) => (small ? ends(drawn, segment, at) : thinned(place(drawn, segment, at))));
 }
 
-const place = ({ axis }: Drawn, { marks }: LineSegment, segment: number): AxisLabel[] => marks.map((mark) => ({ x: axis.x(segment, mark.at), text: mark.text }));
+const place = ({ axis }: Drawn, { marks }: LineSegment, segment: number): AxisLabel[] =>
+  marks.map((mark) => ({ x: axis.x(segment, mark.at), text: mark.text }));
 
 /** First and last only. */
 function ends(drawn: Drawn, segment: LineSegment, at: number): AxisLabel[] {
   const all = place(drawn, segment, at);
   const [first, last] = [all[0], all[all.length - 1]];
-  return first && last && last.x - first.x > CHARACTER * (first.text.length + last.text.length) ? [first, last] : first ? [first] : [];
+  return first && last && last.x - first.x > CHARACTER * (first.text.length + last.text.length)
+    ? [first, last]
+    : first
+      ? [first]
+      : [];
 }
 
-const middle = ({ axis, segments }: Drawn, at: number): number => (axis.x(at, segments[at]!.from) + axis.x(at, segments[at]!.to)) / 2;
+const middle = ({ axis, segments }: Drawn, at: number): number =>
+  (axis.x(at, segments[at]!.from) + axis.x(at, segments[at]!.to)) / 2;
 
 /** Between the ends, where they leave room. */
 function smallCaptions(drawn: Drawn, marks: readonly AxisLabel[]): readonly AxisLabel[] {
   const all = drawn.segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }));
-  return all.filter((caption) => marks.every((mark) => Math.abs(mark.x - caption.x) > (CHARACTER * (mark.text.length + caption.text.length)) / 2 + 6)).filter((_, at) => marks.length > 0 || at === all.length >> 1);
+  return all
+    .filter((caption) =>
+      marks.every(
+        (mark) => Math.abs(mark.x - caption.x) > (CHARACTER * (mark.text.length + caption.text.length)) / 2 + 6,
+      ),
+    )
+    .filter((_, at) => marks.length > 0 || at === all.length >> 1);
 }

@@ -17,7 +17,11 @@ export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
     <g class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
       <Band line={line} drawn={drawn} />
       <path class={`line ${line.focus ? "" : "others"} ${dense ? "dense" : ""}`} d={pathOf(dots)} />
-      {!dense && dots.map((dot, at) => dot && <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />)}
+      {!dense &&
+        dots.map(
+          (dot, at) =>
+            dot && <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />,
+        )}
     </g>
   );
 }
@@ -35,14 +39,22 @@ export function LitPoints({ drawn, lit }: { drawn: Drawn; lit: string | null }) 
   if (lit === null) return null;
   return (
     <>
-      {drawn.lines.filter((line) => isDense(line, drawn)).map((line) => (
-        <g key={line.key} class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
-          {line.points.filter((point) => point !== null && drawn.stops[point.stop]!.key === lit).map((point) => {
-            const dot = dotOf(drawn, point!);
-            return dot && <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={RADIUS} />;
-          })}
-        </g>
-      ))}
+      {drawn.lines
+        .filter((line) => isDense(line, drawn))
+        .map((line) => (
+          <g key={line.key} class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
+            {line.points
+              .filter((point) => point !== null && drawn.stops[point.stop]!.key === lit)
+              .map((point) => {
+                const dot = dotOf(drawn, point!);
+                return (
+                  dot && (
+                    <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={RADIUS} />
+                  )
+                );
+              })}
+          </g>
+        ))}
     </>
   );
 }
@@ -51,7 +63,14 @@ export function LitPoints({ drawn, lit }: { drawn: Drawn; lit: string | null }) 
 function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   const pick = (bound: "low" | "high") => dotsOf(line, drawn, (point) => point[bound] ?? null);
   if (!line.points.some((point) => point?.high != null)) return null;
-  return <path d={bandOf(pick("high"), pick("low"))} fill={!line.focus ? "var(--ink-3)" : drawn.bandColour ? svgFill(drawn.bandColour) : "var(--fill)"} fill-opacity={drawn.bandColour ? 0.35 : 0.18} stroke="none" />;
+  return (
+    <path
+      d={bandOf(pick("high"), pick("low"))}
+      fill={!line.focus ? "var(--ink-3)" : drawn.bandColour ? svgFill(drawn.bandColour) : "var(--fill)"}
+      fill-opacity={drawn.bandColour ? 0.35 : 0.18}
+      stroke="none"
+    />
+  );
 }
 
 /** Pixels of a line's points, with a break wherever a value is missing or a segment ends. */
@@ -71,7 +90,13 @@ function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => poi
 export function Rings(drawn: Drawn) {
   const lines = drawn.lines.filter((line) => line.focus && !isDense(line, drawn));
   const slow = lines.flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
-  return <>{slow.map((point) => <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r="7" />)}</>;
+  return (
+    <>
+      {slow.map((point) => (
+        <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r="7" />
+      ))}
+    </>
+  );
 }
 
 /** Half a border's flag, and how far left of its first point it stands, px. */
@@ -80,7 +105,9 @@ const BEFORE = 9;
 
 /** Where the line in focus goes to another level: a line with a flag before the first point of the new one. */
 export function Borders({ lines, xs, frame }: Drawn) {
-  const changed = lines.filter((line) => line.focus).flatMap((line) => line.points.filter((point) => point?.changed === true));
+  const changed = lines
+    .filter((line) => line.focus)
+    .flatMap((line) => line.points.filter((point) => point?.changed === true));
   return (
     <>
       {changed.map((point) => {
@@ -105,7 +132,14 @@ export function Reference(drawn: Drawn) {
   return (
     <>
       {referenceChains(drawn, reference.value).map(([from, to], at) => (
-        <line key={at} class="ref" x1={Math.max(frame.left, from.x - BESIDE)} x2={Math.min(frame.right, to.x + BESIDE)} y1={from.y} y2={to.y} />
+        <line
+          key={at}
+          class="ref"
+          x1={Math.max(frame.left, from.x - BESIDE)}
+          x2={Math.min(frame.right, to.x + BESIDE)}
+          y1={from.y}
+          y2={to.y}
+        />
       ))}
     </>
   );
@@ -113,8 +147,21 @@ export function Reference(drawn: Drawn) {
 
 /** Where the line in focus has points, from end to end of each segment. */
 function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: number): [Dot, Dot][] {
-  const held = new Set(lines.filter((line) => line.focus).flatMap((line) => line.points.map((point) => point && stops[point.stop]!.segment)));
-  return segments.flatMap(({ from, to }, at): [Dot, Dot][] => (held.has(at) ? [[{ x: axis.x(at, from), y: y(value) }, { x: axis.x(at, to), y: y(value) }]] : []));
+  const held = new Set(
+    lines
+      .filter((line) => line.focus)
+      .flatMap((line) => line.points.map((point) => point && stops[point.stop]!.segment)),
+  );
+  return segments.flatMap(({ from, to }, at): [Dot, Dot][] =>
+    held.has(at)
+      ? [
+          [
+            { x: axis.x(at, from), y: y(value) },
+            { x: axis.x(at, to), y: y(value) },
+          ],
+        ]
+      : [],
+  );
 }
 
 /** More names than lines one can tell apart help nobody: then the legend alone names them. */
@@ -130,17 +177,34 @@ export function DirectLabels(drawn: Drawn) {
   const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
   const level = reference && referenceChains(drawn, reference.value);
   if (level) taken.push(...level);
-  const areas = drawn.axis.edges.map(([left, right]) => ({ left: left + 4, right, top: frame.top - 6, bottom: frame.bottom }));
+  const areas = drawn.axis.edges.map(([left, right]) => ({
+    left: left + 4,
+    right,
+    top: frame.top - 6,
+    bottom: frame.bottom,
+  }));
   return (
     <>
       {lines.map((line) => {
         const atReference = line.focus && level;
         const text = atReference ? reference!.name : shortened(line.name, NAME_LENGTH);
         const own = atReference ? level : chains(dotsOf(line, drawn)).map(decimated);
-        const spot = placeLabel(text, own, taken.filter((chain) => !own.includes(chain)), areas);
+        const spot = placeLabel(
+          text,
+          own,
+          taken.filter((chain) => !own.includes(chain)),
+          areas,
+        );
         if (!spot) return null;
-        taken.push([{ x: spot.x - 3 * text.length, y: spot.y - 4 }, { x: spot.x + 3 * text.length, y: spot.y - 4 }]);
-        return <text key={line.key} class="second halo mid" x={spot.x} y={spot.y}>{text}</text>;
+        taken.push([
+          { x: spot.x - 3 * text.length, y: spot.y - 4 },
+          { x: spot.x + 3 * text.length, y: spot.y - 4 },
+        ]);
+        return (
+          <text key={line.key} class="second halo mid" x={spot.x} y={spot.y}>
+            {text}
+          </text>
+        );
       })}
     </>
   );

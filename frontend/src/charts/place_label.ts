@@ -18,7 +18,12 @@ interface Area {
 }
 
 /** The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not touch. */
-export function placeLabel(text: string, own: readonly (readonly Dot[])[], taken: readonly (readonly Dot[])[], areas: readonly Area[]): Dot | null {
+export function placeLabel(
+  text: string,
+  own: readonly (readonly Dot[])[],
+  taken: readonly (readonly Dot[])[],
+  areas: readonly Area[],
+): Dot | null {
   const half = (CHARACTER * text.length) / 2;
   let best: Dot | null = null;
   let room = 4;

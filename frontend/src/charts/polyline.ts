@@ -22,7 +22,9 @@ export function chains(dots: readonly (Dot | null)[]): Dot[][] {
 
 /** The chains as a path; a lone point is a short dash, so that it is seen without a mark. */
 export function pathOf(dots: readonly (Dot | null)[]): string {
-  return chains(dots).map((chain) => written(decimated(chain))).join("");
+  return chains(dots)
+    .map((chain) => written(decimated(chain)))
+    .join("");
 }
 
 /** First, least, greatest and last of each pixel column, in the order in which they came: extremes are never lost. */

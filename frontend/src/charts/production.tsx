@@ -66,7 +66,12 @@ const DEPTH = 40;
 const APART = 14;
 
 /** Many workers share less height each. */
-const PITCHES: readonly (readonly [workers: number, pitch: number])[] = [[8, 26], [16, 18], [32, 12], [Infinity, 8]];
+const PITCHES: readonly (readonly [workers: number, pitch: number])[] = [
+  [8, 26],
+  [16, 18],
+  [32, 12],
+  [Infinity, 8],
+];
 
 /** Lanes lower than this are named every so often. */
 const NAMED_PX = 12;
@@ -85,7 +90,8 @@ const lanesFoot = (lanes: number): number => TOP + lanes * pitchOf(lanes);
 export const gutterOf = ({ lanes, depths }: Pick<ProductionProps, "lanes" | "depths">): number =>
   Math.max(GUTTER, ...[...lanes, ...depths].map((lane) => Math.ceil(CHARACTER * lane.name.length) + NAME_END));
 
-const heightOf = ({ lanes, depths }: ProductionProps): number => lanesFoot(lanes.length) + depths.length * (DEPTH + APART) + 2;
+const heightOf = ({ lanes, depths }: ProductionProps): number =>
+  lanesFoot(lanes.length) + depths.length * (DEPTH + APART) + 2;
 
 export function Production(props: ProductionProps) {
   return <Sized height={heightOf(props) + 22}>{(width) => <ProductionPlot {...props} width={width} />}</Sized>;
@@ -116,7 +122,12 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   const move = (event: PointerEvent) => {
     const px = pointerX(event);
     if (drag) setDrag([drag[0], Math.max(gutter, Math.min(width, px))]);
-    else point(px < gutter ? null : { at: at(px), lane: laneAt(lanes.length, event.clientY - svg.current!.getBoundingClientRect().top) });
+    else
+      point(
+        px < gutter
+          ? null
+          : { at: at(px), lane: laneAt(lanes.length, event.clientY - svg.current!.getBoundingClientRect().top) },
+      );
   };
   const press = (event: PointerEvent) => {
     const px = pointerX(event);
@@ -125,7 +136,8 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
     setDrag([px, px]);
   };
   const release = () => {
-    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX) (setZoom([at(Math.min(...drag)), at(Math.max(...drag))]), point(null));
+    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX)
+      setZoom([at(Math.min(...drag)), at(Math.max(...drag))]), point(null);
     else if (drag) props.keep(stepAt(steps, at(drag[0])));
     setDrag(null);
   };
@@ -133,12 +145,29 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
   return (
     <>
       <svg
-        ref={svg} class="chart production" width={width} height={height} role="img" aria-label={props.label} tabIndex={0}
-        onPointerMove={move} onPointerDown={press} onPointerUp={release} onPointerCancel={() => setDrag(null)}
-        onPointerLeave={() => point(null)} onBlur={() => point(null)} onDblClick={() => setZoom(null)}
+        ref={svg}
+        class="chart production"
+        width={width}
+        height={height}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
+        onPointerMove={move}
+        onPointerDown={press}
+        onPointerUp={release}
+        onPointerCancel={() => setDrag(null)}
+        onPointerLeave={() => point(null)}
+        onBlur={() => point(null)}
+        onDblClick={() => setZoom(null)}
         onKeyDown={(event) => {
-          const next = typedKey(event.key, here ?? { at: (low + high) / 2, lane: lanes.length ? 0 : null }, low, high, lanes.length);
-          if (event.key === "Escape") (point(null), setZoom(null));
+          const next = typedKey(
+            event.key,
+            here ?? { at: (low + high) / 2, lane: lanes.length ? 0 : null },
+            low,
+            high,
+            lanes.length,
+          );
+          if (event.key === "Escape") point(null), setZoom(null);
           else if (event.key === "Enter" && here) props.keep(stepAt(steps, here.at));
           else if (next?.zoom) setZoom(next.zoom === "out" ? null : next.zoom);
           else if (next) point(next.here);
@@ -150,11 +179,15 @@ export function ProductionPlot(props: ProductionProps & { width: number }) {
         {still}
         <Chosen {...props} x={x} low={low} high={high} foot={height - 2} />
         {tip && <line class="here" x1={x(here!.at)} x2={x(here!.at)} y1={TOP - 4} y2={height} />}
-        {drag && <rect class="zoom" x={Math.min(...drag)} y={TOP} width={Math.abs(drag[1] - drag[0])} height={height - TOP} />}
+        {drag && (
+          <rect class="zoom" x={Math.min(...drag)} y={TOP} width={Math.abs(drag[1] - drag[0])} height={height - TOP} />
+        )}
       </svg>
       <TimeAxis from={low - from} to={high - from} left={gutter} width={width} scale={props.scale} />
       {tip && <Tip content={tip} x={x(here!.at)} y={height + 4} width={width} above={TOP} />}
-      <span class="heard" role="status">{tip && spoken(tip)}</span>
+      <span class="heard" role="status">
+        {tip && spoken(tip)}
+      </span>
     </>
   );
 }
@@ -200,7 +233,13 @@ function lastAt(starts: readonly number[], ns: number): number {
   return low - 1;
 }
 
-const stepAt = (steps: readonly StepStart[], ns: number): string | null => steps[lastAt(steps.map((step) => step.at), ns)]?.key ?? null;
+const stepAt = (steps: readonly StepStart[], ns: number): string | null =>
+  steps[
+    lastAt(
+      steps.map((step) => step.at),
+      ns,
+    )
+  ]?.key ?? null;
 
 /** The piece that holds at ns; null between two. */
 export function pieceAt({ start_ns, end_ns }: MakerLane, ns: number): number | null {
@@ -215,7 +254,9 @@ function tipOf({ lanes, depths, steps, from, piece }: ProductionProps, { at, lan
   return {
     title: about.title,
     rows: [
-      ...(lane !== null && found === null ? [{ name: lanes[lane]!.name, value: "not recorded here" }] : []), ...about.rows, ...(step === null ? [] : [{ name: "Step", value: step }]),
+      ...(lane !== null && found === null ? [{ name: lanes[lane]!.name, value: "not recorded here" }] : []),
+      ...about.rows,
+      ...(step === null ? [] : [{ name: "Step", value: step }]),
       ...depths.map((each) => ({ name: each.name, value: count(each.depth[lastAt(each.at_ns, at)] ?? null) })),
     ],
   };
@@ -232,8 +273,33 @@ function Still(props: StillProps) {
   const every = Math.max(1, Math.ceil(NAMED_PX / pitch));
   return (
     <g>
-      {lanes.map((lane, row) => <Maker key={lane.key} lane={lane} parts={parts} top={TOP + row * pitch} pitch={pitch} named={row % every === 0} x={x} low={low} high={high} left={gutter} width={width} />)}
-      {depths.map((each, row) => <Depth key={each.key} lane={each} top={lanesFoot(lanes.length) + APART + row * (DEPTH + APART)} x={x} low={low} high={high} left={gutter} width={width} />)}
+      {lanes.map((lane, row) => (
+        <Maker
+          key={lane.key}
+          lane={lane}
+          parts={parts}
+          top={TOP + row * pitch}
+          pitch={pitch}
+          named={row % every === 0}
+          x={x}
+          low={low}
+          high={high}
+          left={gutter}
+          width={width}
+        />
+      ))}
+      {depths.map((each, row) => (
+        <Depth
+          key={each.key}
+          lane={each}
+          top={lanesFoot(lanes.length) + APART + row * (DEPTH + APART)}
+          x={x}
+          low={low}
+          high={high}
+          left={gutter}
+          width={width}
+        />
+      ))}
       <StepLines steps={steps} x={x} low={low} high={high} foot={heightOf(props) - 2} />
     </g>
   );
@@ -256,19 +322,37 @@ function Maker({ lane, parts, top, pitch, named, x, low, high, left, width }: Ma
   const thick = pitch - (pitch >= NAMED_PX ? 4 : 1);
   return (
     <g>
-      {named && <text class="small" x="0" y={top + thick / 2 + 4}>{lane.name}</text>}
+      {named && (
+        <text class="small" x="0" y={top + thick / 2 + 4}>
+          {lane.name}
+        </text>
+      )}
       <rect class="empty" x={left} y={top} width={width - left} height={thick} />
       {parts.map(({ colour, hatched }, part) => {
         const drawn = shapes(lane, part, top, thick, x, low, high);
         if (!drawn) return null;
-        return hatched ? <path key={part} class="idle" d={drawn} style={{ fill: svgFill(colour, true) }} /> : <g key={part} class={`of-${colourOf(colour)}`}><path class="mark" d={drawn} /></g>;
+        return hatched ? (
+          <path key={part} class="idle" d={drawn} style={{ fill: svgFill(colour, true) }} />
+        ) : (
+          <g key={part} class={`of-${colourOf(colour)}`}>
+            <path class="mark" d={drawn} />
+          </g>
+        );
       })}
     </g>
   );
 }
 
 /** A pixel of ground before each piece that can spare one: batches stay apart. */
-function shapes({ start_ns, end_ns, part: parts }: MakerLane, part: number, top: number, thick: number, x: X, low: number, high: number): string {
+function shapes(
+  { start_ns, end_ns, part: parts }: MakerLane,
+  part: number,
+  top: number,
+  thick: number,
+  x: X,
+  low: number,
+  high: number,
+): string {
   let drawn = "";
   for (let at = Math.max(0, lastAt(start_ns, low)); at < start_ns.length && start_ns[at]! < high; at++) {
     if (parts[at] !== part || end_ns[at]! <= low) continue;
@@ -279,21 +363,47 @@ function shapes({ start_ns, end_ns, part: parts }: MakerLane, part: number, top:
   return drawn;
 }
 
-function Depth({ lane: { name, at_ns, depth }, top, x, low, high, left, width }: { lane: DepthLane; top: number; x: X; low: number; high: number; left: number; width: number }) {
-  const most = Math.max(1, depth.reduce((a, b) => Math.max(a, b), 0));
+function Depth({
+  lane: { name, at_ns, depth },
+  top,
+  x,
+  low,
+  high,
+  left,
+  width,
+}: {
+  lane: DepthLane;
+  top: number;
+  x: X;
+  low: number;
+  high: number;
+  left: number;
+  width: number;
+}) {
+  const most = Math.max(
+    1,
+    depth.reduce((a, b) => Math.max(a, b), 0),
+  );
   const y = (value: number) => top + DEPTH - (value / most) * DEPTH;
   let line = "";
-  for (let at = Math.max(0, lastAt(at_ns, low)); at < at_ns.length && at_ns[at]! < high; at++) line += `${line ? "L" : "M"}${x(at_ns[at]!).toFixed(1)} ${y(depth[at]!).toFixed(1)}H${x(at_ns[at + 1] ?? high).toFixed(1)}`;
+  for (let at = Math.max(0, lastAt(at_ns, low)); at < at_ns.length && at_ns[at]! < high; at++)
+    line += `${line ? "L" : "M"}${x(at_ns[at]!).toFixed(1)} ${y(depth[at]!).toFixed(1)}H${x(at_ns[at + 1] ?? high).toFixed(1)}`;
   const first = Math.max(low, at_ns[0] ?? low);
   return (
     <g>
-      <text class="small" x="0" y={top + DEPTH / 2 + 4}>{name}</text>
+      <text class="small" x="0" y={top + DEPTH / 2 + 4}>
+        {name}
+      </text>
       <line class="grid" x1={left} x2={width} y1={top} y2={top} />
       {line && <path class="depth" d={`${line}V${top + DEPTH}H${x(first).toFixed(1)}z`} />}
       {line && <path class="depth-line" d={line} />}
       <line class="tick" x1={left} x2={width} y1={top + DEPTH} y2={top + DEPTH} />
-      <text class="end" x={left - 6} y={top + 4}>{count(most)}</text>
-      <text class="end" x={left - 6} y={top + DEPTH + 4}>0</text>
+      <text class="end" x={left - 6} y={top + 4}>
+        {count(most)}
+      </text>
+      <text class="end" x={left - 6} y={top + DEPTH + 4}>
+        0
+      </text>
     </g>
   );
 }
@@ -304,7 +414,19 @@ const MARK_PX = 4;
 /** And closer ones than this are faint. */
 const FIRM_PX = 16;
 
-function StepLines({ steps, x, low, high, foot }: { steps: readonly StepStart[]; x: X; low: number; high: number; foot: number }) {
+function StepLines({
+  steps,
+  x,
+  low,
+  high,
+  foot,
+}: {
+  steps: readonly StepStart[];
+  x: X;
+  low: number;
+  high: number;
+  foot: number;
+}) {
   const shown = steps.filter((step) => step.at >= low && step.at < high);
   const pace = shown.length < 2 ? Infinity : (x(shown[shown.length - 1]!.at) - x(shown[0]!.at)) / (shown.length - 1);
   if (pace < MARK_PX) return null;
@@ -319,7 +441,11 @@ function StepLines({ steps, x, low, high, foot }: { steps: readonly StepStart[];
         return (
           <g key={step.key}>
             <line class={pace < FIRM_PX ? "grid" : "tick"} x1={left} x2={left} y1={named ? 4 : TOP - 4} y2={foot} />
-            {named && <text class="second" x={left + 4} y="13">{text}</text>}
+            {named && (
+              <text class="second" x={left + 4} y="13">
+                {text}
+              </text>
+            )}
           </g>
         );
       })}
@@ -328,14 +454,32 @@ function StepLines({ steps, x, low, high, foot }: { steps: readonly StepStart[];
 }
 
 /** Rings around the steps that are chosen, here or in another picture. */
-function Chosen({ steps, lit, kept, x, low, high, foot, to }: ProductionProps & { x: X; low: number; high: number; foot: number }) {
+function Chosen({
+  steps,
+  lit,
+  kept,
+  x,
+  low,
+  high,
+  foot,
+  to,
+}: ProductionProps & { x: X; low: number; high: number; foot: number }) {
   return (
     <>
       {steps.map((step, at) => {
         const end = steps[at + 1]?.at ?? to;
         if ((step.key !== lit && step.key !== kept) || end <= low || step.at >= high) return null;
         const left = x(Math.max(low, step.at));
-        return <rect key={step.key} class="ring" x={left} y={TOP - 4} width={Math.max(1, x(Math.min(high, end)) - left)} height={foot - TOP + 4} />;
+        return (
+          <rect
+            key={step.key}
+            class="ring"
+            x={left}
+            y={TOP - 4}
+            width={Math.max(1, x(Math.min(high, end)) - left)}
+            height={foot - TOP + 4}
+          />
+        );
       })}
     </>
   );

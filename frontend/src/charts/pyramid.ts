@@ -14,7 +14,8 @@ export function levelFor(levels: readonly Bins[], low: number, high: number, pix
 const NOTHING: Bins = { start: 0, bin: 1, values: [] };
 
 /** The value of the bin that holds the instant; null beyond the ends. */
-export const valueAt = ({ start, bin, values }: Bins, at: number): number | null => values[Math.floor((at - start) / bin)] ?? null;
+export const valueAt = ({ start, bin, values }: Bins, at: number): number | null =>
+  values[Math.floor((at - start) / bin)] ?? null;
 
 /** A stretch to look at, kept in the address as "from-to" in whole ns from the span's origin, so that views share it. */
 export type Zoom = readonly [from: number, to: number];

@@ -6,9 +6,16 @@ import type { Bins } from "./rebin";
  * Bins of a pixel or a little more when [low, high] fills `pixels`: those of the coarsest level that shows every pixel,
  * joined; of the finest as they are, where even they are wider. `join` makes one value of several.
  */
-export function binsPerPixel(levels: readonly Bins[], low: number, high: number, pixels: number, join: (values: readonly (number | null)[]) => number | null): Bins {
+export function binsPerPixel(
+  levels: readonly Bins[],
+  low: number,
+  high: number,
+  pixels: number,
+  join: (values: readonly (number | null)[]) => number | null,
+): Bins {
   const pixel = (high - low) / Math.max(1, pixels);
-  const level = levels.find(({ bin }) => bin <= pixel) ?? levels[levels.length - 1] ?? { start: low, bin: 1, values: [] };
+  const level = levels.find(({ bin }) => bin <= pixel) ??
+    levels[levels.length - 1] ?? { start: low, bin: 1, values: [] };
   const many = Math.max(1, Math.ceil(pixel / level.bin));
   if (many === 1) return level;
   const first = many * Math.floor(Math.max(0, (low - level.start) / level.bin) / many);
@@ -24,7 +31,8 @@ export function meanOf(values: readonly (number | null)[]): number | null {
   return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 }
 
-export const mostOf = (values: readonly (number | null)[]): number | null => values.reduce((most, value) => (value === null ? most : Math.max(most ?? 0, value)), null);
+export const mostOf = (values: readonly (number | null)[]): number | null =>
+  values.reduce((most, value) => (value === null ? most : Math.max(most ?? 0, value)), null);
 
 /** Gaps of at most `most` bins take the value before them. */
 export function carried(bins: Bins, most: number): Bins {
@@ -41,7 +49,11 @@ export function carried(bins: Bins, most: number): Bins {
 type Place = (value: number) => number;
 
 /** Bins within [low, high), cut at its ends; empty and unknown ones are left out. */
-function* within({ start, bin, values }: Bins, low: number, high: number): Generator<[from: number, to: number, value: number]> {
+function* within(
+  { start, bin, values }: Bins,
+  low: number,
+  high: number,
+): Generator<[from: number, to: number, value: number]> {
   const first = Math.max(0, Math.floor((low - start) / bin));
   for (let at = first; at < values.length && start + at * bin < high; at++) {
     const value = values[at];

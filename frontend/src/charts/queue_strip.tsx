@@ -102,10 +102,11 @@ function Drawn(props: DrawnProps) {
   const type = (key: string): boolean => {
     const now = here ?? (low + high) / 2;
     const clamp = (value: number) => Math.max(low, Math.min(high - 1, value));
-    if (key === "ArrowRight" || key === "ArrowLeft") setHere(clamp(now + (key === "ArrowRight" ? 1 : -1) * STRIDE * (high - low)));
+    if (key === "ArrowRight" || key === "ArrowLeft")
+      setHere(clamp(now + (key === "ArrowRight" ? 1 : -1) * STRIDE * (high - low)));
     else if (key === "+") setZoom([Math.max(low, now - (high - low) / 4), Math.min(high, now + (high - low) / 4)]);
     else if (key === "-") setZoom(null);
-    else if (key === "Escape") (setHere(null), setZoom(null));
+    else if (key === "Escape") setHere(null), setZoom(null);
     else return false;
     return true;
   };
@@ -113,19 +114,34 @@ function Drawn(props: DrawnProps) {
   return (
     <>
       <svg
-        ref={svg} class="chart queue-strip" width={width} height={HEIGHT} role="img" aria-label={props.label} tabIndex={0}
-        onPointerMove={move} onPointerDown={press} onPointerUp={release} onPointerCancel={() => setDrag(null)}
-        onPointerLeave={() => setHere(null)} onBlur={() => setHere(null)} onDblClick={() => setZoom(null)}
+        ref={svg}
+        class="chart queue-strip"
+        width={width}
+        height={HEIGHT}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
+        onPointerMove={move}
+        onPointerDown={press}
+        onPointerUp={release}
+        onPointerCancel={() => setDrag(null)}
+        onPointerLeave={() => setHere(null)}
+        onBlur={() => setHere(null)}
+        onDblClick={() => setZoom(null)}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >
         <rect width={width} height={HEIGHT} fill="transparent" />
         {still}
         {tip && <line class="here" x1={x(here!)} x2={x(here!)} y1={TOP} y2={HEIGHT} />}
-        {drag && <rect class="zoom" x={Math.min(...drag)} y={TOP} width={Math.abs(drag[1] - drag[0])} height={HEIGHT - TOP} />}
+        {drag && (
+          <rect class="zoom" x={Math.min(...drag)} y={TOP} width={Math.abs(drag[1] - drag[0])} height={HEIGHT - TOP} />
+        )}
       </svg>
       <TimeAxis from={low - from} to={high - from} left={GUTTER} width={width} scale={scale} />
       {tip && <Tip content={tip} x={x(here!)} y={HEIGHT + 4} width={width} above={TOP} />}
-      <span class="heard" role="status">{tip && spoken(tip)}</span>
+      <span class="heard" role="status">
+        {tip && spoken(tip)}
+      </span>
     </>
   );
 }
@@ -134,14 +150,20 @@ function Drawn(props: DrawnProps) {
 function tipOf({ from, phases, scale }: QueueStripProps, { mean, peak, ahead, work }: Shown, here: number): TipContent {
   const depth = valueAt(mean, here);
   const within = phases.filter((phase) => here >= phase.from && here < phase.to).map((phase) => phase.label);
-  const mark = (layer: StackLayer) => <i class={`swatch of-${colourOf(layer.colour)} fill${layer.hatched ? " hatch" : ""}`} />;
+  const mark = (layer: StackLayer) => (
+    <i class={`swatch of-${colourOf(layer.colour)} fill${layer.hatched ? " hatch" : ""}`} />
+  );
   return {
     title: [scale.text(here - from), ...within].join(", "),
     rows: [
       { name: "Queue, mean", value: text(depth === null ? null : depth / PERMILLE, "number") },
       { name: "Queue, peak", value: text(valueAt(peak, here), "count") },
       { name: "Run-ahead, mean", value: ns(valueAt(ahead, here)) },
-      ...work.map((layer) => ({ mark: mark(layer), name: layer.name, value: text((valueAt(layer.levels[0]!, here) ?? 0) / PERMILLE, "fraction") })),
+      ...work.map((layer) => ({
+        mark: mark(layer),
+        name: layer.name,
+        value: text((valueAt(layer.levels[0]!, here) ?? 0) / PERMILLE, "fraction"),
+      })),
     ],
   };
 }
@@ -175,8 +197,19 @@ function Still(props: Window) {
     <>
       <Queue {...props} x={x} />
       <RunAhead {...props} x={x} />
-      <text class="small" x="0" y={DEVICE_TOP + 14}>GPU</text>
-      <StripLayers layers={work} low={low} high={high} left={GUTTER} width={width} top={DEVICE_TOP} tall={DEVICE} x={x} />
+      <text class="small" x="0" y={DEVICE_TOP + 14}>
+        GPU
+      </text>
+      <StripLayers
+        layers={work}
+        low={low}
+        high={high}
+        left={GUTTER}
+        width={width}
+        top={DEVICE_TOP}
+        tall={DEVICE}
+        x={x}
+      />
       <Phases {...props} x={x} />
     </>
   );
@@ -191,15 +224,25 @@ function Queue({ mean, peak, low, high, width, x }: Placed) {
   const y = (depth: number) => foot - (depth / end) * QUEUE;
   return (
     <g class="of-runtime">
-      <text class="small" x="0" y={TOP + 12}>Queue depth</text>
-      <text x="0" y={TOP + 26}>not yet started;</text>
-      <text x="0" y={TOP + 39}>thin line: peak</text>
-      {ticks(0, end, MOST_TICKS).filter(Number.isInteger).map((value) => (
-        <g key={value}>
-          <line class={value === 0 ? "tick" : "grid"} x1={GUTTER} x2={width} y1={y(value)} y2={y(value)} />
-          <text class="end" x={GUTTER - 6} y={y(value) + 4}>{tick(value)}</text>
-        </g>
-      ))}
+      <text class="small" x="0" y={TOP + 12}>
+        Queue depth
+      </text>
+      <text x="0" y={TOP + 26}>
+        not yet started;
+      </text>
+      <text x="0" y={TOP + 39}>
+        thin line: peak
+      </text>
+      {ticks(0, end, MOST_TICKS)
+        .filter(Number.isInteger)
+        .map((value) => (
+          <g key={value}>
+            <line class={value === 0 ? "tick" : "grid"} x1={GUTTER} x2={width} y1={y(value)} y2={y(value)} />
+            <text class="end" x={GUTTER - 6} y={y(value) + 4}>
+              {tick(value)}
+            </text>
+          </g>
+        ))}
       <path class="area" d={areaPath(mean, low, high, x, (value) => y(value / PERMILLE), foot)} />
       <path class="peak" d={peakPath(peak, low, high, x, y, foot)} />
     </g>
@@ -212,9 +255,15 @@ function RunAhead({ ahead, low, high, width, x }: Placed) {
   const y = (value: number) => foot - (most > 0 ? value / most : 0) * AHEAD;
   return (
     <g class="of-runtime">
-      <text class="small" x="0" y={AHEAD_TOP + 14}>Run-ahead</text>
-      <text x="0" y={AHEAD_TOP + 27}>mean</text>
-      <text class="end" x={GUTTER - 6} y={AHEAD_TOP + 9}>{ns(most)}</text>
+      <text class="small" x="0" y={AHEAD_TOP + 14}>
+        Run-ahead
+      </text>
+      <text x="0" y={AHEAD_TOP + 27}>
+        mean
+      </text>
+      <text class="end" x={GUTTER - 6} y={AHEAD_TOP + 9}>
+        {ns(most)}
+      </text>
       <line class="tick" x1={GUTTER} x2={width} y1={foot} y2={foot} />
       <path class="area" d={areaPath(ahead, low, high, x, y, foot)} />
     </g>
@@ -222,7 +271,9 @@ function RunAhead({ ahead, low, high, width, x }: Placed) {
 }
 
 const visible = ({ start, bin, values }: Bins, low: number, high: number): number[] =>
-  values.slice(Math.max(0, Math.floor((low - start) / bin)), Math.max(0, Math.ceil((high - start) / bin))).map((value) => value ?? 0);
+  values
+    .slice(Math.max(0, Math.floor((low - start) / bin)), Math.max(0, Math.ceil((high - start) / bin)))
+    .map((value) => value ?? 0);
 
 function Phases({ phases, low, high, width, x }: Placed) {
   const shown = phases.filter((phase) => phase.to > low && phase.from < high);
@@ -231,16 +282,26 @@ function Phases({ phases, low, high, width, x }: Placed) {
     <>
       {shown.map((phase) => {
         const [left, right] = [inside(phase.from), inside(phase.to)];
-        const written = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label].find((each) => CHARACTER * each.length + 8 < right - left);
+        const written = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label].find(
+          (each) => CHARACTER * each.length + 8 < right - left,
+        );
         return phase.inner ? (
           <g key={`${phase.label} ${phase.from}`}>
             <path class="tick" fill="none" d={`M${left + 3} ${TOP + 7}v-4H${right - 1}v4`} />
-            {written && <text class="second halo" x={left + 6} y={TOP + 19}>{written}</text>}
+            {written && (
+              <text class="second halo" x={left + 6} y={TOP + 19}>
+                {written}
+              </text>
+            )}
           </g>
         ) : (
           <g key={`${phase.label} ${phase.from}`}>
             <line class="tick" x1={left} x2={left} y1="2" y2={DEVICE_TOP + DEVICE} />
-            {written && <text class="second" x={left + 5} y="12">{written}</text>}
+            {written && (
+              <text class="second" x={left + 5} y="12">
+                {written}
+              </text>
+            )}
           </g>
         );
       })}

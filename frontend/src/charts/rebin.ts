@@ -26,7 +26,11 @@ export function cells({ start, bin, values }: Bins, low: number, high: number, m
   if (width === bin) {
     const first = Math.floor((begin - start) / bin);
     for (let at = first; start + at * bin < end; at++) {
-      found.push({ from: Math.max(begin, start + at * bin), to: Math.min(end, start + (at + 1) * bin), value: values[at] ?? null });
+      found.push({
+        from: Math.max(begin, start + at * bin),
+        to: Math.min(end, start + (at + 1) * bin),
+        value: values[at] ?? null,
+      });
     }
     return found;
   }

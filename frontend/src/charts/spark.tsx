@@ -29,7 +29,9 @@ export function Spark({ runs, colour, width = 58, height = 22 }: SparkProps) {
   const y = vertical(known, height);
   const points = runs.reduce((sum, run) => sum + run.values.length, 0) + APART * (runs.length - 1) - 1;
   const pace = (width - 2 * MARGIN) / Math.max(1, points);
-  const starts = runs.map((_, at) => runs.slice(0, at).reduce((sum, run) => sum + run.values.length - 1 + APART + 1, 0));
+  const starts = runs.map((_, at) =>
+    runs.slice(0, at).reduce((sum, run) => sum + run.values.length - 1 + APART + 1, 0),
+  );
   return (
     <svg class={`spark of-${colourOf(colour)}`} width={width} height={height} aria-hidden="true">
       {runs.map((run, at) => (
@@ -59,7 +61,11 @@ function vertical(values: readonly number[], height: number): (value: number) =>
 }
 
 /** An SVG path through the known values; a lone point is a short dash. */
-export function path(values: readonly (number | null)[], x: (at: number) => number, y: (value: number) => number): string {
+export function path(
+  values: readonly (number | null)[],
+  x: (at: number) => number,
+  y: (value: number) => number,
+): string {
   let drawn = "";
   let pen = false;
   values.forEach((value, at) => {

@@ -24,9 +24,16 @@ const LEAST = 0.0003;
 export function SplitBar({ label, parts, off }: SplitBarProps) {
   return (
     <div class="split-bar" role="img" aria-label={label}>
-      {parts.filter((part) => part.share > LEAST).map((part) => (
-        <i key={part.id} class={off.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)} style={{ flexGrow: part.share }} title={part.title} />
-      ))}
+      {parts
+        .filter((part) => part.share > LEAST)
+        .map((part) => (
+          <i
+            key={part.id}
+            class={off.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
+            style={{ flexGrow: part.share }}
+            title={part.title}
+          />
+        ))}
     </div>
   );
 }

@@ -58,20 +58,46 @@ function Drawn(props: StackedBarsProps & { width: number }) {
     setHere(true);
     light(nearest(middles, event.clientX - box.left));
   };
-  const leave = () => { setPointer(null); setHere(false); light(null); };
+  const leave = () => {
+    setPointer(null);
+    setHere(false);
+    light(null);
+  };
   const shown = lit ?? kept;
   return (
     <>
       <svg
-        class="chart" width={width} height={height} role="img" aria-label={label} tabIndex={0}
-        onPointerMove={point} onPointerLeave={leave} onBlur={leave} onClick={() => keep(lit === kept ? null : lit)}
-        onKeyDown={(event) => { setHere(true); typed(event, shown, names.length, { light, keep }); }}
+        class="chart"
+        width={width}
+        height={height}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
+        onPointerMove={point}
+        onPointerLeave={leave}
+        onBlur={leave}
+        onClick={() => keep(lit === kept ? null : lit)}
+        onKeyDown={(event) => {
+          setHere(true);
+          typed(event, shown, names.length, { light, keep });
+        }}
       >
         {still.picture}
-        <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>{axis}</text>
-        {[kept, lit].map((bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />)}
+        <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>
+          {axis}
+        </text>
+        {[kept, lit].map(
+          (bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />,
+        )}
       </svg>
-      {here && lit !== null && names[lit] !== undefined && <Tip content={tip(lit)} x={pointer?.x ?? middles[lit]!} y={Math.min(pointer?.y ?? TOP, height / 2 - 16)} width={width} />}
+      {here && lit !== null && names[lit] !== undefined && (
+        <Tip
+          content={tip(lit)}
+          x={pointer?.x ?? middles[lit]!}
+          y={Math.min(pointer?.y ?? TOP, height / 2 - 16)}
+          width={width}
+        />
+      )}
     </>
   );
 }
@@ -90,13 +116,26 @@ function stillPicture(props: StackedBarsProps, width: number, height: number) {
     <>
       <Grid end={end} unit={unit} width={width} y={y} />
       {parts.map((part, at) => (
-        <path key={part.id} d={outline(bars, part.values, parts.slice(0, at), y)} style={{ fill: svgFill(part.colour, part.hatched) }} />
+        <path
+          key={part.id}
+          d={outline(bars, part.values, parts.slice(0, at), y)}
+          style={{ fill: svgFill(part.colour, part.hatched) }}
+        />
       ))}
       <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
-      {labels.map(({ x, text }) => <text key={x} class="mid" x={x} y={foot + 14}>{text}</text>)}
+      {labels.map(({ x, text }) => (
+        <text key={x} class="mid" x={x} y={foot + 14}>
+          {text}
+        </text>
+      ))}
     </>
   );
-  const outlineOf = (bar: number) => ({ x: bars.x(bar) - 4, y: y(totals[bar]!) - 1, width: bars.width + 8, height: foot - y(totals[bar]!) + 2 });
+  const outlineOf = (bar: number) => ({
+    x: bars.x(bar) - 4,
+    y: y(totals[bar]!) - 1,
+    width: bars.width + 8,
+    height: foot - y(totals[bar]!) + 2,
+  });
   return { foot, middles, picture, outlineOf };
 }
 
@@ -107,7 +146,10 @@ function Grid({ end, unit, width, y }: { end: number; unit: string; width: numbe
       {at.map((value) => (
         <g key={value}>
           <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
-          <text class="end" x={LEFT - 6} y={y(value) + 4}>{tick(value)}{value === at[at.length - 1] && unit && `\u00a0${unit}`}</text>
+          <text class="end" x={LEFT - 6} y={y(value) + 4}>
+            {tick(value)}
+            {value === at[at.length - 1] && unit && `\u00a0${unit}`}
+          </text>
         </g>
       ))}
     </>
@@ -117,13 +159,30 @@ function Grid({ end, unit, width, y }: { end: number; unit: string; width: numbe
 /** Room that a head such as "187.9" takes. */
 const HEAD_WIDTH = 38;
 
-function Heads({ heads, firm, middles, pitch, totals, y }: StackedBarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+function Heads({
+  heads,
+  firm,
+  middles,
+  pitch,
+  totals,
+  y,
+}: StackedBarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
   const all = pitch >= HEAD_WIDTH;
   return (
     <>
-      {heads.map((head, bar) => (all || firm[bar]) && (
-        <text key={bar} class={firm[bar] ? "mid halo firm-axis" : "mid halo second"} x={middles[bar]} y={y(totals[bar]!) - 5}>{head}</text>
-      ))}
+      {heads.map(
+        (head, bar) =>
+          (all || firm[bar]) && (
+            <text
+              key={bar}
+              class={firm[bar] ? "mid halo firm-axis" : "mid halo second"}
+              x={middles[bar]}
+              y={y(totals[bar]!) - 5}
+            >
+              {head}
+            </text>
+          ),
+      )}
     </>
   );
 }
@@ -145,7 +204,12 @@ export function placed(count: number, width: number): BarPlaces {
 const LEAST_PX = 0.3;
 
 /** The outline of one part over all bars, with a pixel of background above it where there is room. */
-function outline(bars: BarPlaces, values: readonly number[], below: readonly StackedPart[], y: (value: number) => number): string {
+function outline(
+  bars: BarPlaces,
+  values: readonly number[],
+  below: readonly StackedPart[],
+  y: (value: number) => number,
+): string {
   return values
     .map((value, bar) => {
       const from = below.reduce((sum, part) => sum + part.values[bar]!, 0);

@@ -38,7 +38,13 @@ export function StripLayers({ layers, low, high, left, width, top, tall, x }: St
           <g key={layer.name} class={`of-${colourOf(layer.colour)}`}>
             {at === 0 && <path class="empty" d={rects(known(all), x, top, tall)} />}
             {[...byLevel(all, LEVELS, FULL)].map(([level, stretches]) => (
-              <path key={level} class={layer.hatched ? "" : "mark"} style={layer.hatched ? { fill: svgFill(layer.colour, true) } : {}} fill-opacity={level / LEVELS} d={rects(stretches, x, top, tall)} />
+              <path
+                key={level}
+                class={layer.hatched ? "" : "mark"}
+                style={layer.hatched ? { fill: svgFill(layer.colour, true) } : {}}
+                fill-opacity={level / LEVELS}
+                d={rects(stretches, x, top, tall)}
+              />
             ))}
           </g>
         );
@@ -48,10 +54,17 @@ export function StripLayers({ layers, low, high, left, width, top, tall, x }: St
 }
 
 /** On whole pixels: two levels that touch leave no seam. */
-function rects(stretches: readonly (readonly [number, number])[], x: (ns: number) => number, top: number, depth: number): string {
-  return stretches.map(([from, to]) => {
-    const left = Math.round(x(from));
-    const wide = Math.max(1, Math.round(x(to)) - left);
-    return `M${left} ${top}h${wide}v${depth}h${-wide}z`;
-  }).join("");
+function rects(
+  stretches: readonly (readonly [number, number])[],
+  x: (ns: number) => number,
+  top: number,
+  depth: number,
+): string {
+  return stretches
+    .map(([from, to]) => {
+      const left = Math.round(x(from));
+      const wide = Math.max(1, Math.round(x(to)) - left);
+      return `M${left} ${top}h${wide}v${depth}h${-wide}z`;
+    })
+    .join("");
 }

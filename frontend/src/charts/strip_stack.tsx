@@ -87,7 +87,10 @@ function Stack(props: StackProps) {
   const x = (ns: number) => gutter + ((ns - low) / (high - low || 1)) * (width - gutter);
   const at = (px: number) => low + ((px - gutter) / (width - gutter)) * (high - low);
   const inside = (px: number) => Math.max(gutter, Math.min(width, px));
-  const still = useMemo(() => <Still rows={rows} steps={steps} low={low} high={high} width={width} gutter={gutter} />, [rows, steps, low, high, width, gutter]);
+  const still = useMemo(
+    () => <Still rows={rows} steps={steps} low={low} high={high} width={width} gutter={gutter} />,
+    [rows, steps, low, high, width, gutter],
+  );
   const stepAt = (ns: number) => steps.find(({ from, to }) => ns >= from && ns < to) ?? null;
 
   const point = (ns: number | null) => {
@@ -120,30 +123,55 @@ function Stack(props: StackProps) {
     else if (key === "Enter" || key === " ") props.keep(now?.key ?? null);
     else if (key === "+" && now) setZoom([now.from, now.to]);
     else if (key === "-") setZoom(null);
-    else if (key === "Escape") (point(null), props.keep(null), setZoom(null));
+    else if (key === "Escape") point(null), props.keep(null), setZoom(null);
     else return false;
     return true;
   };
-  const tip = here === null || drag !== null || here < low || here > high ? null : tipOf(rows, stepAt(here), here, props.scale, low, high, width - gutter);
+  const tip =
+    here === null || drag !== null || here < low || here > high
+      ? null
+      : tipOf(rows, stepAt(here), here, props.scale, low, high, width - gutter);
   return (
     <>
       <svg
-        ref={svg} class="chart strip-stack" width={width} height={height} role="img" aria-label={props.label} tabIndex={0}
-        onPointerMove={move} onPointerDown={press} onPointerUp={release} onPointerCancel={() => setDrag(null)}
-        onPointerLeave={() => point(null)} onBlur={() => point(null)} onDblClick={() => setZoom(null)}
+        ref={svg}
+        class="chart strip-stack"
+        width={width}
+        height={height}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
+        onPointerMove={move}
+        onPointerDown={press}
+        onPointerUp={release}
+        onPointerCancel={() => setDrag(null)}
+        onPointerLeave={() => point(null)}
+        onBlur={() => point(null)}
+        onDblClick={() => setZoom(null)}
         onKeyDown={(event) => choose(event.key) && event.preventDefault()}
       >
         <rect width={width} height={height} fill="transparent" />
         {still}
-        {steps.filter((step) => (step.key === lit || step.key === kept) && step.to > low && step.from < high).map((step) => (
-          <rect key={step.key} class="ring" x={inside(x(step.from))} y={TOP + 1} width={Math.max(1, inside(x(step.to)) - inside(x(step.from)))} height={height - TOP - 2} />
-        ))}
+        {steps
+          .filter((step) => (step.key === lit || step.key === kept) && step.to > low && step.from < high)
+          .map((step) => (
+            <rect
+              key={step.key}
+              class="ring"
+              x={inside(x(step.from))}
+              y={TOP + 1}
+              width={Math.max(1, inside(x(step.to)) - inside(x(step.from)))}
+              height={height - TOP - 2}
+            />
+          ))}
         {tip && <line class="here" x1={x(here!)} x2={x(here!)} y1={TOP} y2={height} />}
         {drag && <rect class="zoom" x={Math.min(...drag)} y="0" width={Math.abs(drag[1] - drag[0])} height={height} />}
       </svg>
       <TimeAxis from={low} to={high} left={gutter} width={width} scale={props.scale} />
       {tip && <Tip content={tip} x={x(here!)} y={height + 4} width={width} above={TOP} />}
-      <span class="heard" role="status">{tip && spoken(tip)}</span>
+      <span class="heard" role="status">
+        {tip && spoken(tip)}
+      </span>
     </>
   );
 }
@@ -154,16 +182,31 @@ function gutterOf(rows: readonly StackRow[], width: number): number {
 }
 
 /** "Step 6, 312 to 316.2 ms": the bin, and each figure in it. */
-function tipOf(rows: readonly StackRow[], step: StackStep | null, here: number, scale: Scale, low: number, high: number, pixels: number): TipContent {
+function tipOf(
+  rows: readonly StackRow[],
+  step: StackStep | null,
+  here: number,
+  scale: Scale,
+  low: number,
+  high: number,
+  pixels: number,
+): TipContent {
   const { bin } = levelFor(rows.find((row) => row.layers.length > 0)?.layers[0]?.levels ?? [], low, high, pixels);
   const from = Math.floor(here / bin) * bin;
-  const at = [from, from + bin].map((edge) => tick(Number(scale.of(edge).toPrecision(5)))).join(" to ") + `\u00a0${scale.unit}`;
+  const at =
+    [from, from + bin].map((edge) => tick(Number(scale.of(edge).toPrecision(5)))).join(" to ") + `\u00a0${scale.unit}`;
   return {
     title: step ? `Step ${step.key}, ${at}` : at,
-    rows: rows.flatMap((row) => row.layers.map((layer) => {
-      const value = valueAt(levelFor(layer.levels, low, high, pixels), here);
-      return { mark: <i class={`swatch of-${colourOf(layer.colour)} fill${layer.hatched ? " hatch" : ""}`} />, name: layer.name, value: percent(value === null ? null : value / FULL) };
-    })),
+    rows: rows.flatMap((row) =>
+      row.layers.map((layer) => {
+        const value = valueAt(levelFor(layer.levels, low, high, pixels), here);
+        return {
+          mark: <i class={`swatch of-${colourOf(layer.colour)} fill${layer.hatched ? " hatch" : ""}`} />,
+          name: layer.name,
+          value: percent(value === null ? null : value / FULL),
+        };
+      }),
+    ),
   };
 }
 
@@ -186,24 +229,70 @@ function Still({ rows, steps, low, high, width, gutter }: StillProps) {
     top += tall(row);
     return <Strip key={row.key} row={row} top={here} low={low} high={high} width={width} gutter={gutter} x={x} />;
   });
-  return <>{strips}<Marks steps={steps} low={low} high={high} width={width} x={x} foot={height} /></>;
+  return (
+    <>
+      {strips}
+      <Marks steps={steps} low={low} high={high} width={width} x={x} foot={height} />
+    </>
+  );
 }
 
-function Strip({ row, top, low, high, width, gutter, x }: Omit<StillProps, "rows" | "steps"> & { row: StackRow; top: number; x(ns: number): number }) {
+function Strip({
+  row,
+  top,
+  low,
+  high,
+  width,
+  gutter,
+  x,
+}: Omit<StillProps, "rows" | "steps"> & { row: StackRow; top: number; x(ns: number): number }) {
   const [upper, depth] = [top + APART / 2, tall(row) - APART];
   const letters = Math.max(8, Math.floor((gutter - VALUE + 6) / LETTER));
   const middle = upper + depth / 2 + 4;
   return (
     <>
-      <text class="small own" x="0" y={middle}><title>{`${row.name}. ${row.meaning}`}</title>{shortened(row.name, letters)}</text>
-      <text class="firm end" x={gutter - 12} y={middle}>{row.value}</text>
-      {row.reason !== null && <text class="small" x={gutter + 6} y={middle}>{shortened(row.reason, Math.floor((width - gutter) / LETTER))}<title>{row.reason}</title></text>}
-      <StripLayers layers={row.layers} low={low} high={high} left={gutter} width={width} top={upper} tall={depth} x={x} />
+      <text class="small own" x="0" y={middle}>
+        <title>{`${row.name}. ${row.meaning}`}</title>
+        {shortened(row.name, letters)}
+      </text>
+      <text class="firm end" x={gutter - 12} y={middle}>
+        {row.value}
+      </text>
+      {row.reason !== null && (
+        <text class="small" x={gutter + 6} y={middle}>
+          {shortened(row.reason, Math.floor((width - gutter) / LETTER))}
+          <title>{row.reason}</title>
+        </text>
+      )}
+      <StripLayers
+        layers={row.layers}
+        low={low}
+        high={high}
+        left={gutter}
+        width={width}
+        top={upper}
+        tall={depth}
+        x={x}
+      />
     </>
   );
 }
 
-function Marks({ steps, low, high, width, x, foot }: { steps: readonly StackStep[]; low: number; high: number; width: number; x(ns: number): number; foot: number }) {
+function Marks({
+  steps,
+  low,
+  high,
+  width,
+  x,
+  foot,
+}: {
+  steps: readonly StackStep[];
+  low: number;
+  high: number;
+  width: number;
+  x(ns: number): number;
+  foot: number;
+}) {
   const visible = steps.filter((step) => step.to > low && step.from < high);
   if (visible.length * MARK_PX > width) return null;
   return (
@@ -215,7 +304,11 @@ function Marks({ steps, low, high, width, x, foot }: { steps: readonly StackStep
         return (
           <g key={step.key}>
             {step.from >= low && <line class="tick" x1={left} x2={left} y1="2" y2={foot} />}
-            {text && <text class="second" x={left + 5} y="11">{text}</text>}
+            {text && (
+              <text class="second" x={left + 5} y="11">
+                {text}
+              </text>
+            )}
           </g>
         );
       })}

@@ -46,7 +46,10 @@ export function Tip({ content, x, y, width, above }: TipProps) {
           <tbody>
             {content.rows.map((row, at) => (
               <tr key={at}>
-                <td class="name">{row.mark}{row.name}</td>
+                <td class="name">
+                  {row.mark}
+                  {row.name}
+                </td>
                 <td class="num">{row.value}</td>
               </tr>
             ))}

@@ -63,48 +63,101 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
   };
   const keep = (at: number | null) => props.keep(at === null ? null : columns[at]!.key);
   const under = (event: MouseEvent) => (pointerX(event) < LEFT ? null : nearest(xs, pointerX(event)));
-  const still = useMemo(() => <Still {...props} xs={xs} pace={pace} top={top} />, [columns, props.periods, width, height, scale]);
+  const still = useMemo(
+    () => <Still {...props} xs={xs} pace={pace} top={top} />,
+    [columns, props.periods, width, height, scale],
+  );
   const chosen = columns.findIndex((column) => column.key === (lit ?? kept));
   const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
   return (
     <>
       <svg
-        class={`chart wait-columns of-${colourOf(props.colour)}`} width={width} height={height} role="img" aria-label={props.label} tabIndex={0}
-        onPointerMove={(event) => light(under(event))} onPointerLeave={() => light(null)} onBlur={() => light(null)} onClick={(event) => keep(under(event))}
+        class={`chart wait-columns of-${colourOf(props.colour)}`}
+        width={width}
+        height={height}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
+        onPointerMove={(event) => light(under(event))}
+        onPointerLeave={() => light(null)}
+        onBlur={() => light(null)}
+        onClick={(event) => keep(under(event))}
         onKeyDown={(event) => typed(event, chosen < 0 ? null : chosen, columns.length, { light, keep })}
       >
         <rect width={width} height={height} fill="transparent" />
-        {columns.map((column, at) => (column.key === lit || column.key === kept) && <rect key={at} class="choice" x={xs[at]! - pace / 2} y={top - 6} width={pace} height={height - BELOW - top + 6} />)}
+        {columns.map(
+          (column, at) =>
+            (column.key === lit || column.key === kept) && (
+              <rect
+                key={at}
+                class="choice"
+                x={xs[at]! - pace / 2}
+                y={top - 6}
+                width={pace}
+                height={height - BELOW - top + 6}
+              />
+            ),
+        )}
         {still}
       </svg>
       {content && <Tip content={content} x={xs[pointed!]! + pace / 2} y={top} width={width} />}
-      <span class="heard" role="status">{content && spoken(content)}</span>
+      <span class="heard" role="status">
+        {content && spoken(content)}
+      </span>
     </>
   );
 }
 
-function Still({ columns, periods, periodText, axis, scale, width, height, xs, pace, top }: ColumnsProps & { width: number; xs: readonly number[]; pace: number; top: number }) {
+function Still({
+  columns,
+  periods,
+  periodText,
+  axis,
+  scale,
+  width,
+  height,
+  xs,
+  pace,
+  top,
+}: ColumnsProps & { width: number; xs: readonly number[]; pace: number; top: number }) {
   const foot = height - BELOW;
   const end = niceEnd(scale.of(columns.reduce((most, column) => Math.max(most, column.ns), 0)), 3);
   const one = scale.of(1);
   const y = (ns: number) => foot - (scale.of(ns) / end) * (foot - top);
   const wide = Math.max(1, Math.min(WIDEST, pace > 3 ? pace - 1.5 : pace));
-  const bars = (long: boolean) => columns.map((column, at) => (column.long === long ? bar(xs[at]! - wide / 2, wide, y(column.ns), foot) : "")).join("");
+  const bars = (long: boolean) =>
+    columns
+      .map((column, at) => (column.long === long ? bar(xs[at]! - wide / 2, wide, y(column.ns), foot) : ""))
+      .join("");
   const drawn = periods.filter(([from, to]) => xs[to]! - xs[from]! >= BRACKET_PX);
   return (
     <g>
       {ticks(0, end, 3).map((value) => (
         <g key={value}>
           <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value / one)} y2={y(value / one)} />
-          <text class="end" x={LEFT - 6} y={y(value / one) + 4}>{value === end ? `${tick(value)}\u00a0${scale.unit}` : tick(value)}</text>
+          <text class="end" x={LEFT - 6} y={y(value / one) + 4}>
+            {value === end ? `${tick(value)}\u00a0${scale.unit}` : tick(value)}
+          </text>
         </g>
       ))}
       <path class="mark" d={bars(true)} />
       <path class="mark short" d={bars(false)} />
-      {drawn.map(([from, to]) => <path key={from} class="tick" fill="none" d={`M${xs[from]! + 2} ${top - 4}v-4H${xs[to]! - 2}v4`} />)}
-      {drawn[0] && <text class="second" x={xs[drawn[0][0]]!} y={top - 13}>{periodText}</text>}
-      {thinned(columns.map((column, at) => ({ x: xs[at]!, text: column.key }))).map((label) => <text key={label.x} class="mid" x={label.x} y={foot + 14}>{label.text}</text>)}
-      <text class="mid" x={(LEFT + width) / 2} y={foot + 29}>{axis}</text>
+      {drawn.map(([from, to]) => (
+        <path key={from} class="tick" fill="none" d={`M${xs[from]! + 2} ${top - 4}v-4H${xs[to]! - 2}v4`} />
+      ))}
+      {drawn[0] && (
+        <text class="second" x={xs[drawn[0][0]]!} y={top - 13}>
+          {periodText}
+        </text>
+      )}
+      {thinned(columns.map((column, at) => ({ x: xs[at]!, text: column.key }))).map((label) => (
+        <text key={label.x} class="mid" x={label.x} y={foot + 14}>
+          {label.text}
+        </text>
+      ))}
+      <text class="mid" x={(LEFT + width) / 2} y={foot + 29}>
+        {axis}
+      </text>
     </g>
   );
 }

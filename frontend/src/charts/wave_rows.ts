@@ -40,15 +40,33 @@ export function waveRows(launch: Launch, most: number): WaveRow[] {
   const { sms, resident, waves, tail, whole } = launch;
   const full = waves - 1;
   const shown = full <= most - 1 ? full : most - 2;
-  const row = (first: number, count: number): WaveRow => ({ first, waves: count, blocks: sms * resident, tail: false, pieces: [{ wide: 1, high: 1 }] });
+  const row = (first: number, count: number): WaveRow => ({
+    first,
+    waves: count,
+    blocks: sms * resident,
+    tail: false,
+    pieces: [{ wide: 1, high: 1 }],
+  });
   const rows = Array.from({ length: shown }, (_, at) => row(at + 1, 1));
   if (shown < full) rows.push(row(shown + 1, full - shown));
-  return [...rows, { first: waves, waves: 1, blocks: tail, tail: !whole && tail < sms * resident, pieces: spread(tail, sms, resident) }];
+  return [
+    ...rows,
+    {
+      first: waves,
+      waves: 1,
+      blocks: tail,
+      tail: !whole && tail < sms * resident,
+      pieces: spread(tail, sms, resident),
+    },
+  ];
 }
 
 /** Blocks dealt to SMs in turn: first those with one more than the others. */
 function spread(blocks: number, sms: number, resident: number): WavePiece[] {
   const [each, more] = [Math.floor(blocks / sms), blocks % sms];
-  const pieces = [{ wide: more / sms, high: (each + 1) / resident }, { wide: 1 - more / sms, high: each / resident }];
+  const pieces = [
+    { wide: more / sms, high: (each + 1) / resident },
+    { wide: 1 - more / sms, high: each / resident },
+  ];
   return pieces.filter(({ wide, high }) => wide > 0 && high > 0);
 }

@@ -35,8 +35,22 @@ function Rows({ label, launch, colour, height, width }: WavesProps & { width: nu
   const right = width - RIGHT;
   return (
     <svg class={`chart of-${colourOf(colour)}`} width={width} height={height} role="img" aria-label={label}>
-      {rows.map((row, at) => <Wave key={row.first} row={row} places={launch.sms * launch.resident} top={TOP + at * pitch} deep={pitch - APART} right={right} colour={colour} />)}
-      <text class="mid" x={(LEFT + right) / 2} y={TOP + rows.length * pitch + 10}>{`${counted(launch.sms, "SM")}, each holds ${counted(launch.resident, "block")}`}</text>
+      {rows.map((row, at) => (
+        <Wave
+          key={row.first}
+          row={row}
+          places={launch.sms * launch.resident}
+          top={TOP + at * pitch}
+          deep={pitch - APART}
+          right={right}
+          colour={colour}
+        />
+      ))}
+      <text
+        class="mid"
+        x={(LEFT + right) / 2}
+        y={TOP + rows.length * pitch + 10}
+      >{`${counted(launch.sms, "SM")}, each holds ${counted(launch.resident, "block")}`}</text>
     </svg>
   );
 }
@@ -61,9 +75,15 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
   });
   return (
     <>
-      <text class="small" x="0" y={middle}>{row.waves > 1 ? `${count(row.waves)} more` : `Wave ${count(row.first)}`}</text>
+      <text class="small" x="0" y={middle}>
+        {row.waves > 1 ? `${count(row.waves)} more` : `Wave ${count(row.first)}`}
+      </text>
       <rect class="empty" x={LEFT} y={top} width={right - LEFT} height={deep} />
-      {row.tail ? <path class="tail" d={pieces.join("")} style={{ fill: svgFill(colour, true) }} /> : <path class="mark" d={pieces.join("")} />}
+      {row.tail ? (
+        <path class="tail" d={pieces.join("")} style={{ fill: svgFill(colour, true) }} />
+      ) : (
+        <path class="mark" d={pieces.join("")} />
+      )}
       <text class="small" x={right + 8} y={middle}>{`${count(row.blocks)} of ${count(places)}`}</text>
     </>
   );

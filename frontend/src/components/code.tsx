@@ -5,7 +5,9 @@ export function Code({ text }: { text: string }) {
   return (
     <div class="code">
       <pre>{text}</pre>
-      <CopyButton text={() => text} class="button low">Copy</CopyButton>
+      <CopyButton text={() => text} class="button low">
+        Copy
+      </CopyButton>
     </div>
   );
 }

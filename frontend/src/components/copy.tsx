@@ -23,7 +23,9 @@ export function CopyButton({ text, class: looks = "button", children }: CopyButt
   return (
     <button class={`${looks} says`} onClick={press}>
       <span class={said === null ? "" : "hush"}>{children}</span>
-      <span class="said" role="status">{said}</span>
+      <span class="said" role="status">
+        {said}
+      </span>
     </button>
   );
 }

@@ -8,15 +8,30 @@ type Row = readonly [at: number, cells: readonly Cell[]];
 export function DataTable({ data }: { data: TableData }) {
   const [sort, setSort] = useState<string | undefined>();
   const rows = useMemo(() => data.rows.map((cells, at): Row => [at, cells]), [data]);
-  const columns = data.columns.map((column, at): Column<Row> => ({
-    id: String(at),
-    label: column.label,
-    numeric: column.unit !== undefined && column.unit !== "text",
-    cell: ([, cells]) => cellText(cells[at] ?? null, column),
-    order: ([, cells]) => cells[at] ?? null,
-    width: `${widthOf(column.label, rows.map(([, cells]) => cellText(cells[at] ?? null, column)))}px`,
-  }));
-  return <Table label="Figures of this picture" columns={columns} rows={rows} rowKey={([at]) => at} sort={sort} onSort={setSort} most={10} />;
+  const columns = data.columns.map(
+    (column, at): Column<Row> => ({
+      id: String(at),
+      label: column.label,
+      numeric: column.unit !== undefined && column.unit !== "text",
+      cell: ([, cells]) => cellText(cells[at] ?? null, column),
+      order: ([, cells]) => cells[at] ?? null,
+      width: `${widthOf(
+        column.label,
+        rows.map(([, cells]) => cellText(cells[at] ?? null, column)),
+      )}px`,
+    }),
+  );
+  return (
+    <Table
+      label="Figures of this picture"
+      columns={columns}
+      rows={rows}
+      rowKey={([at]) => at}
+      sort={sort}
+      onSort={setSort}
+      most={10}
+    />
+  );
 }
 
 /** Mean width of a character of small type, and the room for an arrow and the gap, px. */

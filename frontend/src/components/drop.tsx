@@ -17,17 +17,29 @@ export function Drop({ name, search, right = false, children }: DropProps) {
   const [open, setOpen] = useState(false);
   const [typed, setTyped] = useState("");
   const root = useRef<HTMLDivElement>(null);
-  const close = () => { setOpen(false); setTyped(""); };
+  const close = () => {
+    setOpen(false);
+    setTyped("");
+  };
   useDismiss(root, open, close);
   useEffect(() => {
     if (open) root.current?.querySelector("input")?.focus();
   }, [open]);
   return (
     <div class="drop" ref={root} onKeyDown={(event) => open && move(event, root.current)}>
-      <button aria-haspopup="dialog" aria-expanded={open} onClick={() => (open ? close() : setOpen(true))}>{name}</button>
+      <button aria-haspopup="dialog" aria-expanded={open} onClick={() => (open ? close() : setOpen(true))}>
+        {name}
+      </button>
       {open && (
         <div class={right ? "pop right" : "pop"} role="dialog" aria-label={search}>
-          <input class="field" type="search" placeholder={search} aria-label={search} value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+          <input
+            class="field"
+            type="search"
+            placeholder={search}
+            aria-label={search}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
           <div class="list">{children(typed.trim().toLowerCase(), close)}</div>
         </div>
       )}

@@ -11,9 +11,11 @@ export interface BarPiece {
 export function InlineBar({ pieces }: { pieces: readonly BarPiece[] }) {
   return (
     <span class="ib" aria-hidden="true">
-      {pieces.filter((piece) => piece.share > 0).map((piece, at) => (
-        <i key={at} class={fillClass(piece.colour, piece.hatched)} style={{ width: `${100 * piece.share}%` }} />
-      ))}
+      {pieces
+        .filter((piece) => piece.share > 0)
+        .map((piece, at) => (
+          <i key={at} class={fillClass(piece.colour, piece.hatched)} style={{ width: `${100 * piece.share}%` }} />
+        ))}
     </span>
   );
 }

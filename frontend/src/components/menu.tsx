@@ -18,13 +18,24 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
     <div class="menu" ref={root} onKeyDown={(event) => open && move(event, root.current)}>
       <button aria-haspopup="menu" aria-expanded={open} aria-label={label} title={label} onClick={() => setOpen(!open)}>
         <svg viewBox="0 0 14 4" aria-hidden="true">
-          {[2, 7, 12].map((x) => <circle key={x} cx={x} cy="2" r="1.4" />)}
+          {[2, 7, 12].map((x) => (
+            <circle key={x} cx={x} cy="2" r="1.4" />
+          ))}
         </svg>
       </button>
       {open && (
         <div class="pop" role="menu">
           {entries.map((entry) => (
-            <button key={entry.label} role="menuitem" onClick={() => { setOpen(false); entry.choose(); }}>{entry.label}</button>
+            <button
+              key={entry.label}
+              role="menuitem"
+              onClick={() => {
+                setOpen(false);
+                entry.choose();
+              }}
+            >
+              {entry.label}
+            </button>
           ))}
         </div>
       )}

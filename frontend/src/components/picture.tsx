@@ -32,7 +32,9 @@ export function Picture({ title, sub, name, table, link, tools, drawn = true, ch
   const entries = [
     { label: asTable ? "Show as picture" : "Show as table", choose: () => setAsTable(!asTable) },
     { label: "Save as CSV", choose: () => saveText(`${name}.csv`, csv(table()), "text/csv") },
-    ...(drawn && !asTable ? [{ label: "Save as PNG", choose: () => body.current && savePng(`${name}.png`, body.current) }] : []),
+    ...(drawn && !asTable
+      ? [{ label: "Save as PNG", choose: () => body.current && savePng(`${name}.png`, body.current) }]
+      : []),
     { label: "Copy link", choose: () => void copy(link()) },
   ];
   return (

@@ -39,7 +39,11 @@ export function App({ client, url }: AppProps) {
 function Outside({ trouble, again }: { trouble: Problem | null; again(): void }) {
   return (
     <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
-      {trouble ? <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} /> : <h1 class="heard">Looking for traces.</h1>}
+      {trouble ? (
+        <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} />
+      ) : (
+        <h1 class="heard">Looking for traces.</h1>
+      )}
     </main>
   );
 }
@@ -52,11 +56,22 @@ function Inside({ tab, source }: { tab: Tab; source: Source }) {
     <div class="app">
       <Hatches />
       <Bar
-        index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false}
-        compares={compares(view)} many={VIEWS[view].of === "spans"} tab={tab}
+        index={tab.index}
+        selection={selection}
+        spansAtFirst={spansAtFirst}
+        simulated={selection?.run.simulated ?? false}
+        compares={compares(view)}
+        many={VIEWS[view].of === "spans"}
+        tab={tab}
       />
       <Finished index={tab.index} />
-      {selection ? <Content view={view} selection={selection} tab={tab} source={source} /> : <main class="wide" data-state="empty"><Empty index={tab.index} /></main>}
+      {selection ? (
+        <Content view={view} selection={selection} tab={tab} source={source} />
+      ) : (
+        <main class="wide" data-state="empty">
+          <Empty index={tab.index} />
+        </main>
+      )}
     </div>
   );
 }

@@ -10,5 +10,9 @@ export function Finished({ index }: { index: Index }) {
   const fresh = ready.current && now.filter(({ span }) => !ready.current!.has(span.id)).at(-1);
   if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
   ready.current = new Set(now.map(({ span }) => span.id));
-  return <p class="heard" role="status">{said.current}</p>;
+  return (
+    <p class="heard" role="status">
+      {said.current}
+    </p>
+  );
 }

@@ -29,11 +29,20 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override render() {
     const { failed } = this.state;
     if (!failed) return this.props.children;
-    const problem = { problem: failed.message, file: "", hint: "This is a fault of Step Insights. Other views stay usable." };
+    const problem = {
+      problem: failed.message,
+      file: "",
+      hint: "This is a fault of Step Insights. Other views stay usable.",
+    };
     const about = `${this.props.about}\n${failed.stack ?? ""}`;
     return (
       <div data-state="failed">
-        <Failed title="This view could not be drawn." problem={problem} about={about} again={() => this.setState({ failed: null })} />
+        <Failed
+          title="This view could not be drawn."
+          problem={problem}
+          about={about}
+          again={() => this.setState({ failed: null })}
+        />
       </div>
     );
   }

@@ -4,7 +4,11 @@ import base from "./base.css?inline";
 import meaning from "./meaning.css?inline";
 import tokens from "./tokens.css?inline";
 
-const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], { query: "?inline", import: "default", eager: true });
+const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
+  query: "?inline",
+  import: "default",
+  eager: true,
+});
 
 export function styleSheet(): string {
   return [tokens, base, meaning, ...Object.values(beside)].join("\n");

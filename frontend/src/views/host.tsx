@@ -22,10 +22,24 @@ import { ToDo } from "./to_do";
 
 export function Host({ page, tab }: SpanViewProps<"host">) {
   const { result, head } = page;
-  const part: HostPart = { result, tab, name: `${head.run} ${head.worker} span ${head.number}`, off: hiddenParts(tab.state) };
+  const part: HostPart = {
+    result,
+    tab,
+    name: `${head.run} ${head.worker} span ${head.number}`,
+    off: hiddenParts(tab.state),
+  };
   const tiles = result.tiles.length > 0 && (
     <Tiles label="Launches of this span">
-      {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} />)}
+      {result.tiles.map((series) => (
+        <SeriesTile
+          key={series.metric}
+          series={series}
+          remark={undefined}
+          head={head}
+          neighbours={page.neighbours}
+          meanings={tab.meanings}
+        />
+      ))}
     </Tiles>
   );
   const wide = blockingShown(part);
@@ -34,7 +48,11 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       <div class="view" data-view="host">
         <section class="unknown">
           <h2>Why is the GPU idle?</h2>
-          {result.unknown && <p class="quiet"><Sentence phrase={result.unknown} /></p>}
+          {result.unknown && (
+            <p class="quiet">
+              <Sentence phrase={result.unknown} />
+            </p>
+          )}
         </section>
         <HostPhases {...part} />
         <Ranges {...part} />

@@ -18,7 +18,10 @@ export function loaderNames({ loaders, whose }: Pick<Recorded, "loaders" | "whos
   const place = (loader: number) => loaders.findIndex((each) => each.loader === loader);
   const of = (loader: number) => sentence(loaders[place(loader)]!.label);
   return {
-    several: whose !== null, of, place,
-    before: (loader, said) => (whose === null ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`),
+    several: whose !== null,
+    of,
+    place,
+    before: (loader, said) =>
+      whose === null ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
   };
 }

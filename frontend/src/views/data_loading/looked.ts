@@ -19,7 +19,9 @@ export function boundOf({ kind, few_looked: few }: Pick<Looked, "kind" | "few_lo
 /** Of which batches a figure is; undefined where it is of all. */
 export function lookedAt({ batches, looked }: Looked): string | undefined {
   if (looked >= batches) return undefined;
-  return looked === 0 ? "No batch of it was looked at" : `Of ${count(looked)} of its ${counted(batches, "batch", "batches")}: the others were not looked at`;
+  return looked === 0
+    ? "No batch of it was looked at"
+    : `Of ${count(looked)} of its ${counted(batches, "batch", "batches")}: the others were not looked at`;
 }
 
 /** Below the figures of several workers; null where all batches were looked at. */
@@ -31,6 +33,9 @@ export function lookedInAll(rows: readonly Looked[]): string | null {
   return `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, which were looked at${few}.`;
 }
 
-export const summed = (rows: readonly Looked[]) => ({ looked: sum(rows.map((row) => row.looked)), batches: sum(rows.map((row) => row.batches)) });
+export const summed = (rows: readonly Looked[]) => ({
+  looked: sum(rows.map((row) => row.looked)),
+  batches: sum(rows.map((row) => row.batches)),
+});
 
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);

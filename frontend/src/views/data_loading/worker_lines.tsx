@@ -8,14 +8,39 @@ import type { Tab } from "../props";
 import { shortLine } from "./source_line";
 
 /** Lines that the workers were seen in, as often as the recorder looked. */
-export function WorkerLines({ lines: { lines, looks, bursts, whole, why }, tab, name }: { lines: RecordedLines; tab: Tab; name: string }) {
+export function WorkerLines({
+  lines: { lines, looks, bursts, whole, why },
+  tab,
+  name,
+}: {
+  lines: RecordedLines;
+  tab: Tab;
+  name: string;
+}) {
   const [first] = lines;
   if (!first) return why && <NoLines why={why} />;
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
-    <Picture title={`About ${share(first.share)} of making a batch is ${shortLine(first.line)}`} name={`worker lines ${name}`} drawn={false} table={() => linesTable(lines)} link={() => tab.address()}>
-      <Table label="Lines of the workers" columns={columns(longest)} rows={lines} rowKey={(line) => line.line} most={8} sort={tab.state["worker_lines"]} onSort={(next) => tab.update({ worker_lines: next })} />
-      <p class="quiet small aside">Est. from {counted(looks, "look")} in {counted(bursts, "burst")}{whole && " of the whole recording, because this span has too few"}.</p>
+    <Picture
+      title={`About ${share(first.share)} of making a batch is ${shortLine(first.line)}`}
+      name={`worker lines ${name}`}
+      drawn={false}
+      table={() => linesTable(lines)}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Lines of the workers"
+        columns={columns(longest)}
+        rows={lines}
+        rowKey={(line) => line.line}
+        most={8}
+        sort={tab.state["worker_lines"]}
+        onSort={(next) => tab.update({ worker_lines: next })}
+      />
+      <p class="quiet small aside">
+        Est. from {counted(looks, "look")} in {counted(bursts, "burst")}
+        {whole && " of the whole recording, because this span has too few"}.
+      </p>
     </Picture>
   );
 }
@@ -23,8 +48,12 @@ export function WorkerLines({ lines: { lines, looks, bursts, whole, why }, tab, 
 function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
   return (
     <section class="picture no-curve">
-      <div class="head"><h2>In which lines is a batch made?</h2></div>
-      <p class="quiet small"><Sentence phrase={why} /></p>
+      <div class="head">
+        <h2>In which lines is a batch made?</h2>
+      </div>
+      <p class="quiet small">
+        <Sentence phrase={why} />
+      </p>
     </section>
   );
 }
@@ -32,14 +61,45 @@ function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
 const ERROR = "One standard deviation of the share, by how the bursts of looks differ.";
 
 const columns = (longest: number): Column<RecordedLine>[] => [
-  { id: "line", label: "Line", width: "45%", order: (row) => row.line, cell: (row) => <span title={row.line}>{shortLine(row.line)}</span> },
+  {
+    id: "line",
+    label: "Line",
+    width: "45%",
+    order: (row) => row.line,
+    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+  },
   { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.share / longest, colour: "data" }]} /> },
-  { id: "share", label: "Share", width: "56px", numeric: true, order: (row) => row.share, cell: (row) => share(row.share) },
-  { id: "error", label: "±", width: "52px", numeric: true, order: (row) => row.error, cell: (row) => <span class="quiet">{share(row.error)}</span>, meaning: ERROR },
-  { id: "batch", label: "A batch", width: "76px", numeric: true, order: (row) => row.ns_per_batch, cell: (row) => ns(row.ns_per_batch) },
+  {
+    id: "share",
+    label: "Share",
+    width: "56px",
+    numeric: true,
+    order: (row) => row.share,
+    cell: (row) => share(row.share),
+  },
+  {
+    id: "error",
+    label: "±",
+    width: "52px",
+    numeric: true,
+    order: (row) => row.error,
+    cell: (row) => <span class="quiet">{share(row.error)}</span>,
+    meaning: ERROR,
+  },
+  {
+    id: "batch",
+    label: "A batch",
+    width: "76px",
+    numeric: true,
+    order: (row) => row.ns_per_batch,
+    cell: (row) => ns(row.ns_per_batch),
+  },
 ];
 
 function linesTable(lines: readonly RecordedLine[]) {
   const shares = ["Share", "Standard deviation"].map((label) => ({ label, unit: "fraction" as const }));
-  return { columns: [{ label: "Line" }, ...shares, { label: "A batch", unit: "ns" as const }], rows: lines.map((row) => [row.line, row.share, row.error, row.ns_per_batch]) };
+  return {
+    columns: [{ label: "Line" }, ...shares, { label: "A batch", unit: "ns" as const }],
+    rows: lines.map((row) => [row.line, row.share, row.error, row.ns_per_batch]),
+  };
 }

@@ -8,7 +8,9 @@ export function AnswerBox({ answer }: { answer: Answer }) {
     <section class="answer">
       <div class="head">
         <h2>Is the CPU the limit?</h2>
-        <p><Sentence phrase={answer.text} /></p>
+        <p>
+          <Sentence phrase={answer.text} />
+        </p>
       </div>
       <dl>
         {answer.figures.map(({ id, label, meaning, value }) => (

@@ -3,7 +3,19 @@
 import type { BlockingRow } from "../../api.gen";
 
 export function blockingKey(row: BlockingRow): string {
-  return [row.op, row.outer_op, row.site, row.call, row.user_range, row.module, row.source, row.forward_op, row.forward_module, row.forward_source, row.device].join("\n");
+  return [
+    row.op,
+    row.outer_op,
+    row.site,
+    row.call,
+    row.user_range,
+    row.module,
+    row.source,
+    row.forward_op,
+    row.forward_module,
+    row.forward_source,
+    row.device,
+  ].join("\n");
 }
 
 /** The line or the module to change, best first: of the forward pass, where the call is in the backward pass. */
@@ -15,5 +27,9 @@ export function madeBy(row: BlockingRow): string[] {
 export function matching(rows: readonly BlockingRow[], typed: string): readonly BlockingRow[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
-  return rows.filter((row) => [row.op, row.outer_op, row.call, row.phase, row.site, ...madeBy(row)].some((name) => name?.toLowerCase().includes(wanted)));
+  return rows.filter((row) =>
+    [row.op, row.outer_op, row.call, row.phase, row.site, ...madeBy(row)].some((name) =>
+      name?.toLowerCase().includes(wanted),
+    ),
+  );
 }

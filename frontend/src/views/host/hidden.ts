@@ -11,7 +11,9 @@ export function hiddenReasons(pieces: readonly Piece[], off: ReadonlySet<string>
 /** What is hidden after a press on a reason: all its pieces, or none of them. */
 export function withToggled(pieces: readonly Piece[], reason: string, off: ReadonlySet<string>): ReadonlySet<string> {
   const [next, shown] = [new Set(off), !hiddenReasons(pieces, off).has(reason)];
-  for (const { id } of piecesOf(pieces, reason)) if (shown) next.add(id); else next.delete(id);
+  for (const { id } of piecesOf(pieces, reason))
+    if (shown) next.add(id);
+    else next.delete(id);
   return next;
 }
 

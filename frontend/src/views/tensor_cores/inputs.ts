@@ -2,8 +2,14 @@
 
 /** "1024×512, 512×256, float": operands without a shape are left out, a type that all share stands once. */
 export function inputsOf(shapes: string | null, dtypes: string | null): string {
-  const sizes = listOf(shapes).map(sizeOf).filter((size) => size !== "");
-  const types = new Set(listOf(dtypes).filter((type): type is string => typeof type === "string" && type !== "").map((type) => type.replace(/^c10::/, "")));
+  const sizes = listOf(shapes)
+    .map(sizeOf)
+    .filter((size) => size !== "");
+  const types = new Set(
+    listOf(dtypes)
+      .filter((type): type is string => typeof type === "string" && type !== "")
+      .map((type) => type.replace(/^c10::/, "")),
+  );
   return [...sizes, ...[...types].filter((type) => !NOT_TENSORS.has(type))].join(", ");
 }
 

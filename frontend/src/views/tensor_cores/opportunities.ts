@@ -8,11 +8,16 @@ import { sentence } from "../../format";
 export function holding(rows: readonly Opportunity[], typed: string): readonly Opportunity[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
-  return rows.filter((row) => [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting].some((text) => text?.toLowerCase().includes(wanted)));
+  return rows.filter((row) =>
+    [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting].some((text) =>
+      text?.toLowerCase().includes(wanted),
+    ),
+  );
 }
 
 /** Null where the server had nothing to compute it from: its formula then has no figures. */
-export const gainOf = (row: Opportunity): number | null => (Object.keys(row.formula.values).length === 0 ? null : row.gain_ns);
+export const gainOf = (row: Opportunity): number | null =>
+  Object.keys(row.formula.values).length === 0 ? null : row.gain_ns;
 
 export interface Left {
   count: number;
@@ -22,7 +27,8 @@ export interface Left {
 
 /** Launches that stand in no shown row: folded by the server, or filtered away. */
 export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left {
-  const sum = (of: (row: Opportunity) => number) => device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
+  const sum = (of: (row: Opportunity) => number) =>
+    device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
   return {
     count: device.opportunities_more_count + sum((row) => row.count),
     ns: device.opportunities_more_ns + sum((row) => row.total_ns),
@@ -34,8 +40,22 @@ export function opportunitiesData(rows: readonly Opportunity[]): TableData {
   return {
     columns: [
       ...["Op", "Shapes", "Types", "Kernel", "Why not", "Setting"].map((label) => ({ label })),
-      { label: "Launches", unit: "count" }, { label: "Total", unit: "ns" }, { label: "Gain, up to", unit: "ns" }, { label: "Formula" },
+      { label: "Launches", unit: "count" },
+      { label: "Total", unit: "ns" },
+      { label: "Gain, up to", unit: "ns" },
+      { label: "Formula" },
     ],
-    rows: rows.map((row) => [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting, row.count, row.total_ns, gainOf(row), sentence(row.formula)]),
+    rows: rows.map((row) => [
+      row.op,
+      row.shapes,
+      row.dtypes,
+      row.kernel,
+      sentence(row.why),
+      row.setting,
+      row.count,
+      row.total_ns,
+      gainOf(row),
+      sentence(row.formula),
+    ]),
   };
 }

@@ -78,7 +78,11 @@ export function answered(before: State, asked: Wanted, answer: Answer<TimelinePa
   switch (answer.kind) {
     case "ready": {
       const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns };
-      return { ...NOTHING, pages: keptPages(before.pages, page), tracks: mergedTracks(before.tracks, answer.value.tracks) };
+      return {
+        ...NOTHING,
+        pages: keptPages(before.pages, page),
+        tracks: mergedTracks(before.tracks, answer.value.tracks),
+      };
     }
     case "waiting":
       return { ...before, waiting: answer.value, problem: null, gone: false };

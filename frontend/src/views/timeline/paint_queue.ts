@@ -56,7 +56,10 @@ function addLayer({ mean, peak }: QueuePixels, { boxes, from, to }: Layer, ruler
   const [low, high] = [Math.max(0, pixelOf(from)), Math.min(mean.length, Math.ceil(ruler.x(to) - GUTTER_PX))];
   for (let x = low; x < high; x++) {
     const begin = Math.max(0, Math.floor((ruler.ns(GUTTER_PX + x) - boxes.covers.from) / queue.bin_ns));
-    const end = Math.min(queue.peak.length, Math.max(begin + 1, Math.floor((ruler.ns(GUTTER_PX + x + 1) - boxes.covers.from) / queue.bin_ns)));
+    const end = Math.min(
+      queue.peak.length,
+      Math.max(begin + 1, Math.floor((ruler.ns(GUTTER_PX + x + 1) - boxes.covers.from) / queue.bin_ns)),
+    );
     let sum = 0;
     for (let bin = begin; bin < end; bin++) {
       sum += queue.mean_permille[bin]!;

@@ -19,12 +19,21 @@ export function Changes({ changes, tab }: ChangesProps) {
   if (changes.length === 0) return null;
   const more = changes.length - MOST;
   return (
-    <Picture title="What changed from one span to the next?" sub="medians of the steps, largest change first" name="changes" table={() => tableOf(changes)} link={() => tab.address()} drawn={false}>
+    <Picture
+      title="What changed from one span to the next?"
+      sub="medians of the steps, largest change first"
+      name="changes"
+      table={() => tableOf(changes)}
+      link={() => tab.address()}
+      drawn={false}
+    >
       <ul class="changes">
         {changes.slice(0, MOST).map((change) => (
           <li key={`${change.run} ${change.metric} ${change.span}`}>
             <Sentence phrase={change.text} />{" "}
-            <button type="button" class="link" onClick={() => tab.update({ metric: change.metric, run: change.run })}>Show</button>
+            <button type="button" class="link" onClick={() => tab.update({ metric: change.metric, run: change.run })}>
+              Show
+            </button>
           </li>
         ))}
         {more > 0 && <li class="quiet">{more} more in the table</li>}

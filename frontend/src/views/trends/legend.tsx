@@ -14,13 +14,30 @@ export function RunLegend({ runs, choose }: { runs: readonly Run[]; choose(run: 
   const more = others.length - MOST;
   return (
     <ul class="run-legend">
-      <li><LineSample focus />{nameOf(focus)}, the run in focus</li>
+      <li>
+        <LineSample focus />
+        {nameOf(focus)}, the run in focus
+      </li>
       {others.slice(0, MOST).map((run) => (
-        <li key={run.name} class="quiet"><LineSample focus={false} /><span class="clip"><button title={`Show ${run.name} in focus`} onClick={() => choose(run.name)}>{nameOf(run)}</button>{others.length === 1 && run.name.length <= SHORT_NAME && ". Runs differ by line, never by colour"}</span></li>
+        <li key={run.name} class="quiet">
+          <LineSample focus={false} />
+          <span class="clip">
+            <button title={`Show ${run.name} in focus`} onClick={() => choose(run.name)}>
+              {nameOf(run)}
+            </button>
+            {others.length === 1 && run.name.length <= SHORT_NAME && ". Runs differ by line, never by colour"}
+          </span>
+        </li>
       ))}
-      {more > 0 && <li class="quiet"><span />and {more} more</li>}
+      {more > 0 && (
+        <li class="quiet">
+          <span />
+          and {more} more
+        </li>
+      )}
     </ul>
   );
 }
 
-const nameOf = ({ name, workers }: Run): string => (workers > 1 ? `${name} (mean and range of ${workers} workers)` : name);
+const nameOf = ({ name, workers }: Run): string =>
+  workers > 1 ? `${name} (mean and range of ${workers} workers)` : name;

@@ -15,10 +15,26 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
   const [number, step] = (chosen.kept ?? "").split("/");
   const span = run.spans.find((each) => String(each.number) === number);
   const views = tab.meanings.views.filter((view) => view.id !== "trends");
-  const open = (view: string) => span && tab.update({ view, run: span.run, worker: span.worker, span: String(span.number), step: step || null, zoom: null });
+  const open = (view: string) =>
+    span &&
+    tab.update({ view, run: span.run, worker: span.worker, span: String(span.number), step: step || null, zoom: null });
   return (
     <div class="open-span">
-      {span ? <Chips label={`Open ${stopTitle(chosen.kept!)} of ${run.name}`} name="Open in" chosen="" options={views.map(({ id, title }) => ({ id, label: title, meaning: `${stopTitle(chosen.kept!)} of ${run.name}` }))} choose={open} /> : <p class="quiet small">A press on a point keeps it, and opens its span here.</p>}
+      {span ? (
+        <Chips
+          label={`Open ${stopTitle(chosen.kept!)} of ${run.name}`}
+          name="Open in"
+          chosen=""
+          options={views.map(({ id, title }) => ({
+            id,
+            label: title,
+            meaning: `${stopTitle(chosen.kept!)} of ${run.name}`,
+          }))}
+          choose={open}
+        />
+      ) : (
+        <p class="quiet small">A press on a point keeps it, and opens its span here.</p>
+      )}
     </div>
   );
 }
