@@ -30,15 +30,15 @@ check: .venv/.dev  ## check format, types, layers and the front end; the first c
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --strict tb_steptime
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python -m tb_steptime.wire | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
+	@$(BIN)/python -m tb_steptime.serve.wire | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
 	@$(BIN)/python -m build_backend.bundle run check
 	@$(BIN)/python -m build_backend.bundle run test
 
 gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
-	@$(BIN)/python -m tb_steptime.wire > $(API).new && mv $(API).new $(API)
+	@$(BIN)/python -m tb_steptime.serve.wire > $(API).new && mv $(API).new $(API)
 
 golden: .venv/.dev  ## write the expected answers in tests/golden anew; read the difference before you commit it
-	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/test_golden.py
+	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py
 
 bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)
 	@$(BIN)/python -m benchmarks.bench $(ARGS)

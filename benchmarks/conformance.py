@@ -6,7 +6,7 @@ TRACES is a folder of traces; REFERENCE.json maps a file below it to what torch-
 with
 `duration_us` and `parts_us`, and `gpu` by device with `utilization`, `sm_efficiency` and `achieved_occupancy_percent`.
 The first table is how far ours are from these at most, the second shows both.
-`tests/test_conformance.py` holds the same comparison to its tolerances and names the differences.
+`tests/truth/test_conformance.py` holds the same comparison to its tolerances and names the differences.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tb_steptime.metrics.gpu import est_sm_efficiency, gpu_utilization
-from tb_steptime.metrics.idle import devices_by_activity
-from tb_steptime.metrics.occupancy import est_achieved_occupancy, kineto_achieved_occupancy
-from tb_steptime.metrics.step_time import Parts, step_breakdown
-from tb_steptime.metrics.tensor_cores import split_kernel_time
+from tb_steptime.metrics.gpu.occupancy import est_achieved_occupancy, kineto_achieved_occupancy
+from tb_steptime.metrics.gpu.utilization import est_sm_efficiency, gpu_utilization
+from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.steps.parts import Parts, step_breakdown
+from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

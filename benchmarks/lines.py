@@ -22,9 +22,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from tb_steptime.loader_files.lines import line_looks
-from tb_steptime.loader_files.rows import read_all
-from tb_steptime.metrics.recorded_lines import line_shares
+from tb_steptime.ingest.recorder_files.lines import line_looks
+from tb_steptime.ingest.recorder_files.rows import read_all
+from tb_steptime.metrics.data_loading.recorded.lines import line_shares
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.trace.loader_records import LineLooks
 

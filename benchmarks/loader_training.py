@@ -33,7 +33,8 @@ from torch import nn
 from torch.profiler import profile, record_function, schedule, tensorboard_trace_handler
 from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
-from tb_steptime.record import LoaderRecorder, clock
+from tb_steptime.record import LoaderRecorder
+from tb_steptime.record.file import clock
 
 SAMPLES = 4  # of a batch
 FEATURES = 64

@@ -33,8 +33,8 @@ from pathlib import Path
 
 from benchmarks.loader_training import MADE, TAKEN, TRUTH, Training
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.printer import plain
-from tb_steptime.span import measure_file
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.terminal.printer import plain
 
 PROJECT = Path(__file__).resolve().parents[1]
 #: What the estimates promise.

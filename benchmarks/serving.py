@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.generate import size_of, write_trace
-from tb_steptime.discovery import Place
-from tb_steptime.store import SpanNames, Store
+from tb_steptime.ingest.discovery import Place
+from tb_steptime.serve.store import SpanNames, Store
 from tools.serve import TensorBoard
 
 SPANS = 100

@@ -144,7 +144,7 @@ def forget_machine(path: Path) -> None:
 
 def forget_recorder_machine(path: Path) -> None:
     """The same for a recorder's file, whose own name begins with the machine's."""
-    from tb_steptime.record.format import encode_header, read_header, rows_begin
+    from tb_steptime.record.file.format import encode_header, read_header, rows_begin
 
     header, content = read_header(path), path.read_bytes()
     name = path.name.replace(header["host"], "demo", 1)

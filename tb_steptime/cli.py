@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, TypeVar
 from tb_steptime import __version__
 
 if TYPE_CHECKING:
-    from tb_steptime.discovery import FoundSpan
-    from tb_steptime.metrics.kernels import By
-    from tb_steptime.report import Judged, Named
-    from tb_steptime.span import Measured
+    from tb_steptime.ingest.discovery import FoundSpan
+    from tb_steptime.ingest.measure import Measured
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.metrics.kernels.table import By
+    from tb_steptime.terminal.report import Judged, Named
     from tb_steptime.trace.kineto import ReadProgress
     from tb_steptime.trace.model import Trace
-    from tb_steptime.wire import Problem
 
 T = TypeVar("T")
 
@@ -90,9 +90,9 @@ def _summarize(paths: Sequence[Path], format: str) -> int:
 
 
 def _kernels(paths: Sequence[Path], by: By, format: str) -> int:
-    from tb_steptime.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
-    from tb_steptime.report import error_report
-    from tb_steptime.wire import encode
+    from tb_steptime.serve.wire import encode
+    from tb_steptime.terminal.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
+    from tb_steptime.terminal.report import error_report
 
     problems: list[Problem] = []
     spans = (span_kernels(named, trace, by) for named, trace in _read_each(paths, problems, _trace))
@@ -116,16 +116,16 @@ def _told(problems: Sequence[Problem]) -> int:
 
 
 def _write_json(spans: Iterator[Judged], problems: list[Problem]) -> None:
-    from tb_steptime.contract import Report
-    from tb_steptime.report import error_report, span_report
-    from tb_steptime.wire import encode
+    from tb_steptime.serve.wire import encode
+    from tb_steptime.terminal.contract import Report
+    from tb_steptime.terminal.report import error_report, span_report
 
     reports = [span_report(span) for span in spans]  # first: reading them finds the problems
     print(encode(Report(reports, [error_report(problem) for problem in problems])).decode())
 
 
 def _judged(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Judged]:
-    from tb_steptime.report import judged
+    from tb_steptime.terminal.report import judged
 
     for named, measured in _read_each(paths, problems, _measured):
         yield judged(named, measured)
@@ -136,8 +136,8 @@ def _read_each(
 ) -> Iterator[tuple[Named, T]]:
     """Every span that can be read, one at a time; those that cannot become problems."""
     from tb_steptime.errors import TraceError
-    from tb_steptime.report import Named
-    from tb_steptime.wire import Problem
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.terminal.report import Named
 
     found = list(_found(paths, problems))
     for number, span in enumerate(found, start=1):
@@ -153,8 +153,8 @@ def _read_each(
 
 def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:
     """The spans under log directories, then the files that were named."""
-    from tb_steptime.discovery import Discovery, Place, spans_of_files
-    from tb_steptime.wire import Problem
+    from tb_steptime.ingest.discovery import Discovery, Place, spans_of_files
+    from tb_steptime.ingest.states import Problem
 
     for folder in (path for path in paths if path.is_dir()):
         found = Discovery([Place("", folder, str(folder))]).look()
@@ -167,8 +167,8 @@ def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan
 
 def _measured(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Measured:
     """From the summary file where it is of exactly this trace and release, else from the trace."""
-    from tb_steptime.span import measure_file
-    from tb_steptime.summary import fresh_summary, measured_in, read_summary
+    from tb_steptime.ingest.measure import measure_file
+    from tb_steptime.ingest.summary import fresh_summary, measured_in, read_summary
 
     if span.trace is None:
         return measured_in(read_summary(span.summary) if span.summary else None, str(span.summary))
@@ -187,7 +187,7 @@ def _trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trac
 
 
 def _write_tables(spans: Iterator[Judged]) -> None:
-    from tb_steptime.terminal import ANSI, PLAIN, span_table
+    from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -218,7 +218,7 @@ class _ProgressBar:
         print("\r" + self._line(progress, now - self.began) + "\033[K", end="", file=sys.stderr, flush=True)
 
     def _line(self, progress: ReadProgress, seconds: float) -> str:
-        from tb_steptime.printer import counted, duration, nbytes
+        from tb_steptime.terminal.printer import counted, duration, nbytes
 
         share = min(1.0, progress.read_bytes / max(1, progress.total_bytes))
         bar = ("█" * round(share * _BAR_CELLS)).ljust(_BAR_CELLS, "░")

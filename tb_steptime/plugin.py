@@ -21,7 +21,7 @@ from tensorboard.plugins import base_plugin
 if TYPE_CHECKING:
     from werkzeug import Request, Response
 
-    from tb_steptime.store import Store
+    from tb_steptime.serve.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +65,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     @functools.cached_property
     def store(self) -> Store:
-        from tb_steptime.discovery import parse_places
-        from tb_steptime.store import Store
+        from tb_steptime.ingest.discovery import parse_places
+        from tb_steptime.serve.store import Store
 
         spec = getattr(self._context.flags, "logdir_spec", "") or ""
         return Store(parse_places(self._context.logdir or "", spec))
@@ -99,25 +99,25 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(index, etag=index.version)
 
     def _catalogue(self, request: Request) -> Answer:
-        from tb_steptime.wire import catalogue
+        from tb_steptime.serve.wire import catalogue
 
         return Answer(catalogue())
 
     def _view(self, request: Request) -> Answer:
-        from tb_steptime.wire import Waiting
+        from tb_steptime.serve.wire import Waiting
 
         span, view = request.args.get("span", ""), request.args.get("view", "")
         page = self.store.page(span, view, work=_may_work(request))
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _trends(self, request: Request) -> Answer:
-        from tb_steptime.store import SpanNames
+        from tb_steptime.serve.store import SpanNames
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
         return Answer(self.store.trends(named, request.args.get("focus"), work=_may_work(request)))
 
     def _timeline(self, request: Request) -> Answer:
-        from tb_steptime.wire import Waiting
+        from tb_steptime.serve.wire import Waiting
 
         start, end, detail = (_whole_number(request, key) for key in ("from", "to", "detail"))
         if start >= end:
@@ -126,7 +126,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(page, 202 if isinstance(page, Waiting) else 200)
 
     def _event(self, request: Request) -> Answer:
-        from tb_steptime.wire import Waiting
+        from tb_steptime.serve.wire import Waiting
 
         number = _whole_number(request, "event")
         detail = self.store.event(request.args.get("span", ""), number, work=_may_work(request))
@@ -166,7 +166,7 @@ def _whole_number(request: Request, key: str) -> int:
 
 
 def _problem(status: int, problem: str, hint: str, file: str = "") -> Answer:
-    from tb_steptime.wire import Problem
+    from tb_steptime.ingest.states import Problem
 
     return Answer(Problem(problem, file, hint), status)
 
@@ -184,7 +184,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.store import SpanFailed, UnknownEvent, UnknownSpan
+    from tb_steptime.serve.store import SpanFailed, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")
@@ -208,7 +208,7 @@ def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
 def _respond(request: Request, answer: Answer) -> Response:
     from werkzeug import Response
 
-    from tb_steptime.wire import encode
+    from tb_steptime.serve.wire import encode
 
     is_script = isinstance(answer.content, bytes)
     content = answer.content if is_script else encode(answer.content)

@@ -43,7 +43,7 @@ def trace_path(shared: Path) -> Callable[[str], Path]:
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
     """No cache of the user, no waiting for files to settle, no look older than a moment."""
-    from tb_steptime import store
+    from tb_steptime.serve import store
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)

@@ -1,4 +1,4 @@
-/** Made by `make gen` from tb_steptime/wire.py. Do not edit. */
+/** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
 
 export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
 

@@ -8,8 +8,29 @@ from typing import Any
 import msgspec
 
 from tb_steptime.analyses.base import Analysis, Series
-from tb_steptime.metrics.batch_copies import BatchCopy, batch_copies
-from tb_steptime.metrics.batch_making import (
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
+from tb_steptime.metrics.data_loading.background_reader import Unmarked
+from tb_steptime.metrics.data_loading.batch_copies import BatchCopy, batch_copies
+from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
+from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
+from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
+from tb_steptime.metrics.data_loading.loaders import (
+    LoaderRow,
+    find_batches,
+    judged_loader,
+    loader_table,
+    waited_for,
+    whose,
+)
+from tb_steptime.metrics.data_loading.overhead import (
+    Jitter,
+    Overhead,
+    find_jitter,
+    find_overhead,
+    overhead_as_recorded,
+)
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.metrics.data_loading.scaling.batch_production import (
     batches_per_step,
     burst_of,
     consumer_ns,
@@ -19,22 +40,11 @@ from tb_steptime.metrics.batch_making import (
     what_is_recorded,
     why_unknown,
 )
-from tb_steptime.metrics.bursts import Burst
-from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
-from tb_steptime.metrics.data_loading import is_multiprocess, loader_iterators, loader_waits, reads_elsewhere
-from tb_steptime.metrics.deeper_store import saved_ns, with_store
-from tb_steptime.metrics.epoch_starts import EpochStarts, find_epoch_starts
-from tb_steptime.metrics.loader_lanes import LaneWindow, lane_window
-from tb_steptime.metrics.loader_lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
-from tb_steptime.metrics.loader_overhead import (
-    Jitter,
-    Overhead,
-    find_jitter,
-    find_overhead,
-    overhead_as_recorded,
-)
-from tb_steptime.metrics.loader_steps import LoaderStep, loader_steps, mean_of
-from tb_steptime.metrics.loader_titles import (
+from tb_steptime.metrics.data_loading.scaling.bursts import Burst
+from tb_steptime.metrics.data_loading.scaling.curve_input import MeanStep
+from tb_steptime.metrics.data_loading.scaling.prefetch_depth import saved_ns, with_store
+from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve, store_note, worker_curve
+from tb_steptime.metrics.data_loading.titles import (
     activities_title,
     batch_remarks,
     copy_title,
@@ -43,14 +53,11 @@ from tb_steptime.metrics.loader_titles import (
     tile_remarks,
     unmarked_remarks,
 )
-from tb_steptime.metrics.loaders import LoaderRow, find_batches, judged_loader, loader_table, waited_for, whose
-from tb_steptime.metrics.making import MeanStep
-from tb_steptime.metrics.recorded_loading import Recorded
-from tb_steptime.metrics.step_time import has_device_activity
-from tb_steptime.metrics.unmarked_loading import Unmarked
-from tb_steptime.metrics.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
-from tb_steptime.metrics.worker_curve import WorkerCurve, store_note, worker_curve
-from tb_steptime.phrases import Note, Phrase, phrase
+from tb_steptime.metrics.data_loading.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits, reads_elsewhere
+from tb_steptime.metrics.steps.loader_waits import LoaderStep, loader_steps, mean_of
+from tb_steptime.metrics.steps.parts import has_device_activity
+from tb_steptime.text import Note, Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 

@@ -7,18 +7,18 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import measure
-from tb_steptime.metrics.gaps import idle_outside_loader
-from tb_steptime.metrics.gpu import NO_KERNELS, kernel_intervals
-from tb_steptime.metrics.idle import HOST_LATE, devices_by_activity
-from tb_steptime.metrics.idle_sums import idle_partition
-from tb_steptime.metrics.kernel_details import KernelDetail, kernel_details
-from tb_steptime.metrics.kernel_words import most_of_the_time, use_of_tensor_cores
-from tb_steptime.metrics.kernels import By, KernelGroup, kernel_table
-from tb_steptime.metrics.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
-from tb_steptime.metrics.strips import STRIPS, Bins, strips_in
-from tb_steptime.metrics.tensor_cores import Split, device_has_tensor_cores, split_kernel_time
-from tb_steptime.metrics.verdict import IDLE_FRACTION
-from tb_steptime.phrases import Phrase, fraction, phrase, text
+from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_intervals
+from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
+from tb_steptime.metrics.idle.gaps import idle_outside_loader
+from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
+from tb_steptime.metrics.idle.sums import idle_partition
+from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
+from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
+from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
+from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
+from tb_steptime.metrics.tensor_cores.usage import Split, device_has_tensor_cores, split_kernel_time
+from tb_steptime.text import Phrase, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import named_ranges, short_range
 from tb_steptime.trace.steps import find_steps

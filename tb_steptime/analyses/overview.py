@@ -8,12 +8,12 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
-from tb_steptime.metrics.data_loading import device_busy
-from tb_steptime.metrics.gpu import EST_SM_EFFICIENCY, GPU_UTILIZATION
-from tb_steptime.metrics.idle import devices_by_activity
-from tb_steptime.metrics.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
-from tb_steptime.metrics.spread import slow
-from tb_steptime.metrics.step_time import (
+from tb_steptime.metrics.data_loading.waits import device_busy
+from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
+from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION
+from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.steps.outliers import slow
+from tb_steptime.metrics.steps.parts import (
     PART_MEANINGS,
     Parts,
     collective_kernels,
@@ -22,8 +22,8 @@ from tb_steptime.metrics.step_time import (
     mean_parts,
     step_breakdown,
 )
-from tb_steptime.metrics.tensor_cores import device_has_tensor_cores, split_kernel_time
-from tb_steptime.phrases import Phrase, fraction, phrase, text
+from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores, split_kernel_time
+from tb_steptime.text import Phrase, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 

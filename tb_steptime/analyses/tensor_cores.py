@@ -7,11 +7,11 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
-from tb_steptime.metrics.gpu import NO_KERNELS, kernel_rows
-from tb_steptime.metrics.idle import devices_by_activity
-from tb_steptime.metrics.kernel_words import most_of_the_time, use_of_tensor_cores
-from tb_steptime.metrics.launch_waste import LaunchWaste, launch_waste
-from tb_steptime.metrics.opportunities import (
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
+from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
+from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
+from tb_steptime.metrics.tensor_cores.opportunities import (
     Obstacle,
     Opportunity,
     OpSplit,
@@ -20,8 +20,8 @@ from tb_steptime.metrics.opportunities import (
     split_by_op,
     split_by_phase,
 )
-from tb_steptime.metrics.profiler_tab import profiler_tab
-from tb_steptime.metrics.tensor_cores import (
+from tb_steptime.metrics.tensor_cores.profiler_tab import profiler_tab
+from tb_steptime.metrics.tensor_cores.usage import (
     BINS,
     NO_TENSOR_CORES,
     Split,
@@ -30,7 +30,7 @@ from tb_steptime.metrics.tensor_cores import (
     kernel_bins,
     split_kernel_time,
 )
-from tb_steptime.phrases import Phrase, phrase
+from tb_steptime.text import Phrase, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64

@@ -7,10 +7,10 @@ import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import METRICS, STRIPS, main_device, measure
-from tb_steptime.metrics.idle import devices_by_activity
-from tb_steptime.metrics.spread import slow
-from tb_steptime.metrics.step_time import PART_MEANINGS, Parts, step_breakdown
-from tb_steptime.phrases import Phrase, ns, phrase, text
+from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.steps.outliers import slow
+from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
+from tb_steptime.text import Phrase, ns, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind

@@ -7,16 +7,28 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from tb_steptime.insights.added_gains import sum_of_gains
-from tb_steptime.insights.alignment import alignment
-from tb_steptime.insights.allocator_steady import allocator_steady
-from tb_steptime.insights.back_pressure import back_pressure
 from tb_steptime.insights.base import CouldBe, Insight, Judgement, Rail
-from tb_steptime.insights.epoch_starts import epoch_starts
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_rail
 from tb_steptime.insights.headlines import HEADLINES
-from tb_steptime.insights.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
-from tb_steptime.insights.host_bound import (
+from tb_steptime.insights.host_verdict import host_rail, judge_span
+from tb_steptime.insights.rules.data_loading.epoch_starts import epoch_starts
+from tb_steptime.insights.rules.data_loading.input_bound import input_bound
+from tb_steptime.insights.rules.data_loading.loader_jitter import loader_jitter
+from tb_steptime.insights.rules.data_loading.loader_overhead import loader_overhead
+from tb_steptime.insights.rules.data_loading.more_workers import more_workers
+from tb_steptime.insights.rules.data_loading.no_workers import no_workers
+from tb_steptime.insights.rules.data_loading.other_loader import other_loader
+from tb_steptime.insights.rules.data_loading.other_starts import other_starts
+from tb_steptime.insights.rules.data_loading.pageable_batch_copies import pageable_batch_copies
+from tb_steptime.insights.rules.gpu.alignment import alignment
+from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
+from tb_steptime.insights.rules.gpu.small_grids import small_grids
+from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
+from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
+from tb_steptime.insights.rules.host.back_pressure import back_pressure
+from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
+from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
     gradient_buckets,
@@ -24,29 +36,17 @@ from tb_steptime.insights.host_bound import (
     long_stretches,
     zero_gradients,
 )
-from tb_steptime.insights.host_pauses import garbage_collection, host_stops, lazy_loading
-from tb_steptime.insights.host_verdict import host_rail, judge_span
-from tb_steptime.insights.input_bound import input_bound
-from tb_steptime.insights.layout_conversion import layout_conversion
-from tb_steptime.insights.loader_jitter import loader_jitter
-from tb_steptime.insights.loader_overhead import loader_overhead
-from tb_steptime.insights.more_workers import more_workers
-from tb_steptime.insights.no_workers import no_workers
-from tb_steptime.insights.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
-from tb_steptime.insights.other_loader import other_loader
-from tb_steptime.insights.other_starts import other_starts
-from tb_steptime.insights.pageable_batch_copies import pageable_batch_copies
-from tb_steptime.insights.pageable_copies import pageable_copies
-from tb_steptime.insights.serial_devices import serial_devices
-from tb_steptime.insights.slow_steps import slow_steps
-from tb_steptime.insights.small_grids import small_grids
-from tb_steptime.insights.sync_bubble import sync_bubble
-from tb_steptime.insights.tensor_cores_unused import tensor_cores_unused
-from tb_steptime.insights.trace_quality import trace_quality
-from tb_steptime.insights.trend_words import judge_trends
+from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops, lazy_loading
+from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
+from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
+from tb_steptime.insights.rules.host.serial_devices import serial_devices
+from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
+from tb_steptime.insights.rules.steps.slow_steps import slow_steps
+from tb_steptime.insights.rules.steps.trace_quality import trace_quality
+from tb_steptime.insights.wording.trends import judge_trends
 from tb_steptime.metrics.catalogue import NO_LOADER, UNMARKED
-from tb_steptime.metrics.step_time import Parts
-from tb_steptime.phrases import phrase
+from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.text import phrase
 
 Rule = Callable[[Facts], Insight | None]
 

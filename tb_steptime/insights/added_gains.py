@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Collection, Sequence
 
 from tb_steptime.insights.base import Insight
-from tb_steptime.phrases import Phrase, count, ns, phrase
+from tb_steptime.text import Phrase, count, ns, phrase
 
 
 def sum_of_gains(insights: Sequence[Insight], addable: Collection[str]) -> Phrase | None:

@@ -6,9 +6,9 @@ import enum
 
 import msgspec
 
-from tb_steptime.metrics.step_time import Parts
-from tb_steptime.metrics.verdict import Bound
-from tb_steptime.phrases import Phrase
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.text import Phrase
 
 
 class Severity(enum.Enum):

@@ -12,8 +12,8 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.timeline import TimelineResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
-from tb_steptime.metrics.idle import IdleNs
-from tb_steptime.phrases import Phrase, count, phrase
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.text import Phrase, count, phrase
 
 #: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's
 #: speed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import Headline, Rail
-from tb_steptime.phrases import Phrase, fraction, phrase
+from tb_steptime.text import Phrase, fraction, phrase
 
 #: From here on a GPU works all the time, or has work for all its SMs, as far as advice goes.
 NEARLY_ALL = 0.90

@@ -6,12 +6,12 @@ from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
-from tb_steptime.insights.loader_waits import judged_label, shares
-from tb_steptime.insights.other_starts import costliest
-from tb_steptime.metrics.loader_steps import LoaderStep
-from tb_steptime.metrics.loaders import in_a_sentence
-from tb_steptime.metrics.verdict import STARVED_FRACTION, Bound
-from tb_steptime.phrases import Phrase, code, fraction, label, ns, phrase
+from tb_steptime.insights.rules.data_loading.loader_waits import judged_label, shares
+from tb_steptime.insights.rules.data_loading.other_starts import costliest
+from tb_steptime.metrics.data_loading.loaders import in_a_sentence
+from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
+from tb_steptime.metrics.steps.loader_waits import LoaderStep
+from tb_steptime.text import Phrase, code, fraction, label, ns, phrase
 
 #: Bounds nearer than this read as one number.
 TELL_APART_FRACTION = 0.01

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.card_text import fitted
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
-from tb_steptime.metrics.blocking import BlockingRow
-from tb_steptime.metrics.launch_sites import SiteRow
-from tb_steptime.phrases import Phrase, phrase
+from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.launches.sites import SiteRow
+from tb_steptime.text import Phrase, phrase
 
 #: Stretches that a card leads to: the longest one is looked at, the others confirm it.
 EVIDENCE = 5

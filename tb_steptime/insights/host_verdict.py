@@ -1,6 +1,6 @@
 """What holds the step up, in a sentence, and how sure that is: one verdict for the overview, the Host view, the report.
 
-idle of the device that stands for the span -> bound (metrics/verdict.py) -> sentence and confidence
+idle of the device that stands for the span -> bound (metrics/idle/bottleneck.py) -> sentence and confidence
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Rail, Verdict
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
-from tb_steptime.metrics.host_answer import HELD_UP
-from tb_steptime.metrics.idle import IdleNs
-from tb_steptime.metrics.pauses import Pause
-from tb_steptime.metrics.verdict import LEADING_FRACTION, Bound, Pace, causes, judge
-from tb_steptime.phrases import Phrase, Quantity, count, fraction, ns, phrase, text
+from tb_steptime.metrics.host.answer import HELD_UP
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
+from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.text import Phrase, Quantity, count, fraction, ns, phrase, text
 
 #: Why the GPU is idle, after "because".
 _BECAUSE = {

@@ -6,7 +6,7 @@ import enum
 
 import msgspec
 
-from tb_steptime.phrases import Phrase, Unit
+from tb_steptime.text import Phrase, Unit
 
 
 class Better(enum.Enum):

@@ -6,22 +6,25 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tb_steptime.metrics import (
-    data_loading,
-    gpu,
-    host_floor,
-    idle,
-    idle_sums,
-    launch_metrics,
-    occupancy,
-    step_time,
-    tensor_cores,
-)
 from tb_steptime.metrics.base import Metric, Series
-from tb_steptime.metrics.batch_making import find_making, find_unmarked, making_per_step_ns, production_ns
-from tb_steptime.metrics.gpu import Figure
-from tb_steptime.metrics.loaders import find_batches, waited_for
-from tb_steptime.phrases import phrase
+from tb_steptime.metrics.data_loading import waits as data_loading
+from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
+from tb_steptime.metrics.data_loading.scaling.batch_production import (
+    find_making,
+    find_unmarked,
+    making_per_step_ns,
+    production_ns,
+)
+from tb_steptime.metrics.gpu import occupancy
+from tb_steptime.metrics.gpu import utilization as gpu
+from tb_steptime.metrics.gpu.utilization import Figure
+from tb_steptime.metrics.host import floor as host_floor
+from tb_steptime.metrics.idle import reasons as idle
+from tb_steptime.metrics.idle import sums as idle_sums
+from tb_steptime.metrics.launches import per_step as launch_metrics
+from tb_steptime.metrics.steps import parts as step_time
+from tb_steptime.metrics.tensor_cores import usage as tensor_cores
+from tb_steptime.text import phrase
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64

@@ -14,10 +14,10 @@ import os
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tb_steptime.record.hooks import Make, hook, hook_loaders, in_worker, is_loader, unsupported
-from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings, Wishes
-from tb_steptime.record.watched import WatchedLoaders
-from tb_steptime.record.workers import WorkerRecorder
+from tb_steptime.record.file.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings, Wishes
+from tb_steptime.record.loaders.hooks import Make, hook, hook_loaders, in_worker, is_loader, unsupported
+from tb_steptime.record.loaders.watched import WatchedLoaders
+from tb_steptime.record.loaders.workers import WorkerRecorder
 
 _Loader = TypeVar("_Loader")
 

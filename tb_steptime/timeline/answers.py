@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.phrases import Phrase, Quantity
+from tb_steptime.text import Phrase, Quantity
 
 
 class Track(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tb_steptime.phrases import count, ns, text
+from tb_steptime.text import count, ns, text
 from tb_steptime.timeline.answers import EventDetail, EventFact, EventLink
 from tb_steptime.timeline.around import around, calls_in, self_ns
 from tb_steptime.timeline.device_facts import activity_facts

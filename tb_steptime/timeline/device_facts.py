@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tb_steptime.metrics.phases import SITES
-from tb_steptime.phrases import Quantity, Unit, count, fraction, nbytes, ns, text
+from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.text import Quantity, Unit, count, fraction, nbytes, ns, text
 from tb_steptime.timeline.answers import EventFact
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.ties import row_of

@@ -7,7 +7,7 @@
       strings.text      all names, one after another; strings.end: where each ends
 
 The columns are mapped into memory, never read whole. They live as long as the process that asked for them (see
-`tb_steptime.event_files`).
+`tb_steptime.timeline.event_cache`).
 """
 
 from __future__ import annotations

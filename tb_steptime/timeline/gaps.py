@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.idle import REASONS, devices_by_activity
-from tb_steptime.metrics.idle_pieces import idle_pieces
-from tb_steptime.phrases import Phrase, Quantity, ns, text
+from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.reasons import REASONS, devices_by_activity
+from tb_steptime.text import Phrase, Quantity, ns, text
 from tb_steptime.timeline.around import longest_in, thread_of
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.launches import find_launches

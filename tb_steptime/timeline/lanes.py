@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading import loader_rows
-from tb_steptime.metrics.phase_marks import autograd_threads, training_threads
-from tb_steptime.metrics.phases import PHASE_LABELS, host_phases
+from tb_steptime.metrics.data_loading.waits import loader_rows
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, host_phases
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.timeline.colours import PLACE
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.metrics.gpu import blocks_per_sm
-from tb_steptime.metrics.occupancy import filling
-from tb_steptime.metrics.phases import activity_sites
-from tb_steptime.metrics.tensor_cores import kernel_answers
+from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.utilization import blocks_per_sm
+from tb_steptime.metrics.phases.assignment import activity_sites
+from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.launches import find_launches

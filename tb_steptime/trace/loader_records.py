@@ -1,4 +1,4 @@
-"""What a recorder wrote of a trace's loaders, on the trace's clock. Columns; read by `loader_files`, never changed.
+"""What a recorder wrote of a trace's loaders, on the trace's clock. Columns; `ingest.recorder_files` reads them.
 
 worker        requested  start .... collate .. end            one row of `Produced`
 main process  requested      asked    arrived unpickled pinned  returned     one row of `Received`
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.phrases import Note
+from tb_steptime.text import Note
 from tb_steptime.trace.table import Int64
 
 #: A time that was not recorded.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tb_steptime.phrases import Note
+from tb_steptime.text import Note
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.table import (
     EventTable,

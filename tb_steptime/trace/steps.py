@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_steptime.phrases import Note, code, count, phrase
+from tb_steptime.text import Note, code, count, phrase
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.table import Bool, Int64, Kind

@@ -13,7 +13,7 @@ what a trace means is judged elsewhere.
     looks      does a file look like a trace at all?
 """
 
-from tb_steptime.trace.kineto.looks import looks_like_trace
 from tb_steptime.trace.kineto.reader import ReadProgress, read_trace
+from tb_steptime.trace.kineto.recognition import looks_like_trace
 
 __all__ = ["ReadProgress", "looks_like_trace", "read_trace"]

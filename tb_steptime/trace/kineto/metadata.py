@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from tb_steptime.trace.kineto.mending import mend
 from tb_steptime.trace.kineto.numbers import number_of
+from tb_steptime.trace.kineto.repair import mend
 from tb_steptime.trace.model import Device, Job
 
 _WANTED = {

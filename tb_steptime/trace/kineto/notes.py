@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_steptime.phrases import Note, agreeing, count, phrase
+from tb_steptime.text import Note, agreeing, count, phrase
 
 
 @dataclass

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Union
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.kineto.mending import Mended, mend
 from tb_steptime.trace.kineto.numbers import number_of
+from tb_steptime.trace.kineto.repair import Mended, mend
 from tb_steptime.trace.table import Float64, Int64
 
 #: Below this many microseconds a float64 is exact to half a nanosecond. Newer files stay below it, counting from

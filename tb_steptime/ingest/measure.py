@@ -1,0 +1,100 @@
+"""One span: its trace file -> its facts and the result of every analysis. Where they go is the caller's business."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tb_steptime.analyses import ANALYSES, quality
+from tb_steptime.ingest.allocator import give_back_large_blocks
+from tb_steptime.ingest.recorder_files import SeenRecords, with_records
+from tb_steptime.text import Note
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.steps import find_steps
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.trace.model import Trace
+
+
+#: From here on memory is what a user runs out of; below it the time that saving it costs is the greater loss.
+LARGE_FILE_BYTES = 300_000_000
+
+
+class SpanFacts(msgspec.Struct, frozen=True):
+    """What a recording says of itself, whichever view is open.
+
+    file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0. rank,
+    world_size and sm_count are None where the file does not say, simulated is the simulator's statement or None for a
+    recording.
+    """
+
+    file: str
+    file_bytes: int
+    json_bytes: int
+    events: int
+    origin_ns: int
+    step_count: int
+    first_step: str | None
+    last_step: str | None
+    mean_step_ns: int | None
+    device_names: list[str]
+    sm_count: int | None
+    rank: int | None
+    world_size: int | None
+    simulated: str | None
+    notes: list[Note]
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Everything that is known of a span. results by view id; records: the recorder's files that it was made with."""
+
+    facts: SpanFacts
+    results: dict[str, msgspec.Struct]
+    records: SeenRecords = SeenRecords()
+
+
+def measure_file(
+    path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
+) -> Measured:
+    """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
+    trace, records = with_records(read_file(path, on_progress))
+    facts = facts_of(trace)
+    results = {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out}
+    return Measured(facts, results, records)
+
+
+def read_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
+    """Read one trace file, a large one with an eye on memory. Raises TraceError with text for the user."""
+    with contextlib.suppress(OSError):
+        if Path(path).stat().st_size >= LARGE_FILE_BYTES:
+            give_back_large_blocks()
+    return read_trace(str(path), on_progress)
+
+
+def facts_of(trace: Trace) -> SpanFacts:
+    steps = find_steps(trace)
+    names = [step.name for step in steps.steps if step.number is not None]
+    durations = [step.duration_ns for step in steps.steps]
+    devices = sorted(trace.devices.values(), key=lambda device: device.id)
+    return SpanFacts(
+        file=Path(trace.path).name,
+        file_bytes=trace.file_bytes,
+        json_bytes=trace.json_bytes,
+        events=trace.event_count,
+        origin_ns=trace.origin_ns,
+        step_count=len(durations),
+        first_step=names[0] if names else None,
+        last_step=names[-1] if names else None,
+        mean_step_ns=round(sum(durations) / len(durations)) if durations else None,
+        device_names=list(dict.fromkeys(device.name for device in devices)),
+        sm_count=devices[0].sm_count if devices else None,
+        rank=trace.job.rank,
+        world_size=trace.job.world_size,
+        simulated=trace.job.simulated,
+        notes=quality.notes(trace),
+    )

@@ -1,0 +1,154 @@
+"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER`.
+
+For a summary the folder is where it goes if neither the trace's folder nor the user's cache takes it; for events it is
+where the event file goes.
+
+A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
+for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file lies that it made or why
+there is none. It ends when its stdin does: with the process that started it, however that ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tb_steptime.trace.kineto import ReadProgress
+
+#: TensorBoard, and whatever else the user does, goes first.
+NICENESS = 5
+#: More messages than the tab can show would only cost time.
+_SECONDS_BETWEEN_MESSAGES = 0.1
+
+
+class Far(msgspec.Struct, frozen=True, tag="far"):
+    """Bytes are bytes on disk."""
+
+    read_bytes: int
+    total_bytes: int
+    events: int
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """Where the summary file was written to, or the folder of the event file."""
+
+    path: str
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """A TraceError."""
+
+    problem: str
+    hint: str
+
+
+Message = Far | Done | Refused
+
+
+def main(arguments: list[str]) -> None:
+    trace, makes, folder = Path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
+    say = _take_stdout()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    _be_nice()
+    say(_read(trace, folder, makes, _every(_SECONDS_BETWEEN_MESSAGES, say)))
+
+
+def _read(trace: Path, folder: Path, makes: _Maker, say_progress: Callable[[ReadProgress], None]) -> Message:
+    from tb_steptime.errors import TraceError
+
+    try:
+        return Done(str(makes(trace, folder, say_progress)))
+    except TraceError as error:
+        return Refused(error.problem, error.hint)
+    except MemoryError:
+        return Refused(
+            "There is not enough memory to read the trace", "Record fewer steps, or open it on a larger machine."
+        )
+    except OSError as error:
+        return Refused(f"The file cannot be read: {error.strerror}", "Check that it is still there and may be read.")
+
+
+def _summary(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
+    from tb_steptime.ingest.measure import measure_file
+    from tb_steptime.ingest.summary import encode_summary, places_for, stamp, write_summary
+
+    before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
+    measured = measure_file(trace, say_progress)
+    places = (*places_for(trace), fallback / before.digest)
+    with _keeping(trace):
+        return write_summary(encode_summary(before, measured), places)
+
+
+def _events(trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
+    from tb_steptime.ingest.measure import read_file
+    from tb_steptime.timeline.build import write_events
+
+    read = read_file(trace, say_progress)
+    with _keeping(trace):
+        write_events(read, folder)
+    return folder
+
+
+@contextlib.contextmanager
+def _keeping(trace: Path) -> Iterator[None]:
+    """What goes wrong with writing is not the trace's fault, and told apart."""
+    from tb_steptime.errors import TraceError
+
+    try:
+        yield
+    except OSError as error:
+        hint = "Free some space, or set TMPDIR to a folder with room, and start TensorBoard again."
+        raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
+
+
+_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]"], Path]
+_MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events}
+
+
+def _take_stdout() -> Callable[[Message], None]:
+    """Keep stdout for messages: whatever else prints, prints to stderr."""
+    own = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+    def say(message: Message) -> None:
+        own.write(msgspec.json.encode(message) + b"\n")
+
+    return say
+
+
+def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProgress], None]:
+    last = 0.0
+
+    def on_progress(progress: ReadProgress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds:
+            last = now
+            say(Far(progress.read_bytes, progress.total_bytes, progress.events))
+
+    return on_progress
+
+
+def _end_with_stdin() -> None:
+    while os.read(0, 64):
+        pass
+    os._exit(3)
+
+
+def _be_nice() -> None:
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,106 @@
+"""Which of a recorder's files belong to a trace.
+
+    host_3113936.1790812801133511828.l0.main.loader      of the process that wrote the trace: its pid is in both
+    host_3113936.1790812801133511828.l0.w3.loader
+    host_4711.1690000000000000000.l0.main.loader         of another run or rank: left out
+
+A summary says which files it saw, so that one that appears later, or grows into the trace's time, is read, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.record.file import format as layout
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Kind, distinct_in
+
+NAME = re.compile(
+    r"(?P<host>.+)_(?P<pid>\d+)\.(?P<start>\d+)\.l(?P<loader>\d+)\.(?:main|w\d+)" + re.escape(layout.SUFFIX)
+)
+
+
+#: No loader has so many workers; more files than these are not opened.
+MAX_FILES = 2048
+
+
+class SeenFile(msgspec.Struct, frozen=True):
+    """A recorder's file as it was when the trace was analysed. complete: it told of times after the trace's end, so
+    what is added to it is of no concern."""
+
+    file: str
+    bytes: int
+    mtime_ns: int
+    complete: bool
+
+
+class SeenRecords(msgspec.Struct, frozen=True):
+    """Which processes' files belong to a trace, and which there were. host: see `files_of`."""
+
+    pids: list[int] = []
+    files: list[SeenFile] = []
+    host: str | None = None
+
+
+def are_current(seen: SeenRecords, folder: Path) -> bool:
+    """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
+    known = {each.file: each for each in seen.files}
+    for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
+        if name not in known:
+            return False
+        if not known[name].complete:
+            stamp = stamp_of(folder / name)
+            if stamp and (stamp.st_size, stamp.st_mtime_ns) != (known[name].bytes, known[name].mtime_ns):
+                return False
+    return True
+
+
+def recorder_files(folder: Path) -> tuple[str, ...]:
+    """Names of the recorder's files in a folder; none where it cannot be read."""
+    try:
+        return _listed(str(folder), folder.stat().st_mtime_ns)
+    except OSError:
+        return ()
+
+
+@functools.lru_cache(maxsize=64)
+def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
+    """A folder's time changes when files come or go, and thousands of its traces may ask."""
+    with os.scandir(folder) as entries:
+        return tuple(sorted(entry.name for entry in entries if NAME.fullmatch(entry.name)))
+
+
+def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
+    """Those that processes with these numbers wrote, or their workers; of the trace's machine, if there are such files:
+    on several machines, processes of one job may have the same number."""
+    found = ((name, NAME.fullmatch(name)) for name in names)
+    mine = [(name, match["host"]) for name, match in found if match and int(match["pid"]) in pids]
+    known = any(each == host for _, each in mine)
+    return [name for name, each in mine if each == host or not known]
+
+
+def host_of(trace: Trace, pids: Sequence[int]) -> str | None:
+    """The machine that the trace's file is named for, as torch's handler does: <host>_<pid>.<time>.pt.trace.json."""
+    host, _, rest = Path(trace.path).name.rpartition("_")
+    number = rest.partition(".")[0]
+    return host if host and number.isdecimal() and int(number) in pids else None
+
+
+def process_ids(trace: Trace) -> list[int]:
+    """Of the processes whose ops are in the trace; mostly one."""
+    rows = trace.events.rows(Kind.CPU_OP, Kind.USER)
+    threads = distinct_in(trace.events.thread[rows]).tolist()
+    return sorted({int(trace.threads[each].pid) for each in threads if trace.threads[each].pid.isdecimal()})
+
+
+def stamp_of(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None

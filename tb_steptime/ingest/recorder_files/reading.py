@@ -1,0 +1,136 @@
+"""Reads the files that belong to a trace, and hangs what they tell on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tb_steptime.ingest.recorder_files.finding import (
+    MAX_FILES,
+    SeenFile,
+    SeenRecords,
+    files_of,
+    host_of,
+    process_ids,
+    recorder_files,
+    stamp_of,
+)  # fmt: skip
+from tb_steptime.ingest.recorder_files.lines import line_looks
+from tb_steptime.ingest.recorder_files.missing import (
+    NOT_THEN,
+    early_end,
+    killed_workers,
+    of_files,
+    of_others,
+    several_machines,
+    unread,
+    untold_batches,
+)
+from tb_steptime.ingest.recorder_files.rows import ReadFile, begun_rows, produced_rows, read_all, received_rows, shifted
+from tb_steptime.record.file import format as layout
+from tb_steptime.text import Note
+from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+
+
+def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
+    """The trace with what the files beside it tell, and which those are."""
+    pids = process_ids(trace)
+    folder = Path(trace.path).absolute().parent
+    names = recorder_files(folder)
+    host = host_of(trace, pids)
+    mine = files_of(names, pids, host)[:MAX_FILES]
+    stamps = [stamp_of(folder / name) for name in mine]
+    read, broken = read_all(folder, mine)
+    notes = unread(mine, read, broken)
+    read, foreign = of_one_process(read, trace.job.rank)
+    low, high = window_of(trace)
+    seen = [
+        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _tells_beyond(read, name, trace.origin_ns + high))
+        for name, stamp in zip(mine, stamps, strict=True)
+        if stamp is not None
+    ]
+    notes += [foreign] if foreign else []
+    notes += of_others(folder, [name for name in names if name not in set(mine)], trace.origin_ns + low)
+    records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes)
+    return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen, host)
+
+
+def of_one_process(read: Sequence[ReadFile], rank: int | None) -> tuple[list[ReadFile], Note | None]:
+    """Of files of several machines those of the trace's rank. Without that nothing tells which are its own."""
+    hosts = {each.header.get("host") for each in read}
+    if len(hosts) < 2:
+        return list(read), None
+    mine = [each for each in read if rank is not None and each.header.get("rank") == rank]
+    if len({each.header.get("host") for each in mine}) == 1:
+        return mine, None
+    return [], several_machines(len(read))
+
+
+def window_of(trace: Trace) -> tuple[int, int]:
+    steps = find_steps(trace).steps
+    return min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
+
+
+def _tells_beyond(read: Sequence[ReadFile], name: str, high: int) -> bool:
+    """Whether a file's last row is later than the trace's last step, or its process has ended."""
+    rows = next((each.rows for each in read if each.name == name), None)
+    if rows is None or not len(rows):
+        return False
+    told = rows[np.isin(rows["kind"], (layout.PRODUCED, layout.RECEIVED, layout.ENDED))]
+    return bool(len(told)) and bool(told["values"][:, 0].max() > high)
+
+
+def _records(
+    trace: Trace, read: Sequence[ReadFile], window: tuple[int, int], notes: list[Note]
+) -> LoaderRecords | None:
+    low, high = (trace.origin_ns + each for each in window)
+    received = received_rows([each for each in read if each.header.get("process") == "main"], low, high)
+    produced = produced_rows(read, received, low, high)
+    used = sorted({int(number) for number in np.unique(np.concatenate((received[0], produced[0])))})
+    if read and not len(received[0]) and not len(produced[0]):
+        notes = [*notes, NOT_THEN]
+    mine = [each for each in read if each.loader in used]
+    notes = [*notes, *of_files(mine, low, high), *early_end(trace, mine, received)]
+    notes += untold_batches(mine, produced, received, low, high)
+    if not mine and not notes:
+        return None
+    return LoaderRecords(
+        files=len(mine),
+        cores=_cores(mine),
+        loaders=tuple(_settings(mine, number) for number in used),
+        produced=Produced(*shifted(produced, range(5, 9), trace.origin_ns)),
+        received=Received(*shifted(received, range(3, 9), trace.origin_ns)),
+        begun=Begun(*shifted(begun_rows(mine, low, high), range(1, 3), trace.origin_ns)),
+        lines=line_looks(mine, trace.origin_ns),
+        killed=killed_workers(mine),
+        notes=tuple(notes),
+    )
+
+
+def _settings(read: Sequence[ReadFile], number: int) -> LoaderSettings:
+    header = next(each.header for each in read if each.loader == number)
+    settings = header.get("settings") or {}
+    return LoaderSettings(
+        loader=number,
+        dataset=settings.get("dataset"),
+        workers=int(settings.get("num_workers") or 0),
+        prefetch=settings.get("prefetch_factor"),
+        batch_size=settings.get("batch_size"),
+        pin_memory=settings.get("pin_memory"),
+        persistent=settings.get("persistent_workers"),
+        in_order=settings.get("in_order"),
+        iterable=settings.get("iterable"),
+    )
+
+
+def _cores(read: Sequence[ReadFile]) -> int | None:
+    for each in read:
+        cores = each.header.get("usable_cores") or each.header.get("cores")
+        if isinstance(cores, int):
+            return cores
+    return None

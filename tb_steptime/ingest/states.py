@@ -1,0 +1,32 @@
+"""How far a span is on its way from a file to results: its state, the progress of reading it, and what went wrong."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class SpanState(enum.Enum):
+    UNREAD = "unread"  # known, in the queue
+    READING = "reading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told."""
+
+    read_bytes: int
+    total_bytes: int
+    events: int
+    bytes_per_second: float | None
+    seconds_left: float | None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """An error fit for the user: the fact, the file (relative to the log directory), the way out."""
+
+    problem: str
+    file: str
+    hint: str

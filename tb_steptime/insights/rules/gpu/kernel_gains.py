@@ -1,0 +1,64 @@
+"""What rules about kernels share: the device that they judge, and what a shorter kernel is worth now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.text import Phrase
+
+
+def device_split(facts: Facts) -> DeviceSplit | None:
+    """Of the device that stands for the span."""
+    return next((each for each in facts.tensor_cores.devices if each.device == facts.overview.device), None)
+
+
+def worth_now(facts: Facts, gain_ns: int) -> int:
+    """What of a gain of kernel time shortens the step now; 0 where that is not worth a card.
+
+    A step cannot fall below what the host needs without its waits, so only GPU time above that floor counts.
+    """
+    above_ns = max(0, (facts.overview.mean_gpu_busy_ns or 0) - round(facts.figure("host_floor") or 0))
+    now_ns = min(gain_ns, above_ns)
+    return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
+
+
+class KernelCard(NamedTuple):
+    """What differs between cards about kernels. gain_ns: GPU time a step that the deed saves at most; later: the title
+    where the deed shortens no step yet; why: what the confidence, medium at best, rests on."""
+
+    id: str
+    title: Phrase
+    later: Phrase
+    text: Phrase
+    gain_ns: float
+    formula: Phrase
+    why: Phrase
+    view: str
+
+
+def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
+    """The insight, if its gain is worth a card now or once the GPU sets the pace."""
+    gain_ns = round(card.gain_ns)
+    if facts.share(gain_ns) < WORTH_FRACTION:
+        return None
+    now_ns = worth_now(facts, gain_ns)
+    level, why = confidence(facts, Confidence.MEDIUM, card.why)
+    return Insight(
+        id=card.id,
+        severity=severity(facts.share(now_ns)),
+        title=card.title if now_ns else card.later,
+        text=fitted(card.text),
+        gain_ns=now_ns,
+        gain_fraction=facts.share(now_ns),
+        later_ns=None if now_ns == gain_ns else gain_ns,
+        gain_formula=card.formula,
+        confidence=level,
+        why_confidence=why,
+        view=card.view,
+        colour="kernel",
+        part="kernel",
+    )

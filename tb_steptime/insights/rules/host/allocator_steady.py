@@ -1,0 +1,33 @@
+"""The allocator asks the driver for memory in steps that should find it cached: shapes change, or the cache is emptied.
+
+step        0        1        2
+cudaMalloc  mmmmm                       warm-up: no card
+cudaMalloc  mmmmm    m  m     m m       steady: a card
+"""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.blocking_rows import allocations, bubble_ns
+from tb_steptime.insights.rules.host.idle_cards import calls_card
+from tb_steptime.text import code, ns, phrase, text
+
+#: Waits for the allocator in half of the steps are no warm-up.
+STEADY_FRACTION = 0.5
+
+
+def allocator_steady(facts: Facts) -> Insight | None:
+    """Fires when most steps wait for GPU memory, and that is worth a card."""
+    steps, rows = facts.host.steps, allocations(facts.host)
+    waiting = sum(step.idle_ns.allocator > 0 for step in steps)
+    if not rows or waiting <= 1 or waiting < STEADY_FRACTION * len(steps):
+        return None
+    said = phrase(
+        "{call} leaves the GPU idle for {idle} a step. Keep shapes fixed, drop {empty}, or set {setting}.",
+        call=text(rows[0].call),
+        idle=ns(bubble_ns(rows)),
+        empty=code("empty_cache()"),
+        setting=code("expandable_segments:True"),
+    )
+    return calls_card(facts, "allocator_steady", phrase("Keep GPU memory from step to step"), said, rows)

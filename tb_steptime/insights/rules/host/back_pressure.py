@@ -1,0 +1,39 @@
+"""The CPU is busy because the queue of the GPU is full: it waits for room. Nothing is wrong, nothing to gain."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.metrics.host.answer import HELD_UP
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.text import fraction, ns, phrase
+
+#: Verdicts under which a full queue is the reason for a busy CPU: the GPU never waits for it.
+_BUSY = (Bound.GPU, Bound.COMMUNICATION)
+
+
+def back_pressure(facts: Facts) -> Insight | None:
+    """Fires when launches wait for room for a good part of the step, and the GPU works throughout."""
+    held = facts.host.back_pressure
+    if held is None or facts.host.bound not in _BUSY or facts.share(held.held_ns) < HELD_UP:
+        return None
+    level, why = confidence(facts, Confidence.HIGH, phrase("The queue's depth is counted, launch by launch."))
+    return Insight(
+        id="back_pressure",
+        severity=Severity.MINOR,
+        title=phrase("Leave the busy CPU alone"),
+        text=phrase(
+            "For {held} a step it waits for room in the GPU's queue. A CPU at {all} is no limit here; more workers or "
+            "a faster CPU change nothing.",
+            held=ns(held.held_ns),
+            all=fraction(1.0),
+        ),
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=phrase("Nothing to gain: the GPU works while these launches wait."),
+        confidence=level,
+        why_confidence=why,
+        view="host",
+        colour="runtime",
+    )

@@ -1,0 +1,69 @@
+"""Groups of blocking calls by the card that they belong to, each to one; and how a card names them."""
+
+from __future__ import annotations
+
+import re
+
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.insights.rules.host.sync_ops import maker_of
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.phases.marks import without_engine
+from tb_steptime.text import shortened
+
+#: Longer names of ops and of places would push the number out of a card's two lines.
+NAME_LENGTH, PLACE_LENGTH = 28, 36
+
+_FOLDER = re.compile(r"^.*[/\\]")
+
+
+def allocations(host: HostResult) -> list[BlockingRow]:
+    return [row for row in host.blocking if row.kind == "allocator"]
+
+
+def hidden(host: HostResult, phase: str) -> list[BlockingRow]:
+    """Calls that no line of the training script shows: inside a backward pass or an optimizer step."""
+    return [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) == phase]
+
+
+def pageable(host: HostResult) -> list[BlockingRow]:
+    """Copies of pageable memory to the device. Those back to the host wait for what the GPU computes, pinned or not."""
+    return [row for row in host.blocking if _is_pageable(row)]
+
+
+def plain(host: HostResult) -> list[BlockingRow]:
+    """All others: waits that the training script asks for."""
+    rows = [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) is None]
+    return [row for row in rows if not _is_pageable(row)]
+
+
+def bubble_ns(rows: list[BlockingRow]) -> int:
+    return sum(row.bubble_ns for row in rows)
+
+
+def name_of(row: BlockingRow) -> str:
+    """The op as its user knows it: the outermost, but for an autograd node, which is nobody's call."""
+    outer = row.outer_op if row.outer_op and row.outer_op.startswith("aten::") else None
+    return brief(outer or row.op or row.call)
+
+
+def place_of(row: BlockingRow) -> str | None:
+    """The line, else the module or range that the call stands in; for backward those of the forward pass."""
+    known = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module)
+    name = next((name for name in known if name), None)
+    return brief(name, PLACE_LENGTH) if name else None
+
+
+def brief(name: str, length: int = NAME_LENGTH) -> str:
+    """A name that fits a card: without folders and the engine's prefix, shortened in the middle."""
+    return shortened(without_engine(_FOLDER.sub("", name)), length)
+
+
+def _hidden_in(row: BlockingRow) -> str | None:
+    if row.phase == "optimizer":
+        return "optimizer"
+    return "backward" if row.phase == "backward" and row.site != "backward.loss" else None
+
+
+def _is_pageable(row: BlockingRow) -> bool:
+    to_device = row.kind == "pageable_copy" and row.direction == "HtoD"
+    return to_device and _hidden_in(row) is None and maker_of(row).id == "copy"

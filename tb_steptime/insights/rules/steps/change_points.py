@@ -1,0 +1,155 @@
+"""Change points: the span from which on a figure is another one, and what changed among the kernels there.
+
+    span     1        2        3        4
+    step   aaaaaa   aaabaa | cccccc   ccccbc      from span 3 on: a -> c
+
+Only the border of a span is asked, for that is where code, data or the machine were changed; a slow step within a span
+is told by its own rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.steps.outliers import MAD_SCALE
+from tb_steptime.text import Phrase, Quantity, count, text
+
+#: Figures whose changes are told; the rest of the catalogue follows from them.
+WATCHED = (
+    "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",
+    "data_loading_exposed", "host_bound_share",
+)  # fmt: skip
+
+#: Fewer steps than this on a side could be an accident.
+ENOUGH_STEPS = 3
+#: So many spans on a side are asked: enough to know its level, and few enough for runs of a thousand spans.
+SIDE_SPANS = 8
+#: A change is real when the medians are further apart than so many of the steps' own robust deviations ...
+DEVIATIONS = 3.0
+#: ... and worth telling from this share of the larger one on.
+WORTH_FRACTION = 0.05
+#: ... and, for fractions, from so many points on: 0.1 % that becomes 0.2 % is no news.
+WORTH_POINTS = 0.02
+
+_METRICS: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
+
+#: Kernel name -> ns per step, of one span.
+Kernels = Mapping[str, float]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps)."""
+
+    metric: str
+    run: str
+    worker: str
+    span: int
+    before: float
+    after: float
+    text: Phrase
+
+
+class Spans(NamedTuple):
+    """The spans of one worker in time order; kernels(i) is asked only where a change was found."""
+
+    run: str
+    worker: str
+    numbers: Sequence[int]
+    results: Sequence[TrendsResult]
+    kernels: Callable[[int], Kernels]
+
+
+def find_changes(workers: Sequence[Spans]) -> list[Change]:
+    """The changes of all workers, those of several workers of a run at the same span told once; largest first."""
+    found: dict[tuple[str, str, int], tuple[float, Change]] = {}
+    for spans in workers:
+        for metric in WATCHED:
+            values = [_steps(result, metric) for result in spans.results]
+            for border in _borders(values, 0, len(values)):
+                weight, change = _change(spans, metric, values, border)
+                found.setdefault((spans.run, metric, change.span), (weight, change))
+    return [change for _, change in sorted(found.values(), key=lambda each: -each[0])]
+
+
+def _steps(result: TrendsResult, metric: str) -> list[float]:
+    series = next(series for series in result.series if series.metric == metric)
+    return [value for value in series.steps if value is not None]
+
+
+def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:
+    """Borders within values[low:high] that part two levels: the strongest first splits, then each side is asked."""
+    strengths = {at: _strength(*_sides(values, low, at, high)) for at in range(low + 1, high)}
+    best = max(strengths, key=lambda at: strengths[at], default=None)
+    if best is None or strengths[best] <= DEVIATIONS:
+        return []
+    return [*_borders(values, low, best), best, *_borders(values, best, high)]
+
+
+def _sides(values: Sequence[list[float]], low: int, at: int, high: int) -> tuple[Sequence[list[float]], ...]:
+    return values[max(low, at - SIDE_SPANS) : at], values[at : min(high, at + SIDE_SPANS)]
+
+
+def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> float:
+    """Distance of the medians in deviations of the steps around their side's median; 0: not worth telling."""
+    left, right = ([value for span in side for value in span] for side in (before, after))
+    if min(len(left), len(right)) < ENOUGH_STEPS:
+        return 0.0
+    distance = abs(median(right) - median(left))
+    largest = max(abs(median(left)), abs(median(right)))
+    if distance < WORTH_FRACTION * largest or (largest <= 1.0 and distance < WORTH_POINTS):
+        return 0.0
+    residuals = [abs(value - median(side)) for side in (left, right) for value in side]
+    spread = MAD_SCALE * median(residuals)
+    return distance / spread if spread else float("inf")
+
+
+def _change(spans: Spans, metric: str, values: Sequence[list[float]], border: int) -> tuple[float, Change]:
+    """The levels are those of the spans beside the border, so that a drift over many spans is not one change."""
+    before, after = median(values[border - 1] or [0.0]), median(values[border] or [0.0])
+    number = spans.numbers[border]
+    phrase = _words(spans, metric, border, before, after)
+    weight = abs(after - before) / max(abs(before), abs(after), 1e-12)
+    return weight, Change(metric, spans.run, spans.worker, number, before, after, phrase)
+
+
+def _words(spans: Spans, metric: str, border: int, before: float, after: float) -> Phrase:
+    unit = _METRICS[metric].unit
+    values = {
+        "run": text(spans.run),
+        "span": count(spans.numbers[border]),
+        "label": text(_METRICS[metric].label),
+        "before": Quantity(before, unit),
+        "after": Quantity(after, unit),
+    }
+    turn = "falls" if after < before else "rises"
+    said = "{run}, from span {span} on: {label} " + turn + " from {before} to {after}"
+    replaced = _replaced(spans.kernels(border - 1), spans.kernels(border))
+    if replaced is None:
+        return Phrase(said + ".", values)
+    new, old = replaced
+    return Phrase(said + "; {new} replaced {old}.", values | {"new": text(new), "old": text(old)})
+
+
+#: A kernel that comes or goes with less than this share of kernel time explains nothing.
+KERNEL_FRACTION = 0.05
+
+
+def _replaced(before: Kernels, after: Kernels) -> tuple[str, str] | None:
+    """The largest kernel that is new and the largest that is gone, where both matter."""
+    old = _largest_missing(before, after)
+    new = _largest_missing(after, before)
+    return None if old is None or new is None else (new, old)
+
+
+def _largest_missing(here: Kernels, there: Kernels) -> str | None:
+    """The largest kernel of `here` that `there` does not have at all."""
+    only = {name: ns for name, ns in here.items() if name not in there}
+    name = max(only, key=lambda each: only[each], default=None)
+    return name if name is not None and only[name] >= KERNEL_FRACTION * sum(here.values()) else None

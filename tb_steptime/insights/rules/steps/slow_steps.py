@@ -1,0 +1,74 @@
+"""Slow steps: a few take much longer than the rest, and one thing is longer in them.
+
+step 4  |kkkkkkkkhhhh|                  usual
+step 5  |kkkkkkkkhhhhhhhhhhhhhh|        slow: what grew is this card's
+step 6  |kkkkkkkkhhhhdddddddddd|        waits longer for its batch: the loader's cards tell of it
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from tb_steptime.analyses.host import HostResult, HostStep
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
+from tb_steptime.metrics.steps.segments import Grown
+from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
+
+#: What grew is mostly that of other cards, or of no one, in steps of which less than this share is left.
+OWN_FRACTION = 0.5
+
+#: Pieces that make no step slow here: waits for batches are the loader's, and a tail is the end of the recording.
+_OF_OTHERS = ("data_loading", "tail")
+
+
+def slow_steps(facts: Facts) -> Insight | None:
+    """Fires when outliers lift the mean step far enough above the median one, waits for batches left out of both. The
+    rest of it belongs to other cards too, so this gain is none of those that may be added."""
+    slow = _slow(facts.host)
+    if not slow:
+        return None
+    own = [_own_ns(facts.host, step) for step in facts.host.steps]
+    return host_card(
+        facts,
+        HostCard(
+            id="slow_steps",
+            title=phrase("Find what holds slow steps up"),
+            text=_words(slow, len(facts.host.steps)),
+            gain_ns=round(statistics.mean(own) - statistics.median(own)),
+            formula=phrase("Mean step less the median step, both without their waits for batches."),
+            best=Confidence.MEDIUM,
+            why=phrase("That they are slow is certain; that they need not be is not."),
+            colour="ink",
+            part=None,
+            evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
+            steps=[step.step for step in slow],
+        ),
+    )
+
+
+def _slow(host: HostResult) -> list[Grown]:
+    """Slow steps that are longer for more than their wait, the slowest first."""
+    own = {step.name: _own_ns(host, step) for step in host.steps}
+    usual_ns = statistics.median(own.values()) if own else 0
+    slow = [step for step in host.grown if own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns]
+    return sorted(slow, key=lambda step: -step.excess_ns)
+
+
+def _own_ns(host: HostResult, step: HostStep) -> int:
+    """Its length less what is idle for others' reasons; without a GPU less its time in the loader."""
+    if host.device is None:
+        return step.end_ns - step.start_ns - step.phase_host_ns.get("data_loading", 0)
+    return step.end_ns - step.start_ns - step.idle_ns.data_loading - step.idle_ns.tail
+
+
+def _words(slow: list[Grown], steps: int) -> Phrase:
+    """Of the slowest one: by how much, and what grew."""
+    worst = slow[0]
+    values = {"slow": count(len(slow)), "steps": count(steps), "step": text(worst.step), "excess": ns(worst.excess_ns)}
+    start = agreeing("{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual", len(slow))
+    part = next((part for part in worst.grown if part.id not in _OF_OTHERS), None)
+    if part is None:
+        return Phrase(start + ".", values)
+    return Phrase(start + ", {grew} of it {part}.", values | {"part": label(part.label), "grew": ns(part.excess_ns)})

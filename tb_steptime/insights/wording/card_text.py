@@ -1,0 +1,52 @@
+"""The text of a card fits two lines: where names out of the trace are too long for that, the longest lose their middle.
+
+aten::_local_scalar_dense in training/loops/inner.py(1054): step leaves the GPU idle ...     longer than a card
+aten::_local_scalar_dense in training/loops…er.py(1054): step leaves the GPU idle ...        fits
+"""
+
+from __future__ import annotations
+
+from tb_steptime.text import Phrase, Quantity, Unit, shortened, text
+
+#: What two lines of a card hold.
+CARD_LENGTH = 160
+#: A name of which less is left tells nothing.
+LEAST_NAME = 14
+
+#: Letters of a number with its unit, hardly ever more: "100.1 ms", "1.2 GB/s", "12 500".
+_LENGTHS = {
+    Unit.NS: 8,
+    Unit.FRACTION: 5,
+    Unit.COUNT: 6,
+    Unit.NUMBER: 4,
+    Unit.BYTES: 7,
+    Unit.BYTES_PER_SECOND: 9,
+}
+
+
+def fitted(said: Phrase) -> Phrase:
+    """The sentence with its names as short as a card asks for."""
+    values, over = dict(said.values), length(said) - CARD_LENGTH
+    for key in sorted(_names(said), key=lambda key: -len(str(values[key].value))):
+        name = str(values[key].value)
+        most = max(LEAST_NAME, len(name) - max(0, over))
+        over -= len(name) - len(shortened(name, most))
+        values[key] = text(shortened(name, most))
+    return Phrase(said.template, values)
+
+
+def length(said: Phrase) -> int:
+    """Letters that it takes when it is shown."""
+    held = {key: value for key, value in said.values.items() if "{" + key + "}" in said.template}
+    places = sum(len(key) + len("{}") for key in held)
+    return len(said.template) - places + sum(map(_letters, held.values()))
+
+
+def _names(said: Phrase) -> list[str]:
+    return [key for key, value in said.values.items() if value.unit is Unit.TEXT and "{" + key + "}" in said.template]
+
+
+def _letters(value: Quantity) -> int:
+    if value.unit is Unit.CODE:
+        return len(f"`{value.value}`")
+    return len(str(value.value)) if value.unit is Unit.TEXT else _LENGTHS[value.unit]

@@ -1,0 +1,182 @@
+"""What several spans say together: the headline of Trends and the sentence above each of its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.insights.base import Headline
+from tb_steptime.insights.facts import WORTH_FRACTION
+from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.steps.outliers import OUTLIER_Z
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
+
+#: A change of a mean below this share of it is called steady.
+STEADY_FRACTION = 0.03
+
+#: Two runs are before and after; more are a field.
+COMPARED_GROUPS = 2
+
+#: (run, worker, number of the span, its trends), in the order of the pickers.
+TrendFacts = tuple[str, str, int, TrendsResult]
+
+
+class Means(NamedTuple):
+    """A metric over the steps of some spans."""
+
+    name: str
+    mean: float
+    median: float
+    slow_count: int
+
+
+def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
+    """The headline, and titles by picture: "steps", "slow", "slow_rule", "strips", and one for each metric id.
+
+    focus names the run (with one run only: "span N" too) that the action and the titles of steps speak of; None: the
+    last run, in all its spans.
+    """
+    if not spans:
+        return Headline(phrase("No span is read yet.")), {}
+    groups = _groups(spans)
+    titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
+    chosen = next((group for group in groups if group.name == focus), None) or _last_run(spans)
+    titles |= {
+        "steps": _steps_title(chosen),
+        "slow": _slow_title(chosen),
+        "slow_rule": phrase("Slow: modified z-score over {limit}.", limit=Quantity(OUTLIER_Z, Unit.NUMBER)),
+        "strips": phrase("When is the GPU full?"),
+    }
+    return Headline(_verdict(groups, spans), _action(chosen)), titles
+
+
+def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
+    """Step times by run, or by span where there is one run only."""
+    runs = dict.fromkeys(run for run, *_ in spans)
+    if len(runs) > 1:
+        return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
+    return [_means(f"span {number}", [result]) for _, _, number, result in spans]
+
+
+def _last_run(spans: Sequence[TrendFacts]) -> Means:
+    last = spans[-1][0]
+    return _means(last, [result for run, _, _, result in spans if run == last])
+
+
+def _means(name: str, results: list[TrendsResult]) -> Means:
+    steps = [step.end_ns - step.start_ns for result in results for step in result.steps]
+    slow = sum(len(result.slow_steps) for result in results)
+    return Means(name, sum(steps) / len(steps), median(steps), slow)
+
+
+def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
+    if len(groups) > COMPARED_GROUPS and len({run for run, *_ in spans}) > 1:
+        return _range(groups)
+    first, last = groups[0], groups[-1]
+    values = {"a": ns(first.mean), "b": ns(last.mean), "first": text(first.name), "last": text(last.name)}
+    if len(groups) == 1:
+        return _one_span(first, spans[0][3])
+    if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
+        return Phrase("The mean step is steady: {a} in {first}, {b} in {last}.", values)
+    turn = "falls" if last.mean < first.mean else "rises"
+    return Phrase(
+        "The mean step " + turn + " from {a} in {first} to {b} in {last}" + _tail(last) + ".", values | _slow(last)
+    )
+
+
+def _range(groups: list[Means]) -> Phrase:
+    """Many runs have no first and last: the shortest and the longest mean step."""
+    short, long = min(groups, key=lambda group: group.mean), max(groups, key=lambda group: group.mean)
+    return phrase(
+        "The mean step of {number} runs lies between {a} in {short} and {b} in {long}.",
+        number=count(len(groups)),
+        a=ns(short.mean),
+        b=ns(long.mean),
+        short=text(short.name),
+        long=text(long.name),
+    )
+
+
+def _tail(group: Means) -> str:
+    if not group.slow_count or not _worth_mending(group):
+        return ""
+    return agreeing("; {slow} slow (step hides|steps hide) more", group.slow_count)
+
+
+def _slow(group: Means) -> dict[str, Quantity]:
+    return {"slow": count(group.slow_count)}
+
+
+def _one_span(group: Means, result: TrendsResult) -> Phrase:
+    steps = [step.end_ns - step.start_ns for step in result.steps]
+    if len(steps) == 1:
+        return phrase("One step was recorded; it takes {a}.", a=ns(steps[0]))
+    return phrase(
+        "A step takes between {low} and {high}, {mean} on average.",
+        low=ns(min(steps)),
+        high=ns(max(steps)),
+        mean=ns(group.mean),
+    )
+
+
+def _worth_mending(group: Means) -> bool:
+    return bool(group.slow_count) and group.mean - group.median > WORTH_FRACTION * group.mean
+
+
+def _action(group: Means) -> Phrase | None:
+    if not _worth_mending(group):
+        return None
+    gain = group.mean - group.median
+    return phrase(
+        "Mend the slow steps of {name}: [up to {gain} a step ({share})], from its mean of {mean} to its median of "
+        "{median}.",
+        name=text(group.name),
+        gain=ns(gain),
+        share=fraction(gain / group.mean),
+        mean=ns(group.mean),
+        median=ns(group.median),
+    )
+
+
+def _steps_title(group: Means) -> Phrase:
+    values = {"name": text(group.name), "median": ns(group.median)} | _slow(group)
+    if not group.slow_count:
+        return Phrase("{name} runs at {median}, and no step stands out", values)
+    return Phrase(agreeing("{name} runs at {median} but for {slow} (step|steps)", group.slow_count), values)
+
+
+def _slow_title(group: Means) -> Phrase:
+    if not group.slow_count:
+        return phrase("No step stands out")
+    return Phrase(agreeing("{slow} slow (step|steps)", group.slow_count), _slow(group))
+
+
+def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
+    """From the first run (or span) to the last."""
+    runs = dict.fromkeys(run for run, *_ in spans)
+    keys = list(runs) if len(runs) > 1 else [number for _, _, number, _ in spans]
+    place = 0 if len(runs) > 1 else 2
+    first, last = (
+        _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
+    )
+    label = text(metric.label)
+    if len(runs) > COMPARED_GROUPS and _metric_mean(metric, [span[3] for span in spans]) is not None:
+        return phrase("{label} of {number} runs", label=label, number=count(len(runs)))
+    if first is None or last is None:
+        return phrase("{label} cannot be measured here", label=label)
+    values = {"label": label, "a": Quantity(first, metric.unit), "b": Quantity(last, metric.unit)}
+    if len(keys) == 1:
+        return Phrase("{label} is {a}", values)
+    if abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last)):
+        return Phrase("{label} stays at {b}", values)
+    return Phrase("{label} " + ("falls" if last < first else "rises") + " from {a} to {b}", values)
+
+
+def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:
+    """Mean of the spans' values; fractions of unequal spans are weighed alike, as the spans' own figures are."""
+    values = [series.value for result in results for series in result.series if series.metric == metric.id]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

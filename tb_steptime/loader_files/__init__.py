@@ -1,6 +1,0 @@
-"""The recorder's files beside a trace -> `LoaderRecords` of the trace's own process and time."""
-
-from tb_steptime.loader_files.finding import SeenRecords, are_current
-from tb_steptime.loader_files.reading import with_records
-
-__all__ = ["SeenRecords", "are_current", "with_records"]

@@ -1,0 +1,102 @@
+"""The loader, the host and the device through two typical steps: the pattern, and that it repeats.
+
+loader   llll......lll.......
+cpu      ....cccccc...ccccccc
+gpu      .....ggggg....gggggg
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import device_busy, exposed_waits, loader_intervals
+from tb_steptime.metrics.steps.parts import has_device_activity, host_ranges
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+#: The picture of lanes shows two steps: the pattern, and that it repeats.
+LANE_STEPS = 2
+
+
+#: More pieces than pixels help nobody: gaps under this share of the window are closed in the picture.
+LANE_GAP_FRACTION = 0.001
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
+    for each whether it is the second sense of the lane's colour (a wait that is hidden)."""
+
+    id: str
+    label: str
+    start_ns: list[int]
+    end_ns: list[int]
+    hatched: list[bool]
+
+
+class LaneWindow(msgspec.Struct, frozen=True):
+    """A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin."""
+
+    start_ns: int
+    end_ns: int
+    steps: list[str]
+    marks_ns: list[int]
+    lanes: list[Lane]
+
+
+def lane_window(trace: Trace, waits_ns: Int64) -> LaneWindow | None:
+    """The loader, the host and, where one is recorded, the device through two typical steps."""
+    if len(waits_ns) < LANE_STEPS:
+        return None
+    first = _typical_pair(waits_ns)
+    steps = find_steps(trace).steps[first : first + LANE_STEPS]
+    low, high = steps[0].start_ns, steps[-1].end_ns
+    loader = loader_intervals(trace)
+    exposed = exposed_waits(trace)
+    return LaneWindow(
+        start_ns=low,
+        end_ns=high,
+        steps=[step.name for step in steps],
+        marks_ns=[step.start_ns for step in steps],
+        lanes=[
+            _loader_lane(exposed.clip(low, high), (loader - exposed).clip(low, high)),
+            _lane("cpu", "CPU work", host_ranges(trace).clip(low, high) - loader, high - low),
+            *_device_lane(trace, low, high),
+        ],
+    )
+
+
+def _device_lane(trace: Trace, low: int, high: int) -> list[Lane]:
+    """An empty lane would say that the device is idle, where in truth none was recorded."""
+    if not has_device_activity(trace):
+        return []
+    return [_lane("gpu", "GPU", device_busy(trace).clip(low, high), high - low)]
+
+
+def _typical_pair(waits_ns: Int64) -> int:
+    """Two steps whose waits are nearest to the mean: not the first batch, not an outlier. Where long waits come back
+    (bursts), not two steps between them."""
+    waits = waits_ns.astype(np.float64)
+    distance = np.abs(waits - waits.mean())
+    both = distance[:-1] + distance[1:]
+    if (waits[1:] >= waits.mean()).any():
+        both[np.maximum(waits[:-1], waits[1:]) < waits.mean()] = np.inf
+    return int(both.argmin())
+
+
+def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
+    start = np.concatenate((exposed.start, hidden.start))
+    end = np.concatenate((exposed.end, hidden.end))
+    hatched = np.repeat([False, True], [len(exposed), len(hidden)])
+    order = np.argsort(start, kind="stable")
+    return Lane("loader", "Loader", start[order].tolist(), end[order].tolist(), hatched[order].tolist())
+
+
+def _lane(lane: str, label: str, busy: Intervals, window_ns: int) -> Lane:
+    """A lane with the gaps closed that no pixel could show."""
+    gap = round(LANE_GAP_FRACTION * window_ns)
+    closed = Intervals.union(busy.start, busy.end + gap)
+    end = closed.end - gap
+    return Lane(lane, label, closed.start.tolist(), end.tolist(), [False] * len(closed))

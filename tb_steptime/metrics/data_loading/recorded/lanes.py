@@ -1,0 +1,126 @@
+"""Pictures of recorded workers: what each does over time, and how many batches lie ready.
+
+worker 0   [dataset...][col][transfer][wait ]   a piece is one part of one batch, where it is wide enough to be drawn
+depth      0     1      0  1  2   1
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading.recorded.batches import makers, there_at
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
+from tb_steptime.trace.table import Int64
+
+DATASET, COLLATE, TRANSFER, WAIT = range(4)
+#: Pieces of all lanes together; more than pixels help nobody.
+MOST_PIECES = 8000
+#: What is shorter than this share of the window is not drawn by itself.
+LEAST_FRACTION = 0.0005
+#: Points of a queue's line.
+MOST_POINTS = 2000
+
+
+class ProductionLane(msgspec.Struct, frozen=True):
+    """What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
+    2 transfer (the batch is on its way and the worker has no other to make), 3 waits for a request. batch: of each
+    piece; -1 for none, or where pieces are too short to be drawn one by one and stand for several.
+    """
+
+    loader: int
+    worker: int
+    start_ns: list[int]
+    end_ns: list[int]
+    part: list[int]
+    batch: list[int]
+
+
+class ReadyQueue(msgspec.Struct, frozen=True):
+    """Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+    requests whose batch did not lie ready; passed_share: share of those at which, moreover, later ones did, which a
+    loader that keeps the order does not hand out. None where nothing tells."""
+
+    loader: int
+    at_ns: list[int]
+    depth: list[int]
+    late_share: float | None
+    passed_share: float | None
+
+
+def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
+    """Of each worker number of each loader, within [low, high)."""
+    made = records.produced
+    there = np.full(len(made), UNKNOWN_TIME, np.int64)
+    maker = makers(records)
+    there[maker[maker >= 0]] = there_at(records, maker)[maker >= 0]
+    keys = np.unique(np.stack((made.loader, made.worker), axis=1), axis=0).tolist() if len(made) else []
+    least = max(1, round(LEAST_FRACTION * (high - low)))
+    drawn = [_lane(records, there, loader, worker, (low, high), least) for loader, worker in keys]
+    return [lane for lane in drawn if lane.start_ns]
+
+
+def _lane(
+    records: LoaderRecords, there: Int64, loader: int, worker: int, window: tuple[int, int], least: int
+) -> ProductionLane:
+    made = records.produced
+    mine = np.flatnonzero((made.loader == loader) & (made.worker == worker))
+    start, collate, end = made.start_ns[mine], made.collate_ns[mine], made.end_ns[mine]
+    following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
+    arrived = np.clip(np.where(there[mine] == UNKNOWN_TIME, end, there[mine]), end, np.maximum(following, end))
+    edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))
+    begin, past = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
+    part = np.tile(np.arange(4), len(mine))
+    batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
+    keep = np.flatnonzero(past - begin >= least)
+    if len(keep) < len(mine):  # most batches are too short: times without a gap that could be drawn are one piece
+        return _folded(loader, worker, np.clip(start, *window), np.clip(end, *window), least)
+    keep = keep[: MOST_PIECES // max(1, len(np.unique(made.worker)))]
+    return ProductionLane(
+        loader, worker, begin[keep].tolist(), past[keep].tolist(), part[keep].tolist(), batch[keep].tolist()
+    )
+
+
+def _folded(loader: int, worker: int, start: Int64, end: Int64, least: int) -> ProductionLane:
+    keep = end > start
+    start, end = start[keep], end[keep]
+    opens = np.flatnonzero(np.append(True, start[1:] - end[:-1] >= least)) if len(start) else np.empty(0, np.int64)
+    begin, past = start[opens], end[np.append(opens[1:] - 1, len(end) - 1)] if len(start) else end
+    number = len(begin)
+    return ProductionLane(loader, worker, begin.tolist(), past.tolist(), [DATASET] * number, [-1] * number)
+
+
+def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:
+    """Of each loader with workers, within [low, high)."""
+    maker = makers(records)
+    there = there_at(records, maker)
+    return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]
+
+
+def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:
+    taken = records.received
+    mine = np.flatnonzero((taken.loader == loader) & (there != UNKNOWN_TIME))
+    came, left = there[mine], np.maximum(taken.returned_ns[mine], there[mine])
+    at = np.concatenate((came, left))
+    order = np.argsort(at, kind="stable")
+    depth = np.cumsum(np.repeat([1, -1], len(mine))[order])
+    at = at[order]
+    shown = np.flatnonzero((at >= window[0]) & (at < window[1]))
+    before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
+    if len(shown) > MOST_POINTS:
+        shown = shown[:: -(-len(shown) // MOST_POINTS)]
+    requests = mine[(taken.asked_ns[mine] >= window[0]) & (taken.asked_ns[mine] < window[1])]
+    return ReadyQueue(
+        loader,
+        [window[0], *at[shown].tolist()],
+        [before, *depth[shown].tolist()],
+        *_late_shares(there[requests], taken.asked_ns[requests], taken.ready[requests]),
+    )
+
+
+def _late_shares(there: Int64, asked: Int64, ready: Int64) -> tuple[float | None, float | None]:
+    """Of requests: when each one's batch lay ready, when it was asked for, and how many lay ready then."""
+    if not len(asked):
+        return None, None
+    late = there > asked
+    return float(late.mean()), float((late & (ready > 0)).mean())

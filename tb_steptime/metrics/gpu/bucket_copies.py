@@ -1,0 +1,56 @@
+"""Gradients that DistributedDataParallel copies out of its buckets, one by one, because they do not live there.
+
+thread   [copy_bucket_to_grad]      [copy_bucket_to_grad]
+           [copy_] [launch]           [copy_] [launch]
+device                  k                        k
+late      iiiiiiiiiiiiii           iiiiiiiiiiiiii
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
+from tb_steptime.metrics.phases.assignment import SITE, activity_sites
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import innermost
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind
+
+#: The op's name: the gradient's values go back from the bucket. The way there divides too, and has to be done anyway.
+BUCKET_COPY = "reducer::copy_bucket_to_grad"
+
+
+class BucketCopies(NamedTuple):
+    """Per step: copies, and the device's idle time that their launches end, for which the host is late."""
+
+    per_step: float
+    late_ns: int
+
+
+def bucket_copies(trace: Trace, device: int) -> BucketCopies:
+    rows, steps = trace.events.rows(Kind.CPU_OP), find_steps(trace)
+    wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
+    if not wanted:
+        return BucketCopies(0.0, 0)
+    rows = rows[np.isin(trace.events.name[rows], wanted)]
+    start = trace.events.start_ns[rows]
+    inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
+    return BucketCopies(float(inside.mean()), _late_ns(trace, device, rows) // len(steps.steps))
+
+
+def _late_ns(trace: Trace, device: int, ops: Int64) -> int:
+    """Idle time of all steps that launches inside these ops end, and for which the host is late."""
+    hooks = np.flatnonzero(activity_sites(trace) == SITE["backward.hooks"])
+    copies = np.zeros(len(find_launches(trace).call), bool)
+    copies[hooks] = innermost(trace, ops, find_launches(trace).call[hooks].astype(np.int64)) >= 0
+    reasons = [REASONS.index(reason) for reason in HOST_BOUND]
+    late_ns = 0
+    for pieces in idle_pieces(trace, device):
+        mine = np.isin(pieces.reason, reasons) & (pieces.launch >= 0) & copies[pieces.launch]
+        late_ns += int((pieces.end - pieces.start)[mine].sum())
+    return late_ns

@@ -1,0 +1,55 @@
+"""Which kernels and host calls are collectives, by name. What the launching op says of a kernel is left to others."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import kernel_intervals, kernel_rows
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Kind, distinct_in
+
+#: NCCL and RCCL begin all their kernels with their own name; the others are the all-reduce kernels of PyTorch's
+#: symmetric memory, of vLLM and of TensorRT-LLM, which exchange through peer memory without either library.
+COLLECTIVE_KERNEL = re.compile(
+    r"^(?:void )?(?:nccl|rccl)"
+    r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
+    r"|\b(?:one|two)_shot_all_reduce"
+    r"|\bcross_device_reduce_[12]stage"
+    r"|\b(?:one|two)ShotAllReduce"
+)
+
+#: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.
+COLLECTIVE_CALL = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
+
+
+def is_collective(kernel: str) -> bool:
+    """Does a kernel of this name exchange data between devices?"""
+    return COLLECTIVE_KERNEL.search(kernel) is not None
+
+
+def is_collective_call(name: str) -> bool:
+    """Is a CPU op or a host-side range of this name a collective's?"""
+    return COLLECTIVE_CALL.match(name) is not None
+
+
+@per_trace
+def collective_names(trace: Trace) -> Bool:
+    """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
+    judged = np.zeros(len(trace.strings), bool)
+    for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
+        for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
+            judged[name] |= judge(trace.strings[name])
+    return judged
+
+
+def computing_intervals(trace: Trace, device: int) -> Intervals:
+    """When at least one computing kernel, which is no collective's, runs on the device, over the whole recording."""
+    events, rows = trace.events, trace.kernels.event[kernel_rows(trace, device)]
+    exchanges = collective_names(trace)[events.name[rows]]
+    if not exchanges.any():
+        return kernel_intervals(trace, device)
+    rows = rows[~exchanges]
+    return Intervals.union(events.start_ns[rows], events.ends(rows))

@@ -1,0 +1,109 @@
+"""Copies by direction and by the kinds of memory between which they go.
+
+kernels        kkkkkk
+copy       cccccccc
+hidden         hhhh        time in which a kernel of the same device runs too
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.copy_directions import Way, way
+from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
+from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import places, short_range
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind
+
+
+class CopyRow(msgspec.Struct, frozen=True):
+    """Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+
+    name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
+    copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
+    (or the range) that makes most of them.
+    """
+
+    direction: str
+    source: str
+    target: str
+    pageable: bool
+    count: float
+    total_ns: int
+    hidden_ns: int
+    bytes: int | None
+    bytes_per_second: float | None
+    blocked_ns: int
+    op: str | None
+
+
+def copy_rows(trace: Trace) -> list[CopyRow]:
+    """One row for each way of the process's copies that begin within the steps, most time first."""
+    rows, number, ways = _copies(trace)
+    made = [_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
+    return sorted(made, key=lambda row: (-row.total_ns, row.direction, row.source))
+
+
+def _copies(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
+    """Rows of `find_launches` that are copies within the steps, the place of each one's way, and the ways."""
+    events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
+    rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
+    start = events.start_ns[launches.activity[rows]]
+    step = np.searchsorted(steps.start_ns, start, side="right") - 1
+    rows = rows[(step >= 0) & (start < steps.end_ns[step])]
+    names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
+    told = [way(trace.strings[int(name)]) for name in names]
+    ways = list(dict.fromkeys(told))
+    return rows, np.array([ways.index(each) for each in told], np.int64)[place], ways
+
+
+def _row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
+    events, activity = trace.events, find_launches(trace).activity[rows]
+    steps = len(find_steps(trace).steps)
+    nbytes = np.full(len(rows), -1, np.int64) if events.bytes is None else events.bytes[activity]
+    said = nbytes >= 0
+    told, told_ns = int(nbytes[said].sum()), int(events.dur_ns[activity[said]].sum())
+    return CopyRow(
+        direction=each.direction,
+        source=each.source,
+        target=each.target,
+        pageable="Pageable" in (each.source, each.target),
+        count=len(rows) / steps,
+        total_ns=int(events.dur_ns[activity].sum()) // steps,
+        hidden_ns=_hidden_ns(trace, rows) // steps,
+        bytes=told // steps if said.any() else None,
+        bytes_per_second=told * 1e9 / told_ns if told_ns else None,
+        blocked_ns=_blocked_ns(trace, rows) // steps,
+        op=_maker(trace, rows),
+    )
+
+
+def _hidden_ns(trace: Trace, rows: Int64) -> int:
+    events, activity = trace.events, find_launches(trace).activity[rows]
+    hidden = 0
+    for device in devices_with_activity(trace):
+        mine = activity[events.device[activity] == device]
+        hidden += int(kernel_intervals(trace, device).overlap_ns(events.start_ns[mine], events.ends(mine)).sum())
+    return hidden
+
+
+def _blocked_ns(trace: Trace, rows: Int64) -> int:
+    """How long the groups of blocking calls last that begin with one of these copies."""
+    groups = blocking_groups(trace)
+    return int(groups.blocked_ns[np.isin(groups.copy, rows)].sum())
+
+
+def _maker(trace: Trace, rows: Int64) -> str | None:
+    """The outermost op that takes most of their time; where it is outside any op, the named range around it."""
+    events, launches = trace.events, find_launches(trace)
+    around = places(trace, launches.call[rows])
+    row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)
+    made = row >= 0
+    if not made.any():
+        return None
+    time = np.bincount(events.name[row[made]], events.dur_ns[launches.activity[rows[made]]])
+    return short_range(trace.strings[int(time.argmax())])

@@ -1,0 +1,239 @@
+"""How full the SMs in use are: occupancy, and how a kernel's blocks fill the waves in which they run.
+
+    8 blocks on 3 SMs, 1 resident each      SM 0   a d g      3 waves, tail of 2 blocks,
+                                            SM 1   b e h      slot efficiency 8/9,
+                                            SM 2   c f .      SM-active share (2 + 2/3)/3
+
+Kineto writes an estimate of its own, and writes 0 for every kernel with more than 48 KiB of shared memory, because its
+calculator ignores the opt-in limit. So the occupancy is recomputed here from what the file says of the launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
+from tb_steptime.text import Phrase, Unit, phrase
+from tb_steptime.trace.intervals import weighted_overlap
+from tb_steptime.trace.model import Device, Trace, per_trace
+from tb_steptime.trace.table import Float64, Int32, Int64
+
+EST_ACHIEVED_OCCUPANCY = Metric(
+    "est_achieved_occupancy",
+    "Est. achieved occupancy",
+    Unit.FRACTION,
+    Better.NEITHER,
+    meaning="While kernels run: threads resident per SM, as a share of what an SM can hold, weighted by kernel time. "
+    "Recomputed from each launch. Tensor-core kernels are fast at a low occupancy.",
+    estimated=True,
+    colour="kernel",
+    short="Est. occupancy",
+)
+KINETO_ACHIEVED_OCCUPANCY = Metric(
+    "kineto_achieved_occupancy",
+    "Occupancy as Kineto writes it",
+    Unit.FRACTION,
+    Better.NEITHER,
+    meaning="The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
+    "every kernel with more than 48 KiB of shared memory, which is wrong.",
+    estimated=True,
+    colour="kernel",
+)
+
+SLOT_EFFICIENCY = Metric(
+    "slot_efficiency",
+    "Slot efficiency",
+    Unit.FRACTION,
+    Better.HIGHER,
+    meaning="While kernels run: share of the places for blocks that are used, averaged over a kernel's waves and "
+    "weighted by kernel time. It is low for small grids and for small last waves.",
+    estimated=True,
+    colour="kernel",
+    short="Slot eff.",
+)
+
+#: Most resident blocks per SM by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications
+#: per Compute Capability". The other limits are in the trace's device properties.
+MAX_BLOCKS_PER_SM: dict[tuple[int, int], int] = {
+    (5, 0): 32, (5, 2): 32, (5, 3): 32,
+    (6, 0): 32, (6, 1): 32, (6, 2): 32,
+    (7, 0): 32, (7, 2): 32, (7, 5): 16,
+    (8, 0): 32, (8, 6): 16, (8, 7): 16, (8, 9): 24,
+    (9, 0): 32,
+    (10, 0): 32, (10, 1): 32, (10, 3): 32,
+    (12, 0): 24, (12, 1): 24,
+}  # fmt: skip
+
+#: Warps of every NVIDIA GPU have this many threads.
+WARP = 32
+#: Registers are given to warps in units of 256, from one of the SM's four partitions.
+REGISTER_UNIT, PARTITIONS = 256, 4
+
+#: A true occupancy below half a point is written as 0; from there on a 0 is wrong.
+IMPOSSIBLE_ZERO = 0.005
+
+#: Kernels filled in at once: a few megabytes on the way, whatever the trace.
+FILLED_AT_ONCE = 1 << 15
+
+NO_LAUNCH_SHAPES = phrase(
+    "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not)."
+)
+NO_KINETO_OCCUPANCY = phrase("This trace records no occupancy (AMD GPUs do not).")
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """How each kernel fills its device; one entry per row of the kernel table.
+
+    resident            int32, blocks that one SM holds at once; -1 where unknown, as in `waves` and `tail`
+    occupancy           fraction of an SM's threads while the kernel runs; NaN where unknown, as in all that follow
+    waves, tail         int32: rounds in which the blocks run; blocks in the last round
+    slot_efficiency     share of the slots for blocks that are used, averaged over the waves
+    """
+
+    resident: Int32
+    occupancy: Float64
+    waves: Int32
+    tail: Int32
+    slot_efficiency: Float64
+
+
+def resident_blocks(device: Device, threads: Int64, registers: Int64, shared_memory: Int64) -> Int64 | None:
+    """Blocks of a launch that one SM of the device holds at once, at least 1; None where its limits are unknown.
+
+    Threads and shared memory (bytes) are per block, registers per thread. The rule is that of the CUDA occupancy
+    calculator: the least of what blocks, warps, registers and shared memory allow.
+    """
+    capability = device.compute_capability
+    if capability not in MAX_BLOCKS_PER_SM or capability is None:
+        return None
+    if not device.max_threads_per_sm or not device.registers_per_sm or not device.shared_memory_per_sm:
+        return None
+    warps = np.maximum(-(-threads // WARP), 1)
+    registers_per_warp = np.maximum(_round_up(registers * WARP, REGISTER_UNIT), REGISTER_UNIT)  # 0 is written for some
+    warps_by_registers = device.registers_per_sm // PARTITIONS // registers_per_warp * PARTITIONS
+    reserved, unit = (1024, 128) if capability >= (8, 0) else (0, 256)
+    shared_per_block = np.maximum(_round_up(shared_memory + reserved, unit), unit)
+    limits = (
+        np.full(len(threads), MAX_BLOCKS_PER_SM[capability], np.int64),
+        device.max_threads_per_sm // WARP // warps,
+        warps_by_registers // warps,
+        np.where(shared_memory + reserved > 0, device.shared_memory_per_sm // shared_per_block, np.iinfo(np.int64).max),
+    )
+    least: Int64 = np.minimum.reduce(limits)
+    return np.maximum(least, 1)
+
+
+def _round_up(value: Int64, unit: int) -> Int64:
+    return -(-value // unit) * unit
+
+
+def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
+    """Rounds in which blocks run on that many slots (SMs x resident blocks), and blocks in the last round."""
+    waves = -(-block_count // slots)
+    return waves, block_count - (waves - 1) * slots
+
+
+@per_trace
+def filling(trace: Trace) -> Filling:
+    """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
+    count = len(trace.kernels)
+    whole = [np.full(count, -1, np.int32) for _ in range(3)]
+    parts = [np.full(count, np.nan) for _ in range(2)]
+    result = Filling(whole[0], parts[0], whole[1], whole[2], parts[1])
+    for device in trace.devices.values():
+        _fill(trace, device, result)
+    return result
+
+
+def _fill(trace: Trace, device: Device, result: Filling) -> None:
+    """Fill in the rows of one device's kernels, so many at a time that what is made on the way stays small."""
+    kernels, counted = trace.kernels, blocks(trace)
+    if counted is None or kernels.block is None or kernels.registers is None or kernels.shared_memory is None:
+        return
+    rows = kernel_rows(trace, device.id)
+    rows = rows[(counted[rows] > 0) & (kernels.registers[rows] >= 0) & (kernels.shared_memory[rows] >= 0)]
+    rows = rows[(kernels.block[rows] > 0).all(axis=1)]
+    for first in range(0, len(rows), FILLED_AT_ONCE):
+        some = rows[first : first + FILLED_AT_ONCE]
+        threads = kernels.block[some].prod(axis=1, dtype=np.int64)
+        shared_memory = kernels.shared_memory[some].astype(np.int64)
+        resident = resident_blocks(device, threads, kernels.registers[some].astype(np.int64), shared_memory)
+        if resident is None or not device.sm_count or not device.max_threads_per_sm:
+            return
+        _fill_rows(some, counted[some], resident, device.sm_count, threads / device.max_threads_per_sm, result)
+
+
+def _fill_rows(
+    rows: Int64, counted: Int64, resident: Int64, sm_count: int, thread_share: Float64, result: Filling
+) -> None:
+    waves, tail = rounds(counted, sm_count * resident)
+    result.resident[rows], result.waves[rows], result.tail[rows] = resident, waves, tail
+    result.occupancy[rows] = np.minimum(counted / sm_count, resident) * thread_share
+    result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
+
+
+def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
+    """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
+    return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)
+
+
+def slot_efficiency(trace: Trace, device: int) -> Figure:
+    """Mean over kernels of the share of the slots that their blocks use, weighted by kernel time within the window."""
+    return _weighted_mean(trace, device, filling(trace).slot_efficiency, NO_LAUNCH_SHAPES)
+
+
+def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
+    """The same mean of the file's own values, the wrong zeros included. As torch-tb-profiler."""
+    said = trace.kernels.kineto_occupancy
+    if said is None:
+        return unknown(trace, NO_KINETO_OCCUPANCY)
+    return _weighted_mean(trace, device, said, NO_KINETO_OCCUPANCY)
+
+
+def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
+    """Share of the device's kernel time for which Kineto wrote an occupancy of 0 that cannot be."""
+    said = trace.kernels.kineto_occupancy
+    rows = kernel_rows(trace, device)
+    if said is None or not len(rows):
+        return None
+    dur = trace.events.dur_ns[trace.kernels.event[rows]]
+    wrong = (said[rows] == 0) & (filling(trace).occupancy[rows] >= IMPOSSIBLE_ZERO)
+    return int(dur[wrong].sum()) / int(dur.sum()) if dur.any() else None
+
+
+def occupancy_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
+    """Est. achieved occupancy in each bin [edges[i], edges[i+1]), by exact overlap; NaN where no kernel runs."""
+    rows = _measured_rows(trace, device, filling(trace).occupancy)
+    if not len(rows):
+        return None
+    part, whole = _weighted(trace, rows, filling(trace).occupancy, edges)
+    mean: Float64 = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return mean
+
+
+def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Phrase) -> Figure:
+    rows = _measured_rows(trace, device, values)
+    if not len(rows):
+        return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)
+    start, end = windows(trace)
+    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
+    totals = [np.concatenate(([0.0], np.cumsum(each))) for each in _weighted(trace, rows, values, edges)]
+    low, high = place.reshape(2, -1)
+    return figure(totals[0][high] - totals[0][low], totals[1][high] - totals[1][low], NO_KERNELS)
+
+
+def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:
+    """Kernel time x value, and kernel time, in each bin; kernels that run side by side both count."""
+    event = trace.kernels.event[rows]
+    start, end = trace.events.start_ns[event], trace.events.ends(event)
+    whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
+    return weighted_overlap(start, end, values[rows], edges), np.rint(whole)  # whole ns: nothing running is exactly 0
+
+
+def _measured_rows(trace: Trace, device: int, values: Float64) -> Int64:
+    rows = kernel_rows(trace, device)
+    return rows[np.isfinite(values[rows]) & (values[rows] >= 0)]

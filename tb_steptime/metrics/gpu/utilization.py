@@ -1,0 +1,250 @@
+"""How busy a device is: GPU utilization and est. SM efficiency, over the span, over each step, and in time bins.
+
+    kernel, stream 7   aaaaaaaa            a: 0.5 blocks per SM
+    kernel, stream 9       bbbbbbbb        b: 2 blocks per SM
+    utilization        ------------        1 while any kernel runs
+    SM efficiency      ....########        0.5, then min(1, 2.5), then min(1, 2)
+
+How full the SMs are that are in use is told by `occupancy`; what the device waits for, by the analyses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.text import Phrase, Unit, phrase
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in
+
+GPU_UTILIZATION = Metric(
+    "gpu_utilization",
+    "GPU utilization",
+    Unit.FRACTION,
+    Better.HIGHER,
+    meaning="Share of the time during which at least one kernel runs on the GPU, however small the kernel is.",
+    colour="kernel",
+)
+EST_SM_EFFICIENCY = Metric(
+    "est_sm_efficiency",
+    "Est. SM efficiency",
+    Unit.FRACTION,
+    Better.HIGHER,
+    meaning="Share of the GPU's multiprocessors (SMs) that have work, over the whole time. At each instant it is the "
+    "blocks of the running kernels per SM, at most 1; idle time counts as 0.",
+    estimated=True,
+    colour="kernel",
+)
+
+NO_BLOCKS = phrase("This trace does not say how many blocks per SM its kernels have (AMD GPUs do not record it).")
+NO_KERNELS = phrase("No kernel runs on this device within the steps.")
+NO_TIME = phrase("The window has no length.")
+
+#: Calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's globalWorkSize.
+WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
+
+#: Fractions are summed as integers of this unit, so that what a kernel adds at its start leaves exactly at its end.
+FIXED_POINT = 1 << 32
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A device's figure over the span's window and over each step; None where it cannot be told, and then `reason`."""
+
+    value: float | None
+    steps: tuple[float | None, ...]
+    reason: Phrase | None = None
+
+
+@per_trace
+def devices_with_activity(trace: Trace) -> tuple[int, ...]:
+    """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
+    device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]
+    return tuple(distinct_in(device[device >= 0]).tolist())
+
+
+def kernel_rows(trace: Trace, device: int) -> Int64:
+    """Rows of the kernel table that ran on the device, in time order."""
+    return np.flatnonzero(trace.events.device[trace.kernels.event] == device)
+
+
+def kernel_intervals(trace: Trace, device: int) -> Intervals:
+    """When at least one kernel runs on the device, over the whole recording."""
+    return _kernel_intervals(trace).get(device, Intervals.empty())
+
+
+def busy_intervals(trace: Trace, device: int) -> Intervals:
+    """When the device does anything: kernels, copies and sets of all streams, over the whole recording."""
+    return _busy_intervals(trace).get(device, Intervals.empty())
+
+
+@per_trace
+def _kernel_intervals(trace: Trace) -> dict[int, Intervals]:
+    return _union_by_device(trace, Kind.KERNEL)
+
+
+@per_trace
+def _busy_intervals(trace: Trace) -> dict[int, Intervals]:
+    return _union_by_device(trace, *DEVICE_KINDS)
+
+
+def _union_by_device(trace: Trace, *kinds: Kind) -> dict[int, Intervals]:
+    events, rows = trace.events, trace.events.rows(*kinds)
+    on = events.device[rows]
+    mine = {device: rows[on == device] for device in devices_with_activity(trace)}
+    return {device: Intervals.union(events.start_ns[own], events.ends(own)) for device, own in mine.items()}
+
+
+def gpu_utilization(trace: Trace, device: int) -> Figure:
+    """Union of the device's kernels within the window / window. As torch-tb-profiler counts it."""
+    kernels = kernel_intervals(trace, device)
+    covered = kernels.overlap_ns(*windows(trace))
+    return figure(covered, windows_ns(trace), None)
+
+
+def est_sm_efficiency(trace: Trace, device: int) -> Figure:
+    """At each instant min(1, sum over running kernels of blocks per SM), integrated / window. As torch-tb-profiler."""
+    level = sm_levels(trace, device)
+    if level is None:
+        return unknown(trace, NO_BLOCKS if len(kernel_rows(trace, device)) else NO_KERNELS)
+    return figure(level.integral_ns(*windows(trace)), windows_ns(trace), None)
+
+
+def utilization_in(trace: Trace, device: int, edges: Int64) -> Float64:
+    """GPU utilization in each bin [edges[i], edges[i+1]), by exact overlap; bins must have a length."""
+    return kernel_intervals(trace, device).overlap_ns(edges[:-1], edges[1:]) / np.diff(edges)
+
+
+def sm_efficiency_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
+    """Est. SM efficiency in each bin [edges[i], edges[i+1]), by exact overlap; None where it is not measurable."""
+    level = sm_levels(trace, device)
+    return None if level is None else level.integral_ns(edges[:-1], edges[1:]) / np.diff(edges)
+
+
+def windows(trace: Trace) -> tuple[Int64, Int64]:
+    """Starts and ends of the windows in which figures are told: the span's first, then each step's."""
+    steps = find_steps(trace)
+    low, high = steps.window
+    return np.concatenate(([low], steps.start_ns)), np.concatenate(([high], steps.end_ns))
+
+
+def windows_ns(trace: Trace) -> Int64:
+    """Lengths of `windows`."""
+    start, end = windows(trace)
+    return end - start
+
+
+def figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Phrase | None) -> Figure:
+    """part / whole for the span (first) and its steps; None, with the reason, where the whole is nothing."""
+    shares = [p / w if w > 0 else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
+    return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
+
+
+def unknown(trace: Trace, reason: Phrase) -> Figure:
+    """A figure that cannot be told in this trace."""
+    return Figure(None, (None,) * len(find_steps(trace).steps), reason)
+
+
+@per_trace
+def blocks(trace: Trace) -> Int64 | None:
+    """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
+
+    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, nobody can tell.
+    """
+    grid, block = trace.kernels.grid, trace.kernels.block
+    if grid is None:
+        return None
+    in_items, untold = _grid_units(trace)
+    if in_items.any():
+        threads = np.full_like(grid, -1) if block is None else block
+        grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
+    counted: Int64 = grid.prod(axis=1, dtype=np.int64)
+    return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
+
+
+def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
+    """Of each kernel: is its grid counted in work-items, and is that unknown?"""
+    events, launches = trace.events, find_launches(trace)
+    calls = distinct_in(events.name[events.rows(Kind.RUNTIME, Kind.DRIVER)]).tolist()
+    of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
+    if not of_rocm:
+        return np.zeros(len(trace.kernels), bool), np.zeros(len(trace.kernels), bool)
+    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
+    by_name = np.where(call >= 0, events.name[call], -1)
+    in_items = np.isin(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
+    return in_items, ~np.isin(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
+
+
+@per_trace
+def blocks_per_sm(trace: Trace) -> Float64:
+    """Blocks per SM of each kernel; NaN where it cannot be told.
+
+    Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
+    written negative numbers and infinities; else the file's value, if it is a finite positive one. A device for whose
+    kernels the file says nothing stays unknown: ROCm may count a grid in work-items.
+    """
+    kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
+    said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
+    result = np.where(np.isfinite(said) & (said > 0), said, np.nan)
+    counted = blocks(trace)
+    for device in trace.devices.values():
+        sm_count = device.sm_count
+        mine = on == device.id
+        if counted is not None and sm_count and not np.isnan(said[mine]).all():
+            known = mine & (counted > 0)
+            result[known] = counted[known] / sm_count
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A step function of time: value[i] from knots[i] to knots[i+1]; 0 before the first knot and from the last on."""
+
+    knots: Int64
+    value: Float64
+
+    def integral_ns(self, start: Int64, end: Int64) -> Float64:
+        """Integral over each window [start[i], end[i])."""
+        return self._before(end) - self._before(start)
+
+    def _before(self, instants: Int64) -> Float64:
+        if len(self.knots) < 2:
+            return np.zeros(len(instants))
+        total = np.concatenate(([0.0], np.cumsum(self.value * np.diff(self.knots))))
+        segment = np.clip(np.searchsorted(self.knots, instants, side="right") - 1, 0, len(self.value) - 1)
+        inside = np.clip(instants, self.knots[0], self.knots[-1]) - self.knots[segment]
+        return total[segment] + self.value[segment] * inside
+
+
+def levels(start: Int64, end: Int64, height: Float64) -> Levels:
+    """min(1, sum of the heights of the open intervals) at each instant. Heights above 1 count as 1: the sum is capped
+    at 1 anyway, and small numbers stay exact."""
+    units = np.rint(np.minimum(height, 1.0) * FIXED_POINT).astype(np.int64)
+    knots = np.concatenate((start, end))
+    order = np.argsort(knots)
+    knots = knots[order]  # knots at one instant have no time between them
+    running = np.cumsum(np.concatenate((units, -units))[order])[:-1]
+    return Levels(knots, np.minimum(running, FIXED_POINT) / FIXED_POINT)
+
+
+def sm_levels(trace: Trace, device: int) -> Levels | None:
+    """min(1, sum over running kernels of blocks per SM) over the whole recording; None where it is not measurable."""
+    return _all_sm_levels(trace).get(device)
+
+
+@per_trace
+def _all_sm_levels(trace: Trace) -> dict[int, Levels]:
+    """Per device whose kernels say their blocks per SM; kernels that do not say it add nothing."""
+    height, found = blocks_per_sm(trace), {}
+    for device in devices_with_activity(trace):
+        rows = kernel_rows(trace, device)
+        rows = rows[np.isfinite(height[rows])]
+        if len(rows):
+            event = trace.kernels.event[rows]
+            found[device] = levels(trace.events.start_ns[event], trace.events.ends(event), height[rows])
+    return found

@@ -1,0 +1,263 @@
+"""The host's named ranges as a tree: how long each is open, and what the work launched inside it costs.
+
+thread   |-------- forward --------|          path ["forward"]           self = host - what is inside
+           |- encoder -| |- head -|           path ["forward", "encoder"], path ["forward", "head"]
+device        kkkk  kkk     kkk               launched inside: the union of its time
+
+Marks of steps are left out; those of torch.optim and of the loader are there under their short names.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import loader_names
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import parents
+from tb_steptime.trace.ops import innermost, open_at, short_range
+from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
+
+#: Paths in the tree, those with most host time. What is launched inside the others counts for the paths around them.
+RANGE_ROWS = 100
+
+#: What a wait for the loader is called in a path.
+LOADER_RANGE = "DataLoader"
+
+
+class RangeRow(msgspec.Struct, frozen=True):
+    """A named range of the host (record_function and its like) within the ranges around it; means per step.
+
+    path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
+    is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
+    inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
+    """
+
+    path: list[str]
+    phase: str
+    count: float
+    host_ns: int
+    self_ns: int
+    device_ns: int
+    idle_ns: int
+    launches: float
+
+
+class _Tree(NamedTuple):
+    """Paths; a path comes after the path around it. label, phase: of its innermost range.
+
+    rows, path: the ranges as rows of the event table, ascending, and the path of each.
+    """
+
+    rows: Int64
+    path: Int64
+    parent: Int64
+    label: list[str]
+    phase: list[str]
+
+
+class _Sums(NamedTuple):
+    """Of each path, over the span; the last three of all that is launched inside it."""
+
+    begun: Int64
+    host_ns: Int64
+    self_ns: Int64
+    device_ns: Int64
+    idle_ns: Int64
+    launches: Int64
+
+
+def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[RangeRow]:
+    """Depth first, siblings with most host time first. idle_of_activity: ns charged to each row of `find_launches`."""
+    tree = _tree(trace)
+    if not len(tree.rows):
+        return []
+    begun, host_ns, self_ns = _host_sums(trace, tree)
+    kept = _kept(host_ns)
+    launched = _launched(trace, tree, _nearest(tree.parent, kept), idle_of_activity)
+    sums = _Sums(begun, host_ns, self_ns, *launched)
+    return [_row(trace, tree, sums, path) for path in _depth_first(tree.parent, host_ns) if kept[path]]
+
+
+def _tree(trace: Trace) -> _Tree:
+    rows = np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
+    around, labels, label = _around(trace, rows), *_labels(trace, rows)
+    phase = SITE_PHASE[site_of(trace, rows)].astype(np.int64)
+    key = label * len(PHASES) + phase
+    path, parent, keys = np.full(len(rows), -1, np.int64), [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    size = len(labels) * len(PHASES)
+    level, known = around < 0, 0
+    while level.any():
+        outer = np.where(around[level] >= 0, path[around[level]], -1)
+        distinct, place = np.unique((outer + 1) * size + key[level], return_inverse=True)
+        path[level] = known + place
+        parent.append(distinct // size - 1)
+        keys.append(distinct % size)
+        known += len(distinct)
+        level = (around >= 0) & level[around]
+    of_path = np.concatenate(keys).tolist()
+    names, phases = [labels[k // len(PHASES)] for k in of_path], [PHASES[k % len(PHASES)] for k in of_path]
+    return _Tree(rows, path, np.concatenate(parent), names, phases)
+
+
+def _around(trace: Trace, rows: Int64) -> Int64:
+    """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
+    so its open range is around what the engine's threads do."""
+    around = np.full(len(rows), -1, np.int64)
+    threads = trace.events.thread[rows]
+    for thread in distinct_in(threads).tolist():
+        mine = np.flatnonzero(threads == thread)
+        parent = parents(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
+        around[mine] = np.where(parent >= 0, mine[parent], -1)
+    loose = np.flatnonzero((around < 0) & np.isin(threads, autograd_threads(trace)))
+    waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[loose]])
+    around[loose] = np.where(waiting >= 0, np.searchsorted(rows, waiting), -1)
+    return around
+
+
+def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
+    """The innermost of these ranges that is open on the training thread at each instant; -1 for none."""
+    mine = rows[np.isin(trace.events.thread[rows], training_threads(trace)[:1])]
+    place = open_at(trace.events.start_ns[mine], trace.events.ends(mine), instants)
+    return np.where(place >= 0, mine[place], -1) if len(mine) else np.full(len(instants), -1, np.int64)
+
+
+def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
+    """What ranges are called, and which of that each is."""
+    names, place = np.unique(trace.events.name[rows], return_inverse=True)
+    is_wait = loader_names(trace)
+    words = [LOADER_RANGE if is_wait[name] else short_range(trace.strings[name]) for name in names.tolist()]
+    labels = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    return list(labels), np.array([labels[word] for word in words], np.int64)[place.reshape(-1)]
+
+
+def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
+    """Ranges that begin in the steps, time in which they are open there, and that less the ranges inside."""
+    size = len(tree.parent)
+    start, end = trace.events.start_ns[tree.rows], trace.events.ends(tree.rows)
+    windows = _windows(trace)
+    begins = windows.overlap_ns(start, start + 1) > 0
+    open_ns = windows.overlap_ns(start, end)
+    host_ns = _sums(tree.path, open_ns, size)
+    inside = tree.parent[tree.path] >= 0
+    children_ns = _sums(tree.parent[tree.path[inside]], open_ns[inside], size)
+    return _sums(tree.path, begins.astype(np.int64), size), host_ns, np.maximum(host_ns - children_ns, 0)
+
+
+def _kept(host_ns: Int64) -> Bool:
+    """Paths with most host time, of those with any. A path has as much as those inside it and comes before them."""
+    kept = np.zeros(len(host_ns), bool)
+    kept[np.argsort(-host_ns, kind="stable")[:RANGE_ROWS]] = True
+    return kept & (host_ns > 0)
+
+
+def _nearest(parent: Int64, kept: Bool) -> Int64:
+    """For each path itself where it is kept, else the nearest one around it that is; -1 for none."""
+    nearest: list[int] = []
+    for path, around in enumerate(parent.tolist()):
+        nearest.append(path if kept[path] else nearest[around] if around >= 0 else -1)
+    return np.array(nearest, np.int64)
+
+
+def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64 | None) -> tuple[Int64, Int64, Int64]:
+    """Device time, charged idle time and activities of the paths that are kept, what is inside them included."""
+    launches, size = find_launches(trace), len(tree.parent)
+    row = _range_of_call(trace, tree.rows, launches.call)
+    inside = np.flatnonzero(row >= 0)
+    path = nearest[tree.path[np.searchsorted(tree.rows, row[inside])]]
+    inside, path = inside[path >= 0], path[path >= 0]
+    order = np.argsort(path, kind="stable")
+    inside, path = inside[order], path[order]
+    start = trace.events.start_ns[launches.activity[inside]]
+    windows = _windows(trace)
+    begins = (windows.overlap_ns(start, start + 1) > 0).astype(np.int64)
+    idle = np.zeros(len(inside), np.int64) if idle_of_activity is None else idle_of_activity[inside]
+    running = _running(start, trace.events.ends(launches.activity[inside]), path, tree.parent)
+    device_ns = np.zeros(size, np.int64)
+    for each, intervals in running.items():
+        device_ns[each] = (intervals & windows).total_ns
+    idle_ns, begun = (_outwards(_sums(path, values, size), tree.parent) for values in (idle, begins))
+    return device_ns, idle_ns, begun
+
+
+def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
+    """The innermost range around each call, or around the wait for the engine's thread that calls; -1 for none."""
+    row = innermost(trace, rows, call.astype(np.int64))
+    loose = np.flatnonzero((row < 0) & (call >= 0) & np.isin(trace.events.thread[call], autograd_threads(trace)))
+    row[loose] = _range_of_waiting(trace, rows, trace.events.start_ns[call[loose]])
+    return row
+
+
+def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, Intervals]:
+    """When what is launched inside each path runs; rows sorted by path."""
+    paths, first = np.unique(path, return_index=True)
+    bounds = np.append(first, len(path)).tolist()
+    running = {
+        each: Intervals.union(start[bounds[i] : bounds[i + 1]], end[bounds[i] : bounds[i + 1]])
+        for i, each in enumerate(paths.tolist())
+    }
+    for each in range(len(parent) - 1, -1, -1):
+        around = int(parent[each])
+        if each in running and around >= 0:
+            running[around] = running.get(around, Intervals.empty()) | running[each]
+    return running
+
+
+def _outwards(values: Int64, parent: Int64) -> Int64:
+    """Sums with those of the paths inside."""
+    total = values.tolist()
+    for path in range(len(total) - 1, -1, -1):
+        if parent[path] >= 0:
+            total[int(parent[path])] += total[path]
+    return np.array(total, np.int64)
+
+
+def _sums(group: Int64, values: Int64, size: int) -> Int64:
+    """Sums of integers by group, exact below 2**53."""
+    return np.rint(np.bincount(group, values, minlength=size)).astype(np.int64)
+
+
+def _windows(trace: Trace) -> Intervals:
+    steps = find_steps(trace)
+    return Intervals.union(steps.start_ns, steps.end_ns)
+
+
+def _depth_first(parent: Int64, host_ns: Int64) -> list[int]:
+    """Paths, each before those inside it; siblings with most time first."""
+    inside: dict[int, list[int]] = {}
+    for path in np.argsort(-host_ns, kind="stable").tolist():
+        inside.setdefault(int(parent[path]), []).append(path)
+    order, waiting = [], inside.get(-1, [])[::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += inside.get(order[-1], [])[::-1]
+    return order
+
+
+def _row(trace: Trace, tree: _Tree, sums: _Sums, path: int) -> RangeRow:
+    steps = len(find_steps(trace).steps)
+    names, around = [tree.label[path]], int(tree.parent[path])
+    while around >= 0:
+        names.insert(0, tree.label[around])
+        around = int(tree.parent[around])
+
+    def mean_ns(total_ns: Int64) -> int:
+        return (2 * int(total_ns[path]) + steps) // (2 * steps)
+
+    return RangeRow(
+        path=names,
+        phase=tree.phase[path],
+        count=int(sums.begun[path]) / steps,
+        host_ns=mean_ns(sums.host_ns),
+        self_ns=mean_ns(sums.self_ns),
+        device_ns=mean_ns(sums.device_ns),
+        idle_ns=mean_ns(sums.idle_ns),
+        launches=int(sums.launches[path]) / steps,
+    )

@@ -1,0 +1,207 @@
+"""Blocking calls in groups: a copy and the synchronize after it under one op hold the host up once.
+
+thread   |-- aten::item --|   |-- aten::unique ----------------|
+           [copy][ sync  ]      [copy][sync] [launch] [copy][sync]
+group      ggggggggggggggg      ggggggggggg           hhhhhhhhhhh     work that is launched between two calls parts them
+
+Outside any op only a synchronize right after a copy is one with it. A copy that does not block is in a group when it is
+waited for at once. The profiler's own synchronize, after the last step, is none of the training's calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.host.blocking_calls import ASYNC_COPY_CALL, Blocks, blocking_calls
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
+
+#: So many different calls of a group are named.
+_NAMED_CALLS = 3
+
+
+KINDS = ("sync", "pageable_copy", "copy", "allocator")
+_BY_WEIGHT = (
+    (Blocks.ALLOCATOR, "allocator"),
+    (Blocks.SYNC, "sync"),
+    (Blocks.NOT, "copy"),
+    (Blocks.COPY, "copy"),
+    (Blocks.PAGEABLE_COPY, "pageable_copy"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups in the steps, sorted by start; several threads' may overlap. All columns have one entry for each group.
+
+    start, end     from its first call's start to its last one's end
+    call, op       row of its first call, and of the innermost op around that; -1 for none
+    blocked_ns     length of its calls
+    kind           place in KINDS
+    copy           row of `find_launches` of its last copy; -1 for none
+    bytes          copied by it; -1 where that is not said or nothing is
+    names          (n, 3) rows of the string table: its calls' names in order, repeats left out; -1 for none
+    """
+
+    start: Int64
+    end: Int64
+    call: Int64
+    op: Int64
+    blocked_ns: Int64
+    kind: UInt8
+    copy: Int32
+    bytes: Int64
+    names: Int32
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+_NONE = np.zeros(0, np.int64)
+_NO_GROUPS = Groups(
+    _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint8), np.zeros(0, np.int32), _NONE,
+    np.zeros((0, _NAMED_CALLS), np.int32),
+)  # fmt: skip
+
+
+@per_trace
+def blocking_groups(trace: Trace) -> Groups:
+    """Every group that begins within the marks of the steps."""
+    if not len(blocking_calls(trace).row):
+        return _NO_GROUPS
+    calls = _calls_of_groups(trace)
+    new = _opens(trace, calls)
+    order = np.argsort(calls.row[new], kind="stable")  # of threads one after the other, in time order
+    groups = _groups(trace, calls, np.flatnonzero(new), order)
+    steps = find_steps(trace).steps
+    low, high = steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns
+    inside = (groups.start >= low) & (groups.start < high)
+    return Groups(*(getattr(groups, column)[inside] for column in Groups.__dataclass_fields__))
+
+
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """Calls that may be in a group: those that block, and asynchronous copies that are waited for at once. Sorted by
+    thread, then by time. op: the innermost one around the call, -1 for none; launched: launches of the thread before
+    it."""
+
+    row: Int64
+    kind: UInt8
+    thread: Int32
+    op: Int64
+    launched: Int64
+
+
+def _calls_of_groups(trace: Trace) -> _Calls:
+    blocking, events = blocking_calls(trace), trace.events
+    copies = _host_copies(trace)
+    copies = copies[np.isin(copies, blocking.row, invert=True)]
+    rows = np.concatenate((blocking.row, copies))
+    kind = np.concatenate((blocking.kind, np.full(len(copies), Blocks.NOT, np.uint8)))
+    order = np.lexsort((rows, events.thread[rows]))
+    rows, kind = rows[order], kind[order]
+    calls = _Calls(rows, kind, events.thread[rows], op_at(trace, rows), _launched_before(trace, rows))
+    waited = np.append(~_opens(trace, calls)[1:] & (kind[1:] == Blocks.SYNC), False)
+    keep = (kind != Blocks.NOT) | waited
+    return _Calls(*(getattr(calls, column)[keep] for column in _Calls.__dataclass_fields__))
+
+
+def _host_copies(trace: Trace) -> Int64:
+    """Asynchronous calls that copy between the host and a device."""
+    events, launches = trace.events, find_launches(trace)
+    rows = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
+    call, name = launches.call[rows], events.name[launches.activity[rows]]
+    between = _of_names(trace, name, lambda text: "DtoD" not in text and "PtoP" not in text)
+    named = _of_names(trace, events.name[call], lambda text: ASYNC_COPY_CALL.match(text) is not None)
+    return distinct_in(call[between & named]).astype(np.int64)
+
+
+def _launched_before(trace: Trace, rows: Int64) -> Int64:
+    """How many launch calls of its thread begin before each call."""
+    call = find_launches(trace).call
+    launching = distinct_in(call[call >= 0])
+    thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
+    for number in distinct_in(trace.events.thread[rows]).tolist():
+        mine = trace.events.thread[rows] == number
+        before[mine] = np.searchsorted(launching[thread == number], rows[mine])
+    return before
+
+
+def _opens(trace: Trace, calls: _Calls) -> Bool:
+    """Which calls begin a group: not those under the same op as the one before, nor, outside of any, the synchronize
+    after a copy. Work that is launched between two calls parts them."""
+    copies = np.isin(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
+    new = np.ones(len(calls.row), bool)
+    together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
+    together &= (calls.thread[1:] == calls.thread[:-1]) & (calls.op[1:] == calls.op[:-1])
+    together &= calls.launched[1:] - calls.launched[:-1] <= copies[:-1]
+    new[1:] = ~together
+    return new
+
+
+def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Groups:
+    events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
+    length = events.dur_ns[calls.row]
+    copy, nbytes = _copied(trace, calls.row)
+    past = np.append(first[1:], len(calls.row))[: len(first)] - 1
+    return Groups(
+        start=events.start_ns[calls.row[first]][order],
+        end=events.ends(calls.row[past])[order],
+        call=calls.row[first][order],
+        op=calls.op[first][order],
+        blocked_ns=np.add.reduceat(length, first)[order],
+        kind=_kinds(calls.kind, number, len(first))[order],
+        copy=np.maximum.reduceat(copy, first)[order].astype(np.int32),
+        bytes=_sum_of_told(nbytes, first)[order],
+        names=_names(events.name[calls.row], first, number)[order],
+    )
+
+
+def _sum_of_told(values: Int64, first: Int64) -> Int64:
+    """Of each group; -1 where none of its values is told."""
+    return np.where(np.maximum.reduceat(values, first) >= 0, np.add.reduceat(np.maximum(values, 0), first), -1)
+
+
+def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
+    """Of each call the row of `find_launches` of its copy and that one's bytes; -1 for none."""
+    launches, events = find_launches(trace), trace.events
+    copies = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
+    by_call = copies[np.argsort(launches.call[copies], kind="stable")]
+    place = np.searchsorted(launches.call[by_call], rows)
+    known = np.append(launches.call[by_call], -1)[place] == rows
+    found = np.where(known, np.append(by_call, -1)[place], -1)
+    if events.bytes is None:
+        return found, np.full(len(rows), -1, np.int64)
+    return found, np.where(found >= 0, events.bytes[launches.activity[found]], -1)
+
+
+def _kinds(kind: UInt8, group: Int64, count: int) -> UInt8:
+    """A group has the kind of its weightiest call; an asynchronous copy that is waited for is a copy."""
+    result = np.full(count, KINDS.index("allocator"), np.uint8)
+    for blocks, name in _BY_WEIGHT:
+        result[group[kind == blocks]] = KINDS.index(name)
+    return result
+
+
+def _names(name: Int32, first: Int64, group: Int64) -> Int32:
+    result = np.full((len(first), _NAMED_CALLS), -1, np.int32)
+    changes = np.append(True, name[1:] != name[:-1])
+    changes[first] = True
+    rank = np.cumsum(changes)
+    rank -= rank[first][group]
+    shown = changes & (rank < _NAMED_CALLS)
+    result[group[shown], rank[shown]] = name[shown]
+    return result
+
+
+def _of_names(trace: Trace, names: Int32, wanted: Callable[[str], bool]) -> Bool:
+    """Is each name wanted? Each distinct one is asked once."""
+    chosen = [name for name in distinct_in(names).tolist() if wanted(trace.strings[name])]
+    found: Bool = np.isin(names, chosen)
+    return found

@@ -1,0 +1,240 @@
+"""Why a GPU is idle: a partition of its idle time by what the next activity was waiting for.
+
+thread   [ loader ] --op--[sync]     [lll]      what the launching thread does, and its launch of the next activity
+device   kkk                               kk
+idle        dddddddd cccccbbbbbbnnnnnlllll      data loading, CPU work, blocking call, nothing recorded, launch latency
+
+Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one
+number. Each gap is charged to the place that launched the activity which ended it, the loader's part to the loader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import loader_intervals
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.phases.assignment import SITES, activity_sites
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.segments import Segments
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
+
+#: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
+HARDWARE_GAP_NS = 10_000
+#: A launch reaches an idle device within 4 to 10 us of its call, rarely in more than 20. So long after the call
+#: returned it waits for the other devices of the process, as long as one of them works.
+REACHED_NS = 50_000
+
+_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _DEPENDENCY, _UNKNOWN, _TAIL = range(len(REASONS))
+_SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
+_SITE_OF_TAIL = len(SITES) - 1
+
+
+class Pieces(NamedTuple):
+    """Stretches of idle time with one reason, within the steps; in time order, disjoint, none empty.
+
+    step: place in `find_steps`; reason: in REASONS; site: in SITES; launch: row of `find_launches` of the activity that
+    ended the gap, -1 for none.
+    """
+
+    start: Int64
+    end: Int64
+    step: Int32
+    reason: UInt8
+    site: UInt8
+    launch: Int32
+
+
+#: Gaps cut at once, which bounds what is needed on the way.
+_GAPS_AT_ONCE = 1 << 15
+#: Several figures go through the pieces. Up to so many of a trace (14 MB) are kept, more are made anew each time.
+_KEPT_PIECES = 1 << 19
+
+
+def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[Pieces]:
+    """The device's idle time in pieces, some gaps at a time; of a window only the gaps that reach into it, whole."""
+    if window is None:
+        yield from _kept(trace).get(device) or _all_pieces(trace, device)
+        return
+    gaps = find_gaps(trace, device)
+    first = int(np.searchsorted(gaps.end, window[0], side="right"))
+    yield from _cut(trace, device, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
+
+
+def _all_pieces(trace: Trace, device: int) -> Iterator[Pieces]:
+    gaps, kept, made = find_gaps(trace, device), _kept(trace), list[Pieces]()
+    room = _KEPT_PIECES - sum(len(each.start) for pieces in kept.values() for each in pieces)
+    for some in _cut(trace, device, gaps, 0, len(gaps.start)):
+        room -= len(some.start)
+        made = [*made, some] if room >= 0 else []
+        yield some
+    if room >= 0:
+        kept[device] = made
+
+
+@per_trace
+def _kept(trace: Trace) -> dict[int, list[Pieces]]:
+    return {}
+
+
+def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[Pieces]:
+    threads, elsewhere = _Threads(trace), _busy_elsewhere(trace, device)
+    for begin in range(first, past, _GAPS_AT_ONCE):
+        some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
+        yield _pieces(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads, elsewhere)
+
+
+def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
+    """When any other device of the process works."""
+    others = [each for each in devices_with_activity(trace) if each != device]
+    return reduce(or_, (busy_intervals(trace, each) for each in others), Intervals.empty())
+
+
+class _Parts(NamedTuple):
+    """Parts of gaps, before they are cut at the borders of steps. gap: its row."""
+
+    gap: Int64
+    start: Int64
+    end: Int64
+    reason: Int32
+
+
+def _pieces(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals) -> Pieces:
+    late, reason = _late_and_reason(trace, gaps)
+    parts = [*_after_the_call(trace, gaps, late, reason, elsewhere), *_before_the_call(trace, gaps, late, threads)]
+    gap, start, end, why = (np.concatenate(column) for column in zip(*parts, strict=True))
+    steps = find_steps(trace)
+    cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(start, end)
+    order = np.argsort(cut.start, kind="stable")
+    order = order[cut.label[order] >= 0]
+    launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
+    site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
+    site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
+    return Pieces(
+        cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
+    )
+
+
+def _late_and_reason(trace: Trace, gaps: Gaps) -> tuple[Int64, UInt8]:
+    """Of each gap: until when the launch call had not begun, and the reason for what comes after that.
+
+    A call that begins as the gap does had launched nothing before it.
+    """
+    call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
+    begun = trace.events.start_ns[call]
+    waited = (call >= 0) & (begun >= gaps.start)
+    blocks = waited & np.isin(call, blocking_calls(trace).row)
+    late = np.where(waited, np.minimum(begun, gaps.end), gaps.start)
+    queued = np.where(gaps.end - gaps.start <= HARDWARE_GAP_NS, _QUEUED, _DEPENDENCY)
+    reason = np.select(
+        [gaps.launch < 0, call < 0, blocks, waited], [_TAIL, _UNKNOWN, _BLOCKING, _LATENCY], default=queued
+    )
+    return late, reason.astype(np.uint8)
+
+
+def _after_the_call(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8, elsewhere: Intervals) -> Iterator[_Parts]:
+    """Until the launch must have reached the device, then as long as it waits.
+
+    call     [launch]
+    gap       |latency      |dependency      |latency|      begins where the device has nothing, ends with the work
+    gpu1                kkkkkkkkkkkkkkkkkkkkkk
+    """
+    low, high = int(gaps.start[0]), int(gaps.end[-1])
+    reached = _reached(trace, gaps, late, reason) if len(elsewhere) else gaps.end
+    cut = Segments.first_of([loader_intervals(trace)], low, high).cut(late, reached)
+    yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, reason[cut.source]))
+    if len(elsewhere):
+        cut = Segments.first_of([loader_intervals(trace), elsewhere], low, high).cut(reached, gaps.end)
+        why = np.where(cut.label == 1, _DEPENDENCY, reason[cut.source])
+        yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why))
+
+
+def _reached(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8) -> Int64:
+    """When each launch that had to reach an idle device must have done so; of other gaps the end."""
+    returned = trace.events.ends(find_launches(trace).call[gaps.launch])
+    return np.where(reason == _LATENCY, np.clip(returned + REACHED_NS, late, gaps.end), gaps.end)
+
+
+def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
+    """What the launching thread did until its call began, or the threads that it waited for."""
+    waiting = np.flatnonzero(late > gaps.start)
+    thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
+    low, high = int(gaps.start[0]), int(gaps.end[-1])
+    for number in distinct_in(thread).tolist():
+        mine = waiting[thread == number]
+        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[mine], late[mine])
+        yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
+
+
+#: The reasons that `_Threads.does` tells in turn: the loader, the thread's own, those of the others; and none of them.
+_REASON_OF_LAYER = np.array(
+    (_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
+)  # fmt: skip
+
+
+class _Threads:
+    """What holds each launching thread up; found once for all gaps of a device.
+
+    The training thread and those of the autograd engine take turns: one that stands still with nothing recorded waits
+    for what another of them does. So the wait of a backward pass for one GPU is told where it leaves another one idle.
+
+        training thread    [forward]                   [optimizer]
+        engine's thread              [node][sync      ]
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._turns = {*training_threads(trace), *autograd_threads(trace)}
+        self._own_known: dict[int, list[Intervals]] = {}
+        self._known: dict[int, list[Intervals]] = {}
+
+    def does(self, thread: int) -> list[Intervals]:
+        """The loader's waits; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
+        if thread not in self._known:
+            others = sorted(self._turns - {thread}) if thread in self._turns else []
+            theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
+            joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
+            self._known[thread] = [loader_intervals(self._trace), *self._own(thread), *joined]
+        return self._known[thread]
+
+    def _own(self, thread: int) -> list[Intervals]:
+        if thread not in self._own_known:
+            calls = blocking_calls(self._trace)
+            allocates = calls.kind == Blocks.ALLOCATOR
+            rows = (calls.row[~allocates], calls.row[allocates])
+            held = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
+            self._own_known[thread] = [*held, _cpu_work(self._trace, thread)]
+        return self._own_known[thread]
+
+
+#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
+_JOINED_AT_ONCE = 1 << 18
+
+
+def _cpu_work(trace: Trace, thread: int) -> Intervals:
+    """When a thread is inside a recorded op or call. Named ranges are not work: they hold Python between ops too."""
+    events, pieces = trace.events, [Intervals.empty()]
+    for first in range(0, len(events), _JOINED_AT_ONCE):
+        some = slice(first, first + _JOINED_AT_ONCE)
+        work = np.zeros(256, bool)
+        work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
+        pieces.append(_union(trace, first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))))
+    return Intervals.union(
+        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
+    )
+
+
+def _union(trace: Trace, rows: Int64) -> Intervals:
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))

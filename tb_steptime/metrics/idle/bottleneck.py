@@ -1,0 +1,104 @@
+"""What holds a span or a phase up, told from its idle time by reason, with the thresholds that this rests on.
+
+works   |kkkkkkkkkkkk|                                    under a tenth idle: the GPU sets the pace
+waits   |kkkk|dddddd|ssss|hh|                             else the group that holds half of the idle time
+                data   sync host
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from tb_steptime.metrics.idle.reasons import IdleNs
+
+
+class Bound(enum.Enum):
+    """What would have to become faster first."""
+
+    HOST = "host"
+    GPU = "gpu"
+    INPUT = "input"
+    SYNC = "sync"
+    DEPENDENCY = "dependency"
+    COMMUNICATION = "communication"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+#: A verdict as an adjective.
+BOUND_WORDS = {
+    Bound.HOST: "host-bound",
+    Bound.GPU: "GPU-bound",
+    Bound.INPUT: "input-bound",
+    Bound.SYNC: "sync-bound",
+    Bound.DEPENDENCY: "dependency-bound",
+    Bound.COMMUNICATION: "communication-bound",
+    Bound.MIXED: "mixed",
+    Bound.UNKNOWN: "unknown",
+}
+
+#: Under this idle share the work, and not the wait, decides: launch gaps alone leave a few percent in any job.
+IDLE_FRACTION = 0.10
+
+#: A cause is the verdict if it holds half of the idle time: mending all the others together gains less.
+LEADING_FRACTION = 0.50
+
+#: Communication that nothing hides sets the pace of a busy GPU from this share of its busy time on; below it the
+#: other kernels are worth at least twice as much.
+COMMUNICATION_FRACTION = 0.30
+
+#: Without a leading cause, launches that mostly come too late speak for the host.
+STARVED_FRACTION = 0.50
+
+
+class Pace(NamedTuple):
+    """What a verdict rests on, ns of one span's mean step or of one phase of it.
+
+    device_ns: time in which the device works (of a phase: on what it launched). bubble_ns: idle time behind blocking
+    calls, part of `idle`. exposed_communication_ns: part of device_ns in which nothing but collectives runs.
+    starved_share: of the launches, None without any.
+    """
+
+    idle: IdleNs
+    bubble_ns: int
+    device_ns: int
+    exposed_communication_ns: int = 0
+    starved_share: float | None = None
+
+
+def judge(pace: Pace) -> Bound:
+    """The one cause that would have to be mended first."""
+    idle_ns = pace.idle.total_ns
+    if not idle_ns + pace.device_ns:
+        return Bound.UNKNOWN
+    if idle_ns < IDLE_FRACTION * (idle_ns + pace.device_ns):
+        return Bound.COMMUNICATION if _communicates(pace) else Bound.GPU
+    bound, most_ns = max(causes(pace).items(), key=lambda cause: cause[1])
+    leads = most_ns >= LEADING_FRACTION * idle_ns
+    starved = bound is Bound.HOST and (pace.starved_share or 0.0) >= STARVED_FRACTION
+    return bound if leads or starved else Bound.MIXED
+
+
+def causes(pace: Pace) -> dict[Bound, int]:
+    """The idle time by what would have to become faster, ns; sums to all of it."""
+    idle = pace.idle
+    blocked_ns = sync_ns(pace)
+    queued = Bound.COMMUNICATION if _communicates(pace) else Bound.DEPENDENCY
+    return {
+        Bound.INPUT: idle.data_loading,
+        Bound.HOST: idle.late_ns - blocked_ns,
+        Bound.SYNC: blocked_ns,
+        queued: idle.queued + idle.dependency,
+        Bound.UNKNOWN: idle.unknown + idle.tail,
+    }
+
+
+def sync_ns(pace: Pace) -> int:
+    """Idle time that blocking calls cause: their bubbles reach beyond the calls, to the next work that follows."""
+    inside_ns = pace.idle.blocking_call + pace.idle.allocator
+    return min(max(pace.bubble_ns, inside_ns), pace.idle.late_ns)
+
+
+def _communicates(pace: Pace) -> bool:
+    return pace.device_ns > 0 and pace.exposed_communication_ns >= COMMUNICATION_FRACTION * pace.device_ns

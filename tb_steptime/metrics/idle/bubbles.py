@@ -1,0 +1,212 @@
+"""What blocking calls cost: each group of them leaves a bubble in the device's work.
+
+thread   |-- aten::item --|                     one group: copy + synchronize
+           [copy][ sync  ]    [launch]
+device   kkkkkkkkkc                  kkkk
+blocked    hhhhhhhhhhhhhh                       how long the host stands still
+bubble             iiiiiiiiiiiiiiiiii           what it costs: the device idles from its drain (or the call's start)
+                                                to the next activity that was launched after the call returned
+
+The drain is the end of what was launched before the group began; the group's own copy is work and no part of a bubble,
+the time in which it stages pageable memory is. A bubble is idle time of at most the calls' length: a host that had not
+stopped would be ahead by no more, so a short call on an idle device costs next to nothing. Bubbles are disjoint: one
+ends where the next group begins. Waits for the loader are no part of them, nor is time after the device's last
+activity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.copy_directions import directions
+from tb_steptime.metrics.host.sync_groups import KINDS, Groups, blocking_groups
+from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
+from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import forward_of, innermost, outermost, short_range, user_ranges
+from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind, UInt8
+
+
+class BlockingRow(msgspec.Struct, frozen=True):
+    """Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
+
+    op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
+    cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
+    None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
+    step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
+    module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+    count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
+    worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
+    copied.
+    """
+
+    op: str | None
+    outer_op: str | None
+    phase: str
+    site: str
+    call: str
+    kind: str
+    direction: str | None
+    user_range: str | None
+    module: str | None
+    source: str | None
+    forward_op: str | None
+    forward_module: str | None
+    forward_source: str | None
+    count: float
+    blocked_ns: int
+    bubble_ns: int
+    bytes: int | None
+    device: int
+    worst_step: str
+    worst_start_ns: int
+    worst_end_ns: int
+
+
+class Bubbles(NamedTuple):
+    """One for each group, disjoint: from start to end the device's idle time is charged to it, idle_ns in all."""
+
+    start: Int64
+    end: Int64
+    idle_ns: Int64
+
+
+def bubbles(trace: Trace, device: int) -> Bubbles:
+    """Of each of `blocking_groups`; of many it is empty."""
+    groups, idle = blocking_groups(trace), idle_outside_loader(trace, device)
+    start, end = _stalls(trace, device, groups)
+    lasts = _when_covered(idle, idle.covered_before(start) + groups.blocked_ns)
+    end = np.maximum(np.minimum(end, lasts), start)
+    return Bubbles(start, end, idle.overlap_ns(start, end))
+
+
+def _stalls(trace: Trace, device: int, groups: Groups) -> tuple[Int64, Int64]:
+    """From the drain, or the group's start, to the next activity launched after it, or the start of the next group."""
+    events, launches = trace.events, find_launches(trace)
+    rows = launch_rows(trace, device)
+    rows = rows[launches.call[rows] >= 0]
+    if not len(rows) or not len(groups):
+        return groups.start, groups.start
+    rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
+    begun, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
+    reach = np.maximum.accumulate(events.ends(activity))
+    coming = np.minimum.accumulate(events.start_ns[activity][::-1])[::-1]
+    drained = np.append(np.iinfo(np.int64).min, reach)[np.searchsorted(begun, groups.start)]
+    follows = np.append(coming, reach[-1])[np.searchsorted(begun, groups.end)]
+    start = np.maximum(groups.start, drained)
+    cut = np.append(groups.start[1:], np.iinfo(np.int64).max)
+    return start, np.maximum(np.minimum(follows, cut), start)
+
+
+def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
+    """When the intervals have covered each amount of time, from the first one on; int64 max: never."""
+    covered = np.cumsum(intervals.end - intervals.start)
+    place = np.searchsorted(covered, amounts)
+    known = place < len(covered)
+    when = np.full(len(amounts), np.iinfo(np.int64).max)
+    when[known] = intervals.end[place[known]] - (covered[place[known]] - amounts[known])
+    return when
+
+
+def step_at(trace: Trace, instants: Int64) -> Int64:
+    """Place of the step in whose mark each instant is; of one between two marks the one before."""
+    starts = np.array([step.host_start_ns for step in find_steps(trace).steps], np.int64)
+    return np.maximum(np.searchsorted(starts, instants, side="right") - 1, 0)
+
+
+def blocking_rows(trace: Trace, device: int) -> list[BlockingRow]:
+    """Groups that are alike in one row, most bubble first, then longest blocked."""
+    groups, bubble = blocking_groups(trace), bubbles(trace, device)
+    if not len(groups):
+        return []
+    standing = _standing(trace, groups)
+    _, place = np.unique(standing.keys(groups), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    columns = (np.ones(len(groups), np.int64), groups.blocked_ns, bubble.idle_ns, np.maximum(groups.bytes, 0))
+    totals = np.stack([_by_place(place, values) for values in columns], axis=1)
+    worst = np.lexsort((groups.start, -groups.blocked_ns, -bubble.idle_ns))
+    worst = worst[np.unique(place[worst], return_index=True)[1]]
+    order = np.lexsort((groups.start[worst], -totals[:, 1], -totals[:, 2]))
+    ends = np.maximum(groups.end, np.where(bubble.idle_ns > 0, bubble.end, 0))
+    return [_row(trace, standing, int(worst[i]), totals[i].tolist(), int(ends[worst[i]]), device) for i in order]
+
+
+def _by_place(place: Int64, values: Int64) -> Int64:
+    total = np.zeros(int(place.max()) + 1, np.int64)
+    np.add.at(total, place, values)
+    return total
+
+
+class _Standing(NamedTuple):
+    """Where groups stand. The first four: rows of the string table, -1 for none."""
+
+    op: Int64
+    outer_op: Int64
+    user_range: Int64
+    forward_op: Int64
+    site: UInt8
+    direction: Words
+    module: Words
+    source: Words
+    forward_module: Words
+    forward_source: Words
+
+    def keys(self, groups: Groups) -> Int64:
+        """(groups, columns): alike rows stand alike and make the same calls."""
+        words = (self.direction, self.module, self.source, self.forward_module, self.forward_source)
+        columns = (*self[:5], groups.kind, *groups.names.T, *(each.number for each in words))
+        return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
+
+
+def _standing(trace: Trace, groups: Groups) -> _Standing:
+    forward = forward_of(trace, groups.call).astype(np.int64)
+    outer_op = outermost(trace, trace.events.rows(Kind.CPU_OP), groups.op)
+    rows = (groups.op, outer_op, innermost(trace, user_ranges(trace), groups.call), forward)
+    op, outer, user_range, made_by = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
+    words = [
+        of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
+    ]  # asked for once: it is slow
+    here, there = ([Words(each.number[part], each.texts) for each in words] for part in _halves(len(groups)))
+    return _Standing(
+        op, outer, user_range, made_by, site_of(trace, groups.call), directions(trace, groups.copy), *here, *there
+    )
+
+
+def _halves(count: int) -> tuple[slice, slice]:
+    return slice(0, count), slice(count, None)
+
+
+def _row(
+    trace: Trace, standing: _Standing, worst: int, totals: Sequence[int], worst_end_ns: int, device: int
+) -> BlockingRow:
+    groups, site, steps = blocking_groups(trace), SITES[int(standing.site[worst])], find_steps(trace).steps
+    op, outer_op, user_range, forward_op = (_text(trace, int(names[worst])) for names in standing[:4])
+    count, blocked, bubble, nbytes = totals
+    start = int(groups.start[worst])
+    return BlockingRow(
+        op, outer_op, site.phase, site.id,
+        " + ".join(trace.strings[name] for name in groups.names[worst].tolist() if name >= 0),
+        KINDS[int(groups.kind[worst])], standing.direction[worst], short_range(user_range) if user_range else None,
+        standing.module[worst], standing.source[worst],
+        forward_op, standing.forward_module[worst], standing.forward_source[worst],
+        count / len(steps), _mean(blocked, len(steps)), _mean(bubble, len(steps)),
+        _mean(nbytes, len(steps)) if nbytes else None, device,
+        steps[int(step_at(trace, groups.start[worst : worst + 1])[0])].name, start, worst_end_ns,
+    )  # fmt: skip
+
+
+def _text(trace: Trace, name: int) -> str | None:
+    return trace.strings[name] if name >= 0 else None
+
+
+def _mean(total: int, count: int) -> int:
+    """In whole ns; halves go up."""
+    return (2 * total + count) // (2 * count)

@@ -1,0 +1,57 @@
+"""The gaps of a device: when nothing runs on any of its streams, and which activity ended each gap.
+
+stream 7   kkkk      kkkk
+stream 9     kkk         kk
+gap             ggggg
+ended by             k
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import loader_intervals
+from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Gaps of one device within the span's window, in time order; times between its steps, if any, are in them.
+
+    launch   row of `find_launches` of the first activity after the gap; -1: none follows in this recording
+    """
+
+    start: Int64
+    end: Int64
+    launch: Int32
+
+
+def find_gaps(trace: Trace, device: int) -> Gaps:
+    gaps = busy_intervals(trace, device).gaps(*find_steps(trace).window)
+    rows = launch_rows(trace, device)
+    starts = trace.events.start_ns[find_launches(trace).activity[rows]]
+    place = np.searchsorted(starts, gaps.end)
+    follows = place < len(rows)
+    launch = np.full(len(gaps), -1, np.int32)
+    launch[follows] = rows[place[follows]]
+    return Gaps(gaps.start, gaps.end, launch)
+
+
+def launch_rows(trace: Trace, device: int) -> Int32:
+    """Rows of `find_launches` of the device's activities, in time order."""
+    on = trace.events.device[find_launches(trace).activity]
+    return np.flatnonzero(on == device).astype(np.int32)
+
+
+def idle_outside_loader(trace: Trace, device: int) -> Intervals:
+    """When the device is idle within the steps, the loader's waits left out."""
+    steps = find_steps(trace)
+    idle = Intervals.union(steps.start_ns, steps.end_ns) - busy_intervals(trace, device)
+    return idle - loader_intervals(trace)

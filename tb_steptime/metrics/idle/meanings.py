@@ -1,0 +1,28 @@
+"""What each reason to be idle is called, means, and is drawn in; the order is that of `IdleNs` and of every picture."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.steps.parts import PartMeaning
+
+
+def _reason(id: str, label: str, meaning: str, colour: str, hatched: bool = False) -> PartMeaning:
+    return PartMeaning(id, label, meaning, colour, hatched, works=False)
+
+
+IDLE_MEANINGS = (
+    _reason("data_loading", "Data loading", "The training process waits for a batch.", "data"),
+    _reason("blocking_call", "Blocking call",
+            "The host stands in a call that waits for the GPU, such as a synchronize or a copy of pageable memory.",
+            "blocking"),
+    _reason("allocator", "Allocator", "The host asks the driver for GPU memory or returns some.", "blocking", True),
+    _reason("cpu_work", "CPU work", "The host runs ops or calls on its way to the next launch.", "cpu"),
+    _reason("nothing_recorded", "Nothing recorded",
+            "The trace shows nothing on the launching thread: Python between ops, or a paused process.", "other"),
+    _reason("launch_latency", "Launch latency", "The launch call began, its work has not.", "runtime"),
+    _reason("queued", "Gap", "The next work was launched before: a gap of the hardware, 10 us at most.", "other", True),
+    _reason("dependency", "Dependency",
+            "The next work is launched and waits for another stream, another GPU, an event or another rank.", "comm",
+            True),
+    _reason("unknown", "Unknown", "The trace does not hold the launch of the next work.", "other", True),
+    _reason("tail", "Tail", "Nothing follows on the GPU in this recording.", "other", True),
+)  # fmt: skip

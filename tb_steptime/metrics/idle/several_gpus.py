@@ -1,0 +1,110 @@
+"""One process that drives several GPUs: do they work at the same time, and who holds whom up?
+
+thread [sync of gpu0][a][sync of gpu1]
+gpu0   kkkkkkkkkkkkk     .............  held up by the synchronize of gpu1      concurrency = sum of busy / busy of
+gpu1   .............  aaaaaaaaaaaaaaaa  held up by the synchronize of gpu0      the union: 1 in series, D perfect
+
+A group of blocking calls stands for the device of its copy, else for the one that its thread launched on last. While it
+lasts, every other device that is idle is held up by it, but not one that a group of its own holds at that moment. Where
+several groups last, the one that began first counts: no idle time is told twice.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.host.sync_groups import Groups, blocking_groups
+from tb_steptime.metrics.idle.gaps import idle_outside_loader
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, distinct_in
+
+#: Rows of holders.
+HOLDERS = 20
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """An op on behalf of one device that blocked the launching thread while another device was idle; ns per step."""
+
+    op: str
+    by_device: int
+    idle_device: int
+    idle_ns: int
+
+
+class SeveralDevices(msgspec.Struct, frozen=True):
+    """concurrency: mean number of devices at work while any works. busy_ns by device, per step."""
+
+    devices: list[int]
+    concurrency: float
+    busy_ns: list[int]
+    union_busy_ns: int
+    holders: list[Holder]
+
+
+def several_devices(trace: Trace) -> SeveralDevices | None:
+    """None where the process drives one device, or none."""
+    devices = devices_with_activity(trace)
+    if len(devices) < 2:
+        return None
+    steps = find_steps(trace)
+    windows, count = Intervals.union(steps.start_ns, steps.end_ns), len(steps.steps)
+    busy = [busy_intervals(trace, device) & windows for device in devices]
+    total, union = sum(each.total_ns for each in busy), reduce(or_, busy).total_ns
+    return SeveralDevices(
+        devices=list(devices),
+        concurrency=total / union if union else 0.0,
+        busy_ns=[each.total_ns // count for each in busy],
+        union_busy_ns=union // count,
+        holders=_holders(trace, devices),
+    )
+
+
+def _holders(trace: Trace, devices: tuple[int, ...]) -> list[Holder]:
+    """Most idle time first. A call outside any op is told by its own name."""
+    groups, by = blocking_groups(trace), group_devices(trace)
+    op = op_at(trace, groups.call)
+    name = trace.events.name[np.where(op >= 0, op, groups.call)]
+    held: dict[tuple[int, int, int], int] = {}
+    for device in devices:
+        idle = _held(trace, groups, by, device)
+        for place in np.flatnonzero(idle).tolist():
+            key = (int(name[place]), int(by[place]), device)
+            held[key] = held.get(key, 0) + int(idle[place])
+    count = len(find_steps(trace).steps)
+    rows = [Holder(trace.strings[op], by, device, ns // count) for (op, by, device), ns in held.items()]
+    return sorted(rows, key=lambda row: (-row.idle_ns, row.op, row.by_device, row.idle_device))[:HOLDERS]
+
+
+def _held(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
+    """For each group the idle time of the device that it is charged with."""
+    own = by == device
+    others = np.flatnonzero(~own & (by >= 0))
+    idle = idle_outside_loader(trace, device) - Intervals.union(groups.start[own], groups.end[own])
+    reach = np.maximum.accumulate(groups.end[others])
+    start = np.maximum(groups.start[others], np.append(np.iinfo(np.int64).min, reach)[: len(others)])
+    held = np.zeros(len(groups), np.int64)
+    held[others] = idle.overlap_ns(start, np.maximum(groups.end[others], start))
+    return held
+
+
+def group_devices(trace: Trace) -> Int64:
+    """For each of `blocking_groups` the device that it is waited for; -1 where its thread had launched nothing."""
+    groups, events, launches = blocking_groups(trace), trace.events, find_launches(trace)
+    linked = np.flatnonzero(launches.call >= 0)
+    linked = linked[np.argsort(launches.call[linked], kind="stable")]
+    call, device = launches.call[linked], events.device[launches.activity[linked]]
+    thread, found = events.thread[call], np.full(len(groups), -1, np.int64)
+    for number in distinct_in(events.thread[groups.call]).tolist():
+        mine = events.thread[groups.call] == number
+        before = np.searchsorted(call[thread == number], groups.call[mine])
+        found[mine] = np.append(-1, device[thread == number])[before]
+    return np.where(groups.copy >= 0, events.device[launches.activity[groups.copy]], found)

@@ -1,0 +1,120 @@
+"""Idle time summed: by step, place and reason; by the activity that ended it; and its longest pieces as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.kernels.groups import exact_sums
+from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+_LOADING = REASONS.index("data_loading")
+
+
+@dataclass(frozen=True, eq=False)
+class Idle:
+    """One device's idle time by reason: ns per step (int64)."""
+
+    per_step_ns: Mapping[str, Int64]
+
+    @property
+    def host_late_ns(self) -> Int64:
+        return self._sum(HOST_LATE)
+
+    @property
+    def host_bound_ns(self) -> Int64:
+        """ns per step in which the device waits for the host."""
+        return self._sum(HOST_BOUND)
+
+    def _sum(self, reasons: Sequence[str]) -> Int64:
+        total: Int64 = np.sum([self.per_step_ns[reason] for reason in reasons], axis=0)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class IdleSums:
+    """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: what of it is in bubbles behind blocking
+    calls, of which data loading is no part."""
+
+    ns: Int64
+    bubble_ns: Int64
+
+
+class Longest(NamedTuple):
+    """A stretch of idle time as evidence: its gap's part with one reason at one site."""
+
+    start_ns: int
+    end_ns: int
+    step: str
+
+
+@per_trace
+def idle_partition(trace: Trace) -> Mapping[int, Idle]:
+    """The partition of each device that has any activity."""
+    sums = {device: sums.ns.sum(axis=1) for device, sums in idle_sums(trace).items()}
+    return {device: Idle({reason: ns[:, i] for i, reason in enumerate(REASONS)}) for device, ns in sums.items()}
+
+
+@per_trace
+def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
+    """The partition of each device by step, site and reason."""
+    return {device: _sums(trace, device) for device in devices_by_activity(trace)}
+
+
+def idle_of_activity(trace: Trace, device: int) -> Int64:
+    """For each row of `find_launches` the idle time of the device that it ended, ns over all steps, loader's left out.
+
+    What is left of the idle time is the loader's and the tail.
+    """
+    total = np.zeros(len(find_launches(trace).activity), np.int64)
+    for pieces in idle_pieces(trace, device):
+        charged = (pieces.launch >= 0) & (pieces.reason != _LOADING)
+        launch, ns = pieces.launch[charged], (pieces.end - pieces.start)[charged]
+        if len(launch):
+            first = int(launch.min())  # the launches of some gaps lie together
+            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
+            total[first : first + len(sums)] += sums
+    return total
+
+
+def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Longest]]:
+    """The longest pieces of each (site, reason) that has any, longest first, at most `count` of each."""
+    kept: dict[int, list[tuple[int, int, int]]] = {}
+    for pieces in idle_pieces(trace, device):
+        key = pieces.site.astype(np.int64) * len(REASONS) + pieces.reason
+        order = np.lexsort((pieces.start, pieces.start - pieces.end, key))
+        rank = np.arange(len(order)) - np.searchsorted(key[order], key[order])
+        for i in order[rank < count].tolist():
+            found = (int(pieces.start[i] - pieces.end[i]), int(pieces.start[i]), int(pieces.step[i]))
+            kept.setdefault(int(key[i]), []).append(found)
+    steps = find_steps(trace).steps
+    return {
+        (SITES[key // len(REASONS)].id, REASONS[key % len(REASONS)]): [
+            Longest(start, start - negative, steps[step].name) for negative, start, step in sorted(found)[:count]
+        ]
+        for key, found in sorted(kept.items())
+    }
+
+
+def _sums(trace: Trace, device: int) -> IdleSums:
+    shape = (len(find_steps(trace).steps), len(SITES), len(REASONS))
+    size = int(np.prod(shape))
+    found = [np.zeros(size, np.int64) for _ in range(2)]
+    behind = Intervals.union(*bubbles(trace, device)[:2])
+    for pieces in idle_pieces(trace, device):
+        place = np.ravel_multi_index((pieces.step, pieces.site, pieces.reason), shape)
+        in_bubble = np.where(pieces.reason == _LOADING, 0, behind.overlap_ns(pieces.start, pieces.end))
+        for total, ns in zip(found, (pieces.end - pieces.start, in_bubble), strict=True):
+            total += exact_sums(place, ns, size)
+    return IdleSums(found[0].reshape(shape), found[1].reshape(shape))

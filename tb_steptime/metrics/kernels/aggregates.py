@@ -1,0 +1,123 @@
+"""Launches that agree in kernel, op, module, bin and in why they are not on tensor cores, as one cell with its sums.
+
+Every kernel table is made of cells: a span has tens of thousands of launches and hundreds of cells, so launches are
+summed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.kernels.groups import Groups
+from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns
+from tb_steptime.metrics.tensor_cores.eligibility import eligibility
+from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import kernel_modules, kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Float64, Int32, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One entry per cell of the kernels that start within the span's window; int64.
+
+    device, name       name: row of the string table
+    answer, bin        what the rules say of the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
+    op                 name of the innermost op, or minus the `NoOp` that says why there is none
+    module             name of the innermost module's frame; -1 for none
+    why                why they are not on tensor cores: place in `reason_ids(trace)`; -1: they are, or are no products
+    gain_ns            by which they would be shorter on tensor cores, at most
+    count, total_ns, shortest_ns, longest_ns of its launches; with_tail: those whose grid tells of a tail
+    weight, weighted   per column of `launch_columns`: lengths of the launches that say it, and lengths x value
+    """
+
+    device: Int64
+    name: Int64
+    answer: Int64
+    bin: Int64
+    op: Int64
+    module: Int64
+    why: Int64
+    gain_ns: Int64
+    count: Int64
+    total_ns: Int64
+    shortest_ns: Int64
+    longest_ns: Int64
+    with_tail: Int64
+    weight: dict[str, Float64]
+    weighted: dict[str, Float64]
+
+
+@per_trace
+def rows_in_window(trace: Trace) -> Int32:
+    """Rows of the kernel table that start within the span's window, of all devices."""
+    start = trace.events.start_ns[trace.kernels.event]
+    low, high = find_steps(trace).window
+    return np.flatnonzero((start >= low) & (start < high)).astype(np.int32)
+
+
+def reason_ids(trace: Trace) -> list[str]:
+    """Ids of the reasons why kernels of this trace are not on tensor cores. Several reasons may share one."""
+    return sorted({reason.id for reason in eligibility(trace).reasons})
+
+
+@per_trace
+def kernel_cells(trace: Trace) -> Cells:
+    """The cells of all devices."""
+    rows, events = rows_in_window(trace), trace.events
+    event = trace.kernels.event[rows]
+    keys = (
+        events.device[event], events.name[event], kernel_answers(trace).place[rows], kernel_bins(trace)[rows],
+        _op_keys(trace, rows), _module_keys(trace)[rows], _why_keys(trace, rows),
+    )  # fmt: skip
+    groups, dur_ns = Groups.of(*keys), events.dur_ns[event]
+    device, name, answer, bins, op, module, why = (key[groups.first].astype(np.int64) for key in keys)
+    shortest, longest = groups.extremes(dur_ns)
+    weight, weighted = _weighted(trace, rows, groups, dur_ns)
+    return Cells(
+        device=device,
+        name=name,
+        answer=answer,
+        bin=bins,
+        op=op,
+        module=module,
+        why=why,
+        gain_ns=groups.sum(eligibility(trace).gain_ns[rows]),
+        count=groups.count(),
+        total_ns=groups.sum(dur_ns),
+        shortest_ns=shortest,
+        longest_ns=longest,
+        with_tail=groups.sum((~is_persistent(trace)[rows]).astype(np.int64)),
+        weight=weight,
+        weighted=weighted,
+    )
+
+
+def _weighted(
+    trace: Trace, rows: Int32, groups: Groups, dur_ns: Int64
+) -> tuple[dict[str, Float64], dict[str, Float64]]:
+    lengths = np.maximum(dur_ns, 1).astype(np.float64)  # clocks of microseconds write lengths of 0
+    weight, weighted = {}, {}
+    for column, values in launch_columns(trace):
+        known = np.isfinite(values[rows])
+        weight[column] = groups.total(np.where(known, lengths, 0.0))
+        weighted[column] = groups.total(np.where(known, lengths * values[rows], 0.0))
+    return weight, weighted
+
+
+def _op_keys(trace: Trace, rows: Int32) -> Int32:
+    op, reason = kernel_origins(trace).op[rows], kernel_origins(trace).reason[rows]
+    return np.where(op >= 0, trace.events.name[op], -reason.astype(np.int32))
+
+
+def _module_keys(trace: Trace) -> Int32:
+    module = kernel_modules(trace)
+    return np.where(module >= 0, trace.events.name[module], -1).astype(np.int32)
+
+
+def _why_keys(trace: Trace, rows: Int32) -> Int32:
+    found, ids = eligibility(trace), reason_ids(trace)
+    return np.array([*(ids.index(reason.id) for reason in found.reasons), -1], np.int32)[found.why[rows]]

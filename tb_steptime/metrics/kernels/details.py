@@ -1,0 +1,172 @@
+"""What a kernel's launches are like: how long they last, when they run, how the most frequent one fills the GPU."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.utilization import blocks
+from tb_steptime.metrics.kernels.aggregates import rows_in_window
+from tb_steptime.metrics.kernels.groups import Groups
+from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
+from tb_steptime.trace.intervals import weighted_overlap
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Float64, Int32, Int64
+
+#: Bars of a distribution: enough to tell two humps apart, few enough to be read.
+LENGTH_BINS = 24
+#: Bins of a kernel's calls over the span.
+CALL_BINS = 120
+
+
+class LaunchLengths(msgspec.Struct, frozen=True):
+    """A distribution: count[i] launches last edges_ns[i] or more and less than edges_ns[i + 1], the last edge included.
+
+    Edges grow by one factor, as far as whole ns allow; one bin where all launches last equally long.
+    """
+
+    edges_ns: list[int]
+    count: list[int]
+
+
+class LaunchTimes(msgspec.Struct, frozen=True):
+    """Launches in equal bins of the span, the last of which may be shorter.
+
+    count: launches that start in the bin. busy_ns: their lengths within the bin, by exact overlap; what lasts beyond
+    the span's window is in no bin.
+    """
+
+    start_ns: int
+    bin_ns: int
+    count: list[int]
+    busy_ns: list[int]
+
+
+class LaunchShape(msgspec.Struct, frozen=True):
+    """One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
+
+    It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
+    calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
+    GPU's limits do not say. persistent: the waves tell nothing of a tail.
+    """
+
+    grid: list[int]
+    block: list[int]
+    registers: int | None
+    shared_memory: int | None
+    launches: int
+    shape_count: int
+    blocks: int | None
+    sm_count: int | None
+    resident: int | None
+    slots: int | None
+    waves: int | None
+    tail: int | None
+    slot_efficiency: float | None
+    occupancy: float | None
+    kineto_occupancy: float | None
+    persistent: bool
+
+
+class KernelDetail(msgspec.Struct, frozen=True):
+    """shape is None where the trace does not say the kernel's grids."""
+
+    name: str
+    lengths: LaunchLengths
+    calls: LaunchTimes
+    shape: LaunchShape | None
+
+
+def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
+    """Of the kernels with most time on the device, most first; launches that start within the span's window."""
+    rows = rows_in_window(trace)
+    rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
+    event = trace.kernels.event[rows]
+    groups = Groups.of(trace.events.name[event].astype(np.int64))
+    order = np.argsort(groups.place, kind="stable")
+    ends = np.cumsum(np.bincount(groups.place, minlength=len(groups.first)))
+    most = np.argsort(-groups.sum(trace.events.dur_ns[event]), kind="stable")[:limit]
+    parts = np.split(rows[order], ends[:-1]) if len(rows) else []
+    return [_detail(trace, parts[place]) for place in most.tolist()]
+
+
+def _detail(trace: Trace, rows: Int64) -> KernelDetail:
+    event = trace.kernels.event[rows]
+    name = trace.strings[int(trace.events.name[event[0]])]
+    return KernelDetail(name, lengths(trace.events.dur_ns[event]), _calls(trace, event), _shape(trace, rows))
+
+
+def lengths(dur_ns: Int64) -> LaunchLengths:
+    """The distribution of some lengths, at least one."""
+    low, high = int(dur_ns.min()), int(dur_ns.max())
+    edges = np.unique(np.rint(np.geomspace(max(low, 1), max(high, 1), LENGTH_BINS + 1)).astype(np.int64))
+    edges[0], edges[-1] = low, high  # rounding must lose no launch
+    if len(edges) < 2 or low == high:
+        return LaunchLengths([low, high], [len(dur_ns)])
+    place = np.searchsorted(edges[1:-1], dur_ns, side="right")
+    return LaunchLengths(edges.tolist(), np.bincount(place, minlength=len(edges) - 1).tolist())
+
+
+def _calls(trace: Trace, event: Int64) -> LaunchTimes:
+    low, high = find_steps(trace).window
+    bin_ns = max(1, -(-(high - low) // CALL_BINS))
+    edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
+    start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
+    count = np.bincount((start - low) // bin_ns, minlength=len(edges) - 1)
+    busy = np.rint(weighted_overlap(start, start + dur, np.ones(len(event)), edges)).astype(np.int64)
+    return LaunchTimes(low, bin_ns, count.tolist(), busy.tolist())
+
+
+def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
+    number = _shape_numbers(trace)[rows]
+    rows, number = rows[number >= 0], number[number >= 0]
+    if not len(rows):
+        return None
+    count = np.bincount(number)
+    most = int(count.argmax())
+    return _shape_of(trace, int(rows[number == most][0]), int(count[most]), int((count > 0).sum()))
+
+
+@per_trace
+def _shape_numbers(trace: Trace) -> Int32:
+    """Of each kernel the number of its launch shape; -1 where the trace does not say its grid."""
+    kernels = trace.kernels
+    if kernels.grid is None:
+        return np.full(len(kernels), -1, np.int32)
+    wide = (axis for columns in (kernels.grid, kernels.block) if columns is not None for axis in columns.T)
+    narrow = (column for column in (kernels.registers, kernels.shared_memory) if column is not None)
+    numbers = Groups.of(*wide, *narrow).place
+    return np.where(kernels.grid.min(axis=1) > 0, numbers, -1).astype(np.int32)
+
+
+def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> LaunchShape:
+    kernels, found = trace.kernels, filling(trace)
+    assert kernels.grid is not None
+    return LaunchShape(
+        grid=kernels.grid[row].tolist(),
+        block=[] if kernels.block is None else kernels.block[row].tolist(),
+        registers=_said(kernels.registers, row),
+        shared_memory=_said(kernels.shared_memory, row),
+        launches=launches,
+        shape_count=shape_count,
+        blocks=_said(blocks(trace), row),
+        sm_count=int(sm_counts(trace)[row]) or None,
+        resident=_said(found.resident, row),
+        slots=int(slots(trace)[row]) or None,
+        waves=_said(found.waves, row),
+        tail=_said(found.tail, row),
+        slot_efficiency=_finite(found.slot_efficiency, row),
+        occupancy=_finite(found.occupancy, row),
+        kineto_occupancy=_finite(kernels.kineto_occupancy, row),
+        persistent=bool(is_persistent(trace)[row]),
+    )
+
+
+def _said(column: Int64 | Int32 | None, row: int) -> int | None:
+    return None if column is None or column[row] < 0 else int(column[row])
+
+
+def _finite(column: Float64 | None, row: int) -> float | None:
+    return None if column is None or not np.isfinite(column[row]) else float(column[row])

@@ -1,0 +1,74 @@
+"""What each kernel's launch is like: how its grid fills the GPU, and whether that shape tells anything of a tail.
+
+One entry per row of the kernel table. Occupancy and waves are measured by `occupancy`, blocks per SM by `gpu`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+
+#: Kernels that keep their blocks on the SMs until all work is done, by name: cuBLASLt's nvjet, FlashAttention 3, and
+#: those that say so. Their blocks take work from a list, so that the shape of their grid tells nothing of a tail.
+PERSISTENT = re.compile(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?softmax)")
+
+
+def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
+    """What each kernel's launch is like, column after column, with the column's id; NaN where it cannot be told."""
+    found, said = filling(trace), trace.kernels.kineto_occupancy
+    yield "blocks_per_sm", _blocks_per_sm(trace)
+    yield "waves", np.where(found.waves > 0, found.waves, np.nan)
+    yield "tail_fraction", np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan)
+    yield "sm_active_share", sm_active(trace)
+    yield "slot_efficiency", found.slot_efficiency
+    yield "est_achieved_occupancy", found.occupancy
+    yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if said is None else said
+
+
+def sm_active(trace: Trace) -> Float64:
+    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where it cannot be told."""
+    found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
+    waves = np.where(found.waves > 0, found.waves, np.nan)
+    return (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
+
+
+def _blocks_per_sm(trace: Trace) -> Float64:
+    """From the grid where it is known, also where the file itself says no blocks per SM."""
+    counted, sms = blocks(trace), sm_counts(trace)
+    if counted is None:
+        return blocks_per_sm(trace)
+    return np.where((counted > 0) & (sms > 0), counted / np.maximum(sms, 1), blocks_per_sm(trace))
+
+
+def slots(trace: Trace) -> Int64:
+    """Blocks of each kernel's launch that the device holds at once; 0 where that cannot be told."""
+    return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
+
+
+def sm_counts(trace: Trace) -> Int64:
+    """SMs of the device of each kernel; 0 where the trace does not say."""
+    on = trace.events.device[trace.kernels.event]
+    counts = np.zeros(len(on), np.int64)
+    for device in trace.devices.values():
+        counts[on == device.id] = device.sm_count or 0
+    return counts
+
+
+@per_trace
+def is_persistent(trace: Trace) -> Bool:
+    """Of each kernel: does the shape of its grid tell nothing of a tail?"""
+    event = trace.kernels.event
+    name = trace.events.name[event]
+    by_name = np.zeros(len(trace.strings), bool)
+    by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True
+    counted, sms = blocks(trace), sm_counts(trace)
+    few = np.zeros(len(event), bool) if counted is None else (counted > 0) & (counted <= sms)
+    result: Bool = by_name[name] | few
+    return result

@@ -1,0 +1,237 @@
+"""The table of kernels: launches grouped by name, by name and op, by op or by module, with what each group is like.
+
+Kernels counted are those that start within the span's window, as in the tensor-core split, so that the totals of any
+grouping sum to the device's kernel time. What a kernel's columns mean is defined here; occupancy and tensor cores are
+measured by their own modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
+from tb_steptime.metrics.kernels.aggregates import Cells, kernel_cells, reason_ids
+from tb_steptime.metrics.kernels.groups import Groups
+from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
+from tb_steptime.text import Unit
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import MODULE_FRAME, NoOp
+from tb_steptime.trace.table import Float64
+
+TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")
+
+#: What launches are grouped by. A group never holds kernels of two devices.
+By = Literal["name", "name,op", "op", "module"]
+
+COLUMNS = (
+    Metric(
+        "tensor_core", "Tensor cores", Unit.TEXT, Better.NEITHER,
+        "Whether the kernels run on tensor cores (AMD: matrix cores), and what tells it. Where those of a row differ, "
+        "what holds for most of its time.",
+    ),
+    Metric("count", "Launches", Unit.COUNT, Better.NEITHER, "How often the kernels of this row start in the span."),
+    Metric("total_ns", "Total", Unit.NS, Better.LOWER, "Sum of their lengths; kernels side by side both count."),
+    Metric("mean_ns", "Mean", Unit.NS, Better.LOWER, "Mean length of a launch."),
+    Metric("min_ns", "Shortest", Unit.NS, Better.LOWER, "Length of the shortest launch."),
+    Metric("max_ns", "Longest", Unit.NS, Better.LOWER, "Length of the longest launch."),
+    Metric("share", "Share", Unit.FRACTION, Better.NEITHER, "Total as a share of the GPU's kernel time in the span."),
+    Metric(
+        "blocks_per_sm", "Blocks per SM", Unit.NUMBER, Better.HIGHER,
+        "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Mean over the "
+        "launches, weighted by their lengths, as in all columns after it.", short="Blocks/SM",
+    ),
+    Metric(
+        "waves", "Waves", Unit.NUMBER, Better.NEITHER,
+        "Rounds in which the blocks run, because the GPU holds only so many of them at once.", estimated=True,
+    ),
+    Metric(
+        "tail_fraction", "Last wave", Unit.FRACTION, Better.HIGHER,
+        "How full the last wave is: its blocks / the blocks that the GPU holds at once. A small last wave leaves most "
+        "of the GPU empty while it runs, which matters where waves are few.", estimated=True,
+    ),
+    Metric(
+        "sm_active_share", "SMs with work", Unit.FRACTION, Better.HIGHER,
+        "Share of the SMs that have at least one block, averaged over the waves.", estimated=True,
+    ),
+    SLOT_EFFICIENCY,
+    EST_ACHIEVED_OCCUPANCY,
+    KINETO_ACHIEVED_OCCUPANCY,
+)  # fmt: skip
+
+#: What stands in place of an op's name.
+NO_OP_WORDS = {
+    NoOp.NO_LAUNCH: "no launch in this trace",
+    NoOp.GRAPH: "launched by a graph, outside any op",
+    NoOp.OUTSIDE: "launched outside any op",
+}
+#: What stands in place of a module's name.
+NO_MODULE_WORDS = "outside any module"
+
+
+class KernelGroup(msgspec.Struct, frozen=True):
+    """Launches of one group on one device. Times are ns, shares and occupancies fractions.
+
+    name                the kernel, op or module that the row is of; where there is none, why
+    total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
+    share               of the device's kernel time
+    tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
+    eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
+    why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
+                        over the span at most; None: nothing of the row could move there
+    op, module          the innermost ones around the launches; those with most time where they differ (op_count,
+                        module_count); None: most time has none, and then no_op says why
+    blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+                        these kernels
+    persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+    """
+
+    name: str
+    device: int
+    count: int
+    total_ns: int
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+    share: float
+    tensor_core: TensorCore
+    tensor_core_reason: str
+    tensor_core_ns: int
+    matmul_like_ns: int
+    unknown_ns: int
+    other_ns: int
+    eligible: bool | None
+    why_not: str | None
+    gain_ns: int | None
+    kernel_count: int
+    op: str | None
+    op_count: int
+    no_op: str | None
+    module: str | None
+    module_count: int
+    blocks_per_sm: float | None
+    waves: float | None
+    tail_fraction: float | None
+    sm_active_share: float | None
+    slot_efficiency: float | None
+    est_achieved_occupancy: float | None
+    kineto_achieved_occupancy: float | None
+    persistent: bool
+
+
+def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
+    """All groups of all devices, those with most time first."""
+    return sorted(_rows(trace, by), key=lambda row: (-row.total_ns, row.device, row.name, row.op or ""))
+
+
+def _rows(trace: Trace, by: By) -> list[KernelGroup]:
+    cells = kernel_cells(trace)
+    keys = {"name": (cells.name,), "name,op": (cells.name, cells.op), "op": (cells.op,), "module": (cells.module,)}[by]
+    groups = Groups.of(cells.device, *keys)
+    columns: dict[str, Sequence[Any]] = {
+        **_times(cells, groups),
+        **_tensor_cores(trace, cells, groups),
+        **_origins(trace, cells, groups),
+        **{id: _means(groups, cells.weighted[id], cells.weight[id]) for id in cells.weight},
+        "persistent": (groups.sum(cells.with_tail) == 0).tolist(),
+    }
+    columns["name"] = _names(trace, by, cells.name[groups.first].tolist(), columns)
+    return [KernelGroup(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[Any]]) -> list[str]:
+    if by == "op":
+        return [op or reason for op, reason in zip(columns["op"], columns["no_op"], strict=True)]
+    if by == "module":
+        return [module or NO_MODULE_WORDS for module in columns["module"]]
+    return [trace.strings[row] for row in kernel]
+
+
+def _times(cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
+    total, count, device = groups.sum(cells.total_ns), groups.sum(cells.count), cells.device[groups.first]
+    shortest, longest = groups.extremes(cells.shortest_ns, cells.longest_ns)
+    whole = {each: int(total[device == each].sum()) for each in np.unique(device).tolist()}
+    return {
+        "device": device.tolist(),
+        "count": count.tolist(),
+        "total_ns": total.tolist(),
+        "mean_ns": (total / count).tolist(),
+        "min_ns": shortest.tolist(),
+        "max_ns": longest.tolist(),
+        "share": [
+            part / whole[on] if whole[on] else 0.0 for part, on in zip(total.tolist(), device.tolist(), strict=True)
+        ],
+    }
+
+
+def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | None]:
+    """None where no launch of the group says the value."""
+    parts, wholes = groups.total(weighted).tolist(), groups.total(weight).tolist()
+    return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
+
+
+def _tensor_cores(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
+    leading, eligible = _leading_answers(trace, cells, groups), _eligible(trace, cells, groups)
+    why_not = _leading_reasons(trace, cells, groups, eligible)
+    gain = groups.sum(cells.gain_ns).tolist()
+    return {
+        "tensor_core": [answer.answer for answer in leading],
+        "tensor_core_reason": [answer.reason for answer in leading],
+        **{
+            f"{bin}_ns": groups.sum(np.where(cells.bin == code, cells.total_ns, 0)).tolist()
+            for code, bin in enumerate(BINS)
+        },
+        "eligible": eligible,
+        "why_not": why_not,
+        "gain_ns": [None if why is None else ns for why, ns in zip(why_not, gain, strict=True)],
+    }
+
+
+def _leading_answers(trace: Trace, cells: Cells, groups: Groups) -> list[Answer]:
+    """Per group the answer that holds for most of its time, by the rule that gives it for most of that."""
+    distinct = kernel_answers(trace).distinct
+    told = np.array([TOLD.index(answer.answer) for answer in distinct], np.int64)[cells.answer]
+    main = told == np.array(groups.leading(told, cells.total_ns)[0], np.int64)[groups.place]
+    of_main = Groups.of(groups.place[main])  # every group has some, so the numbers stay
+    return [distinct[place] for place in of_main.leading(cells.answer[main], cells.total_ns[main])[0]]
+
+
+def _leading_reasons(trace: Trace, cells: Cells, groups: Groups, eligible: list[bool | None]) -> list[str | None]:
+    """Per group the reason with most time, of its kernels that have one; None where the group is not eligible."""
+    ids, some = reason_ids(trace), cells.why >= 0
+    with_reason = Groups.of(groups.place[some])
+    found: list[str | None] = [None] * len(groups)
+    for group, why in zip(
+        groups.place[some][with_reason.first].tolist(),
+        with_reason.leading(cells.why[some], cells.total_ns[some])[0],
+        strict=True,
+    ):
+        found[group] = ids[why] if eligible[group] else None
+    return found
+
+
+def _eligible(trace: Trace, cells: Cells, groups: Groups) -> list[bool | None]:
+    """Products, and stages around products that could have run on tensor cores."""
+    product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[cells.answer]
+    on_products = np.isin(cells.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
+    could = groups.sum((product | on_products).astype(np.int64)).tolist()
+    untold = groups.sum((cells.bin == BINS.index("unknown")).astype(np.int64)).tolist()
+    return [True if yes else None if open else False for yes, open in zip(could, untold, strict=True)]
+
+
+def _origins(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
+    ops, op_count = groups.leading(cells.op, cells.total_ns)
+    modules, module_count = groups.leading(cells.module, cells.total_ns)
+    return {
+        "kernel_count": groups.leading(cells.name, cells.total_ns)[1],
+        "op": [None if key < 0 else trace.strings[key] for key in ops],
+        "op_count": op_count,
+        "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],
+        "module": [None if key < 0 else trace.strings[key].removeprefix(MODULE_FRAME) for key in modules],
+        "module_count": module_count,
+    }

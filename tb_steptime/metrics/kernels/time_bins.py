@@ -1,0 +1,179 @@
+"""A device's figures in time: exact overlap in bins, kept as part and whole so that bins can be joined without loss.
+
+kernels     |  kkkkkk  |kk      jj|          a bin's figure is part / whole; where the whole is nothing (no kernel
+bins        |----------|----------|          runs, for figures of running kernels) the figure has no value
+joined      |---------------------|          (part + part) / (whole + whole)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.data_loading.waits import exposed_waits, loader_intervals
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
+from tb_steptime.metrics.gpu.utilization import (
+    EST_SM_EFFICIENCY,
+    GPU_UTILIZATION,
+    busy_intervals,
+    kernel_intervals,
+    kernel_rows,
+    sm_levels,
+)
+from tb_steptime.metrics.tensor_cores.usage import BINS, TENSOR_CORE_SHARE, device_has_tensor_cores, kernel_bins
+from tb_steptime.text import Unit
+from tb_steptime.trace.intervals import Intervals, weighted_overlap
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Float64, Int64, Kind
+
+EXPOSED_WAIT = Metric(
+    "loader_exposed_share", "Data loading, exposed", Unit.FRACTION, Better.LOWER,
+    "Share of the time in which the training process waits for a batch and no GPU works.", colour="data",
+)  # fmt: skip
+HIDDEN_WAIT = Metric(
+    "loader_hidden_share", "Data loading, hidden", Unit.FRACTION, Better.NEITHER,
+    "Share of the time in which the training process waits for a batch behind work of the GPU.", colour="data",
+)  # fmt: skip
+BUSY = Metric(
+    "busy_share", "GPU busy", Unit.FRACTION, Better.HIGHER,
+    "Share of the time in which the GPU does anything: kernels, copies, sets, collectives.", colour="kernel",
+)  # fmt: skip
+MATMUL_LIKE_SHARE = Metric(
+    "matmul_like_share", "Matmul-like without tensor cores", Unit.FRACTION, Better.LOWER,
+    "Share of kernel time in matrix products, convolutions and attention that run on the plain cores.",
+    colour="kernel", short="Could use tensor cores",
+)  # fmt: skip
+COMMUNICATION_SHARE = Metric(
+    "communication_share", "Communication", Unit.FRACTION, Better.LOWER,
+    "Share of the time in which a collective's kernel runs.", colour="comm",
+)  # fmt: skip
+COPIES_SHARE = Metric(
+    "copies_share", "Copies and sets", Unit.FRACTION, Better.LOWER,
+    "Share of the time in which memory is copied or set.", colour="copy",
+)  # fmt: skip
+
+
+class Bins(NamedTuple):
+    """part / whole is the figure of each bin, ns (weighted by a fraction, for part)."""
+
+    part: Float64
+    whole: Float64
+
+    @property
+    def values(self) -> Float64:
+        """NaN where the whole is nothing."""
+        shares: Float64 = np.divide(self.part, self.whole, out=np.full(len(self.part), np.nan), where=self.whole > 0)
+        return np.clip(shares, 0.0, 1.0)
+
+    def joined(self, count: int) -> Bins:
+        """So many neighbours made one; the last may have fewer."""
+        starts = np.arange(0, len(self.part), count)
+        return Bins(np.add.reduceat(self.part, starts), np.add.reduceat(self.whole, starts))
+
+
+InBins = Callable[[Trace, int, Int64], Bins | None]
+
+
+def strips_in(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
+    """Every figure that can be told of the device in the bins [edges[i], edges[i+1])."""
+    for metric, in_bins in STRIPS.items():
+        found = in_bins(trace, device, edges)
+        if found is not None:
+            yield metric, found
+
+
+def _covered(intervals: Intervals, edges: Int64) -> Bins:
+    part = intervals.overlap_ns(edges[:-1], edges[1:])
+    return Bins(part.astype(np.float64), np.diff(edges).astype(np.float64))
+
+
+def _exposed(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    return _covered(exposed_waits(trace), edges) if len(loader_intervals(trace)) else None
+
+
+def _hidden(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    waits = loader_intervals(trace)
+    return _covered(waits - exposed_waits(trace), edges) if len(waits) else None
+
+
+def _busy(trace: Trace, device: int, edges: Int64) -> Bins:
+    return _covered(busy_intervals(trace, device), edges)
+
+
+def _utilization(trace: Trace, device: int, edges: Int64) -> Bins:
+    return _covered(kernel_intervals(trace, device), edges)
+
+
+def _sm_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    level = sm_levels(trace, device)
+    if level is None:
+        return None
+    return Bins(level.integral_ns(edges[:-1], edges[1:]), np.diff(edges).astype(np.float64))
+
+
+def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    rows = trace.events.rows(Kind.KERNEL)
+    rows = rows[collective_names(trace)[trace.events.name[rows]]]
+    return _covered(_union(trace, device, rows), edges) if len(rows) else None
+
+
+def _copies(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    rows = trace.events.rows(Kind.MEMCPY, Kind.MEMSET)
+    return _covered(_union(trace, device, rows), edges) if len(rows) else None
+
+
+def _union(trace: Trace, device: int, rows: Int64) -> Intervals:
+    events = trace.events
+    mine = rows[events.device[rows] == device]
+    return Intervals.union(events.start_ns[mine], events.ends(mine))
+
+
+def _of_kernels(trace: Trace, device: int, edges: Int64, values: Float64) -> Bins | None:
+    """The mean over the running kernels, weighted by time; kernels side by side both count, those with NaN not."""
+    rows = kernel_rows(trace, device)
+    rows = rows[np.isfinite(values[rows])]
+    if not len(rows):
+        return None
+    events, event = trace.events, trace.kernels.event[rows]
+    start, end = events.start_ns[event], events.start_ns[event] + events.dur_ns[event]
+    some = Intervals.union(start, end).overlap_ns(edges[:-1], edges[1:]) > 0  # sums may leave a rest where nothing runs
+    whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
+    part = weighted_overlap(start, end, values[rows], edges)
+    return Bins(np.where(some, part, 0.0), np.where(some, whole, 0.0))
+
+
+def _occupancy(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    return _of_kernels(trace, device, edges, filling(trace).occupancy)
+
+
+def _slot_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
+    return _of_kernels(trace, device, edges, filling(trace).slot_efficiency)
+
+
+def _share_of(bin: str) -> InBins:
+    def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
+        if not device_has_tensor_cores(trace, device):
+            return None
+        return _of_kernels(trace, device, edges, (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
+
+    return in_bins
+
+
+#: In the order in which they are drawn.
+STRIPS: Mapping[Metric, InBins] = {
+    EXPOSED_WAIT: _exposed,
+    HIDDEN_WAIT: _hidden,
+    BUSY: _busy,
+    GPU_UTILIZATION: _utilization,
+    EST_SM_EFFICIENCY: _sm_efficiency,
+    SLOT_EFFICIENCY: _slot_efficiency,
+    EST_ACHIEVED_OCCUPANCY: _occupancy,
+    TENSOR_CORE_SHARE: _share_of("tensor_core"),
+    MATMUL_LIKE_SHARE: _share_of("matmul_like"),
+    COMMUNICATION_SHARE: _communication,
+    COPIES_SHARE: _copies,
+}

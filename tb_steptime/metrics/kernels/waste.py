@@ -1,0 +1,163 @@
+"""What launches cost by their shape and number: grids that leave the GPU empty, conversions, optimizers in small steps.
+
+    small grid    10 blocks on 108 SMs     98 SMs have nothing to do
+    small tail    2 waves, the second with 5 blocks     a wave for 5 blocks
+    conversion    nchwToNhwcKernel, in the same call as a convolution on tensor cores
+    optimizer     one kernel of 2 us for each tensor, while the GPU waits for the next launch
+
+Figures are means per step, of the kernels that start within the span's window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.collectives import is_collective
+from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows
+from tb_steptime.metrics.kernels.launch_shapes import PERSISTENT, is_persistent, slots, sm_counts
+from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
+from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+
+#: The time of kernels shorter than this is that of starting and ending, whatever their grids.
+SHORT_NS = 10_000
+
+#: A grid is small if it leaves more than half of the SMs without a block.
+SMALL_GRID_FRACTION = 0.5
+
+#: After this many waves the last one is a small part of the whole.
+MANY_WAVES = 4
+
+#: A last wave is small if it fills less than half of the places for blocks.
+SMALL_TAIL_FRACTION = 0.5
+
+#: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
+MANY_TENSORS = "multi_tensor_apply"
+
+
+class Waste(msgspec.Struct, frozen=True):
+    """Kernels with the same fault, a step. name is that with most of the gain, None where there is none.
+
+    gain_ns   at most, if the fault were mended
+    """
+
+    name: str | None
+    count: float
+    total_ns: float
+    gain_ns: float
+
+
+class LaunchWaste(msgspec.Struct, frozen=True):
+    """Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
+
+    optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
+                while an optimizer runs
+    """
+
+    small_grids: Waste | None
+    small_tails: Waste | None
+    layout_conversions: Waste
+    optimizer: Waste
+
+
+class _Kernels(NamedTuple):
+    """Kernels of a device in the window; rows of the kernel table."""
+
+    trace: Trace
+    rows: Int64
+    dur: Int64
+
+    def waste(self, chosen: Bool, gain: Float64) -> Waste:
+        steps = len(find_steps(self.trace).steps)
+        names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
+        by_name = np.bincount(names, gain[chosen]) if chosen.any() else np.zeros(0)
+        name = self.trace.strings[int(by_name.argmax())] if len(by_name) else None
+        sums = (int(chosen.sum()), int(self.dur[chosen].sum()), float(gain[chosen].sum()))
+        return Waste(name, *(value / steps for value in sums))
+
+
+def launch_waste(trace: Trace, device: int) -> LaunchWaste:
+    rows = kernel_rows(trace, device)
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    low, high = find_steps(trace).window
+    rows = rows[(start >= low) & (start < high)]
+    kernels = _Kernels(trace, rows, trace.events.dur_ns[trace.kernels.event[rows]])
+    return LaunchWaste(_small_grids(kernels), _small_tails(kernels), _conversions(kernels), _optimizer(kernels, device))
+
+
+def _small_grids(kernels: _Kernels) -> Waste | None:
+    """Gain: the time x the share of the SMs that have no block, as if the work were spread over all of them."""
+    counted, sms = blocks(kernels.trace), sm_counts(kernels.trace)[kernels.rows]
+    if counted is None or not sms.any():
+        return None
+    share = counted[kernels.rows] / np.maximum(sms, 1)
+    small = (counted[kernels.rows] > 0) & (sms > 0) & (share < SMALL_GRID_FRACTION)
+    chosen = small & (kernels.dur >= SHORT_NS) & ~_small_by_design(kernels) & _alone(kernels)
+    return kernels.waste(chosen, kernels.dur * (1 - share))
+
+
+def _small_tails(kernels: _Kernels) -> Waste | None:
+    """Gain: the time x the share of the places for blocks that stay empty over all waves."""
+    trace, rows = kernels.trace, kernels.rows
+    found, room = filling(trace), np.maximum(slots(trace)[rows], 1)
+    if not (found.waves[rows] > 0).any():
+        return None
+    few = (found.waves[rows] > 1) & (found.waves[rows] <= MANY_WAVES)
+    small = found.tail[rows] / room < SMALL_TAIL_FRACTION
+    chosen = few & small & (kernels.dur >= SHORT_NS) & ~is_persistent(trace)[rows] & _alone(kernels)
+    return kernels.waste(chosen, kernels.dur * (1 - np.nan_to_num(found.slot_efficiency[rows], nan=1.0)))
+
+
+def _conversions(kernels: _Kernels) -> Waste:
+    """Layout conversions of ops on tensor cores; around plain products they belong to what could move there."""
+    trace, rows = kernels.trace, kernels.rows
+    answers = kernel_answers(trace)
+    layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place[rows]]
+    plain = kernel_bins(trace)[rows] == BINS.index("matmul_like")
+    return kernels.waste(layout & ~plain & (find_products(trace).op[rows] >= 0), kernels.dur.astype(np.float64))
+
+
+def _optimizer(kernels: _Kernels, device: int) -> Waste:
+    trace, rows = kernels.trace, kernels.rows
+    mine = kernel_phases(trace)[rows] == PHASES.index("optimizer")
+    chosen = mine & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
+    found = kernels.waste(chosen, kernels.dur.astype(np.float64))
+    return msgspec.structs.replace(found, gain_ns=_idle_in_optimizer(trace, device) / len(find_steps(trace).steps))
+
+
+def _idle_in_optimizer(trace: Trace, device: int) -> int:
+    marks, steps = optimizer_marks(trace), find_steps(trace)
+    running = Intervals.union(trace.events.start_ns[marks], trace.events.ends(marks))
+    idle = running - busy_intervals(trace, device)
+    return int(idle.overlap_ns(steps.start_ns, steps.end_ns).sum())
+
+
+def _small_by_design(kernels: _Kernels) -> Bool:
+    """Persistent kernels, and collectives, which leave the SMs to others."""
+    return _named(kernels, lambda name: PERSISTENT.search(name) is not None or is_collective(name))
+
+
+def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
+    names = kernels.trace.events.name[kernels.trace.kernels.event[kernels.rows]]
+    chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
+    named: Bool = np.isin(names, chosen)
+    return named
+
+
+def _alone(kernels: _Kernels) -> Bool:
+    """No other kernel runs on the device at the same time: else that one may use the SMs that this one leaves."""
+    start = kernels.trace.events.start_ns[kernels.trace.kernels.event[kernels.rows]]
+    end = start + kernels.dur  # rows are in time order
+    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(end)[:-1])) if len(end) else end
+    after = np.concatenate((start[1:], [np.iinfo(np.int64).max])) if len(end) else end
+    alone: Bool = (start >= reach) & (after >= end)
+    return alone

@@ -1,0 +1,213 @@
+"""The queue between host and device: what is launched and has not started, over all streams.
+
+    host     [a][b][c]                    depth = launched - started
+    device       aaaaabbbbbccccc          a call counts once, from its start to the start of the first activity that it
+    depth    1112333322222111110          launched: a captured graph is one entry, whatever it holds
+
+Where clocks disagree and an activity starts before its call, it was never queued: the depth is not negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64
+
+#: Bins of the coarsest level, how many bins of a level are one of the level above, and bins of the finest at most.
+COARSEST_BINS, FINER, FINEST_BINS = 256, 4, 16_384
+#: A finer level would show single launches, which the timeline does better.
+FINEST_BIN_NS, BINS_PER_LAUNCH = 2_000, 4
+
+#: A launch with this many before it in the queue waits for room: the queue of CUDA holds 1024.
+FULL_QUEUE = 1000
+#: A call at a full queue that takes no longer than so many usual ones found room; queues of AMD hold more than 1024.
+HELD_TIMES = 2
+
+#: Launches joined at once into the time in which anything is queued.
+_JOINED_AT_ONCE = 1 << 17
+
+
+class QueueLevel(msgspec.Struct, frozen=True):
+    """The queue at one resolution, one entry per bin from the window's start on: mean depth in thousandths, and the
+    peak."""
+
+    bin_ns: int
+    mean_permille: list[int]
+    peak: list[int]
+
+
+class BackPressure(msgspec.Struct, frozen=True):
+    """Launch calls that began with the queue full and had to wait for room: per step, and their share of host time.
+
+    held_ns: what such a call took beyond the median of the launches that found room.
+    """
+
+    calls: float
+    held_ns: int
+    share: float
+    queue_limit: int
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchCalls:
+    """Calls that launched anything, as rows of the event table in time order, and the first activity that each
+    launched."""
+
+    call: Int32
+    activity: Int32
+
+
+@dataclass(frozen=True, eq=False)
+class HeldLaunches:
+    """Launch calls that had to wait for room, as rows of the event table in time order, and what each took beyond the
+    median of those that found room: its wait."""
+
+    call: Int32
+    wait_ns: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Queue:
+    """Instants at which the depth goes up and down, each sorted; in ns, as many of one as of the other."""
+
+    launched: Int64
+    started: Int64
+
+    def depth_at(self, instants: Int64) -> Int64:
+        """Depth just after each instant."""
+        up = np.searchsorted(self.launched, instants, side="right")
+        return (up - np.searchsorted(self.started, instants, side="right")).astype(np.int64)
+
+    def integral_ns(self, edges: Int64) -> Int64:
+        """Depth x time between neighbouring edges; exact."""
+        return np.diff(_time_since(self.launched, edges) - _time_since(self.started, edges))
+
+    def peaks(self, edges: Int64) -> Int64:
+        """The greatest depth within [edges[i], edges[i+1])."""
+        peak = self.depth_at(edges[:-1])
+        inside = slice(*np.searchsorted(self.launched, (edges[0], edges[-1])).tolist())
+        launched = self.launched[inside]
+        np.maximum.at(peak, np.searchsorted(edges, launched, side="right") - 1, self.depth_at(launched))
+        return peak
+
+
+def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
+    """Of one device, or of all."""
+    every = _launch_calls(trace)
+    if device is None:
+        return every
+    here = trace.events.device[every.activity] == device
+    return LaunchCalls(every.call[here], every.activity[here])
+
+
+@per_trace
+def _launch_calls(trace: Trace) -> LaunchCalls:
+    launches = find_launches(trace)
+    linked = np.flatnonzero(launches.call >= 0)
+    call, first = np.unique(launches.call[linked], return_index=True)  # activities are in time order
+    return LaunchCalls(call.astype(np.int32), launches.activity[linked[first]])
+
+
+def find_queue(trace: Trace, device: int | None = None) -> Queue:
+    """The queue of one device, or of all together, over the whole recording."""
+    start, launches = trace.events.start_ns, launch_calls(trace, device)
+    started = start[launches.activity]
+    launched = np.minimum(start[launches.call], started)
+    launched.sort(kind="stable")  # nearly sorted, which this sort makes use of
+    started.sort(kind="stable")
+    return Queue(launched, started)
+
+
+def queued_intervals(trace: Trace, device: int | None = None) -> Intervals:
+    """When anything is queued."""
+    start, launches = trace.events.start_ns, launch_calls(trace, device)
+    pieces = [Intervals.empty()]
+    for first in range(0, len(launches.call), _JOINED_AT_ONCE):
+        piece = slice(first, first + _JOINED_AT_ONCE)
+        pieces.append(Intervals.union(start[launches.call[piece]], start[launches.activity[piece]]))
+    return Intervals.union(*(np.concatenate([getattr(p, side) for p in pieces]) for side in ("start", "end")))
+
+
+def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
+    """The queue over the span's window, coarse to fine; each bin is FINER bins of the next level."""
+    queue, (low, high) = find_queue(trace, device), find_steps(trace).window
+    if high <= low:
+        return []
+    finest = _finest(high - low, len(queue.launched))
+    bin_ns = -(-(high - low) // finest)
+    edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
+    integral, peak = queue.integral_ns(edges), queue.peaks(edges)
+    return list(_joined(integral, peak, edges, finest // COARSEST_BINS))
+
+
+def _joined(integral: Int64, peak: Int64, edges: Int64, count: int) -> Iterator[QueueLevel]:
+    """Levels from the coarsest, `count` of the finest bins in one, to the finest."""
+    bin_ns = int(edges[1] - edges[0])
+    while count:
+        first = np.arange(0, len(peak), count)
+        whole = np.diff(np.append(edges[:-1][first], edges[-1]))
+        mean = np.rint(1000 * np.add.reduceat(integral, first) / whole).astype(np.int64)
+        yield QueueLevel(bin_ns * count, mean.tolist(), np.maximum.reduceat(peak, first).tolist())
+        count //= FINER
+
+
+def _finest(window_ns: int, launches: int) -> int:
+    """Bins of the finest level that is worth having."""
+    bins = COARSEST_BINS
+    most = min(FINEST_BINS, window_ns // FINEST_BIN_NS, BINS_PER_LAUNCH * launches)
+    while bins * FINER <= most:
+        bins *= FINER
+    return bins
+
+
+def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
+    """Mean depth within each step."""
+    steps = find_steps(trace)
+    queue = find_queue(trace, device)
+    edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
+    length = np.maximum(steps.end_ns - steps.start_ns, 1)
+    means: list[float] = (queue.integral_ns(edges)[::2] / length).tolist()
+    return means
+
+
+def back_pressure(trace: Trace, device: int | None = None) -> BackPressure | None:
+    """Of the launch calls that begin in the steps; None where none was held."""
+    steps, held = find_steps(trace), held_launches(trace, device)
+    start = trace.events.start_ns[held.call]
+    begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
+    if not begun.any():
+        return None
+    held_ns = int(held.wait_ns[begun].sum())
+    count, total_ns = len(steps.steps), int((steps.end_ns - steps.start_ns).sum())
+    return BackPressure(int(begun.sum()) / count, held_ns // count, held_ns / total_ns, FULL_QUEUE)
+
+
+def held_launches(trace: Trace, device: int | None = None) -> HeldLaunches:
+    """Launch calls that began with the queue full and took far longer than usual. Calls that block are left out: they
+    wait for the device whatever the queue holds."""
+    events, calls = trace.events, launch_calls(trace, device).call
+    calls = calls[np.isin(calls, blocking_calls(trace).row, invert=True)]
+    full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE
+    usual_ns = int(np.median(events.dur_ns[calls[~full]])) if not full.all() else 0
+    held = calls[full]
+    held = held[events.dur_ns[held] > HELD_TIMES * usual_ns]
+    return HeldLaunches(held, events.dur_ns[held].astype(np.int64) - usual_ns)
+
+
+def _time_since(knots: Int64, instants: Int64) -> Int64:
+    """Sum over the knots before each instant of instant - knot; exact."""
+    if not len(knots):
+        return np.zeros(len(instants), np.int64)
+    origin = int(knots[0])  # small numbers, so that no sum overflows
+    count = np.searchsorted(knots, instants, side="left")
+    sums = np.concatenate(([0], np.cumsum(knots - origin)))[count]
+    return np.asarray(count * (instants - origin) - sums, np.int64)

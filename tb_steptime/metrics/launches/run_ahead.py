@@ -1,0 +1,170 @@
+"""How far the host is ahead of the device when it launches: run-ahead and launch delay, by place and over the span.
+
+    host     [a][b][c]                     run-ahead of c = its start - its launch call's start
+    device       aaaaabbbbbccccc           delay of a = its start - its launch call's end, where that is positive
+
+An activity that starts at most STARVED_NS after its call began has found an empty queue: the device waited for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.launches.queue import find_queue, queued_intervals
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in
+
+#: A launch alone takes 4 to 10 us to reach an idle device, under a profiler somewhat more.
+STARVED_NS = 15_000
+
+#: Activities looked at at once: what is computed of each would take tens of MB in a large trace.
+_AT_ONCE = 1 << 17
+
+
+class LaunchFigures(msgspec.Struct, frozen=True):
+    """Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
+
+    calls, activities: per step. call_p50_ns: median length of a launch call. delay_p50_ns: median of max(0, start - end
+    of the launch call). starved_share: activities whose run-ahead is 15 us or less. unlinked: activities without launch
+    record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the time with nothing
+    queued. graphs: launches of captured graphs per step.
+    """
+
+    calls: float
+    activities: float
+    call_p50_ns: int | None
+    delay_p50_ns: int | None
+    run_ahead_p50_ns: int | None
+    starved_share: float | None
+    unlinked: int
+    queue_mean: float
+    queue_max: int
+    empty_share: float
+    graphs: float
+
+
+class LaunchedFrom(NamedTuple):
+    """Activities of a device that start in the steps and were launched from one place or phase.
+
+    launches: activities per step. starved_share, run_ahead_p50_ns: of those whose call is recorded; None where none is.
+    """
+
+    launches: float
+    starved_share: float | None
+    run_ahead_p50_ns: int | None
+
+
+def run_ahead_ns(trace: Trace) -> Int64:
+    """For each row of `find_launches` its start less its call's start, at least 0; -1 where the call is not known."""
+    return _after(trace, find_launches(trace).call, find_launches(trace).activity, of_end=False)
+
+
+def delay_ns(trace: Trace) -> Int64:
+    """For each row of `find_launches` its start less its call's end, at least 0; -1 where the call is not known."""
+    return _after(trace, find_launches(trace).call, find_launches(trace).activity, of_end=True)
+
+
+def by_site(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
+    """By id of the place; places that launched nothing are left out."""
+    return _launched_from(trace, device, activity_sites(trace), tuple(site.id for site in SITES))
+
+
+def by_phase(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
+    """By phase; phases that launched nothing are left out."""
+    return _launched_from(trace, device, SITE_PHASE[activity_sites(trace)], PHASES)
+
+
+def launch_figures(trace: Trace, device: int) -> LaunchFigures:
+    """Of the activities of the device that start within the steps, and of its queue in the span's window."""
+    launches, steps = find_launches(trace), len(find_steps(trace).steps)
+    here = np.flatnonzero(_in_steps(trace, device))
+    call = launches.call[here]
+    linked = call >= 0
+    calls = distinct_in(call[linked])
+    ahead, delay = (after[here][linked] for after in (run_ahead_ns(trace), delay_ns(trace)))
+    mean, peak, empty_share = _queue_figures(trace, device)
+    return LaunchFigures(
+        calls=len(calls) / steps,
+        activities=len(here) / steps,
+        call_p50_ns=_median(trace.events.dur_ns[calls]),
+        delay_p50_ns=_median(delay),
+        run_ahead_p50_ns=_median(ahead),
+        starved_share=float((ahead <= STARVED_NS).mean()) if len(ahead) else None,
+        unlinked=int((~linked).sum()),
+        queue_mean=mean,
+        queue_max=peak,
+        empty_share=empty_share,
+        graphs=_graphs(trace, calls) / steps,
+    )
+
+
+def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ...]) -> dict[str, LaunchedFrom]:
+    launches, steps = find_launches(trace), len(find_steps(trace).steps)
+    here = _in_steps(trace, device)
+    found = {}
+    for place in distinct_in(group[here]).tolist():
+        mine = np.flatnonzero(here & (group == place))
+        known = mine[launches.call[mine] >= 0]
+        ahead = _after(trace, launches.call[known], launches.activity[known], of_end=False)
+        starved = float((ahead <= STARVED_NS).mean()) if len(ahead) else None
+        found[names[place]] = LaunchedFrom(len(mine) / steps, starved, _median(ahead))
+    return found
+
+
+def _in_steps(trace: Trace, device: int) -> Bool:
+    """Which rows of `find_launches` are of the device and start within a step."""
+    inside: Bool = _all_in_steps(trace) & (trace.events.device[find_launches(trace).activity] == device)
+    return inside
+
+
+@per_trace
+def _all_in_steps(trace: Trace) -> Bool:
+    events, activity, steps = trace.events, find_launches(trace).activity, find_steps(trace)
+    inside = np.empty(len(activity), bool)
+    for first in range(0, len(activity), _AT_ONCE):
+        start = events.start_ns[activity[first : first + _AT_ONCE]]
+        step = np.searchsorted(steps.start_ns, start, side="right") - 1
+        inside[first : first + _AT_ONCE] = (step >= 0) & (start < steps.end_ns[step])
+    return inside
+
+
+def _after(trace: Trace, call: Int32, activity: Int32, of_end: bool) -> Int64:
+    """How long after its call's start or end each activity starts, at least 0; -1 without a call."""
+    events = trace.events
+    result = np.full(len(call), -1, np.int64)
+    for first in range(0, len(call), _AT_ONCE):
+        rows, piece = call[first : first + _AT_ONCE], slice(first, first + _AT_ONCE)
+        since = events.ends(rows) if of_end else events.start_ns[rows]
+        result[piece] = np.where(rows >= 0, np.maximum(events.start_ns[activity[piece]] - since, 0), -1)
+    return result
+
+
+def _queue_figures(trace: Trace, device: int) -> tuple[float, int, float]:
+    """Mean and greatest depth in the span's window, and the share of it in which nothing is queued."""
+    low, high = find_steps(trace).window
+    if high <= low:
+        return 0.0, 0, 1.0
+    queue, edges = find_queue(trace, device), np.array([low, high], np.int64)
+    mean = int(queue.integral_ns(edges)[0]) / (high - low)
+    queued = queued_intervals(trace, device) & Intervals.of((low, high))
+    return mean, int(queue.peaks(edges)[0]), 1 - queued.total_ns / (high - low)
+
+
+def _graphs(trace: Trace, calls: Int64) -> int:
+    """How many of the calls launch a captured graph."""
+    names, count = np.unique(trace.events.name[calls], return_counts=True)
+    return sum(
+        n for name, n in zip(names.tolist(), count.tolist(), strict=True) if GRAPH_CALL.search(trace.strings[name])
+    )
+
+
+def _median(values: Int64) -> int | None:
+    return int(np.median(values)) if len(values) else None

@@ -1,0 +1,142 @@
+"""From where work is launched, and what each place and phase costs: device time, idle time by reason, run-ahead.
+
+site    launches  starved  run-ahead   device   idle by reason
+forward.model  289     79 %      13 us    12 ms    51 ms
+phase = the sum of its sites; a phase's device time is the union, as its sites' work may run at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
+from tb_steptime.metrics.idle.sums import Longest, longest_gaps
+from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites
+from tb_steptime.metrics.steps.mean_step import Cells
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import UInt8
+
+#: Gaps of each site that are kept as evidence.
+EXAMPLES = 5
+
+#: Activities joined at once: a large trace has millions.
+_AT_ONCE = 1 << 18
+
+_NOTHING = LaunchedFrom(0.0, None, None)
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """Evidence: a stretch of time, relative to the span's origin, and the step in which it begins."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+
+
+class SiteRow(msgspec.Struct, frozen=True):
+    """From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
+
+    All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
+    by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
+    behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
+    longest gaps that the host is late for, else the longest of any reason.
+    """
+
+    site: str
+    phase: str
+    label: str
+    launches: float
+    starved_share: float | None
+    run_ahead_p50_ns: int | None
+    device_ns: int
+    idle_ns: IdleNs
+    bubble_ns: int
+    examples: list[Stretch]
+
+
+class PhaseRow(msgspec.Struct, frozen=True):
+    """A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
+
+    host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
+    """
+
+    phase: str
+    label: str
+    host_ns: int
+    device_ns: int
+    idle_ns: IdleNs
+    bubble_ns: int
+    launches: float
+    run_ahead_p50_ns: int | None
+    starved_share: float | None
+    bound: Bound
+
+
+def site_rows(trace: Trace, device: int, mean: Cells) -> list[SiteRow]:
+    """Sites that launch anything or that idle time is charged to, in the order of a step."""
+    launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
+    gaps = longest_gaps(trace, device, EXAMPLES)
+    rows = []
+    for place, site in enumerate(SITES):
+        idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
+        if idle.total_ns or of.launches:
+            rows.append(SiteRow(
+                site.id, site.phase, site.label, of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place], idle,
+                int(mean.bubble[0, place]), _examples(gaps, site.id),
+            ))  # fmt: skip
+    return rows
+
+
+def phase_rows(trace: Trace, device: int, mean: Cells, host_ns: Mapping[str, int]) -> list[PhaseRow]:
+    """Phases in which the host is, that launch anything or that idle time is charged to, in the order of a step."""
+    launched = by_phase(trace, device)
+    runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS))
+    rows = []
+    for place, (phase, label) in enumerate(PHASE_LABELS.items()):
+        idle, bubble, of = mean.phase_idle(0, place), mean.phase_bubble_ns(0, place), launched.get(phase, _NOTHING)
+        if idle.total_ns or of.launches or host_ns[phase]:
+            bound = judge(Pace(idle, bubble, runs[place], starved_share=of.starved_share))
+            rows.append(PhaseRow(
+                phase, label, host_ns[phase], runs[place], idle, bubble, of.launches, of.run_ahead_p50_ns,
+                of.starved_share, bound,
+            ))  # fmt: skip
+    return rows
+
+
+def host_phase_rows(host_ns: Mapping[str, int]) -> list[PhaseRow]:
+    """Of a trace without device activity: only where the host's time goes."""
+    return [
+        PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
+        for phase, label in PHASE_LABELS.items()
+        if host_ns[phase]
+    ]
+
+
+def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int]:
+    """Mean per step of the time in which work of each group runs, ns."""
+    steps, events = find_steps(trace), trace.events
+    activity = find_launches(trace).activity
+    found = []
+    for number in range(groups):
+        runs = Intervals.empty()
+        for first in range(0, len(activity), _AT_ONCE):
+            rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
+            rows = rows[events.device[rows] == device]
+            runs = runs | Intervals.union(events.start_ns[rows], events.ends(rows))
+        found.append(int(runs.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps))
+    return found
+
+
+def _examples(gaps: Mapping[tuple[str, str], list[Longest]], site: str) -> list[Stretch]:
+    """Where a launch comes late, its longest gaps are what to look at."""
+    late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
+    found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
+    found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
+    return [Stretch(gap.step, gap.start_ns, gap.end_ns) for gap in found[:EXAMPLES]]

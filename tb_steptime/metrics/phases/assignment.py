@@ -1,0 +1,176 @@
+"""Which phase of the step a host thread is in at an instant, and so from where each activity was launched.
+
+The innermost of these that is open on the thread decides (`metrics/phases/marks.py`):
+
+data_loading   the loader's mark, or a range of the user's with such a name (as for all the others)
+zero_grad      "Optimizer.zero_grad#..."
+optimizer      "Optimizer.step#..."
+backward       a node of the autograd engine; on the training thread all from a pass's first node to its last, wherever
+               they run; anything at all on a thread of the engine
+forward        where no mark is open, until the step's last backward pass ends; the whole step where it has none
+other          where no mark is open, after that, and between the marks of steps
+
+Of a launch that is not recorded the phase is unknown. Without marks of steps the recording is one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.phases.marks import (
+    OPTIMIZER_MARK,
+    ROWS_AT_ONCE,
+    SITE,
+    SITES,
+    Marks,
+    Site,
+    autograd_threads,
+    backward_passes,
+    find_marks,
+    training_threads,
+)
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import op_by_id, open_at
+from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
+
+__all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_phases",
+           "host_time_ns", "kernel_phases", "optimizer_marks", "site_of", "training_threads"]  # fmt: skip
+
+#: Every phase and what it is called, in the order of a step.
+PHASE_LABELS = {
+    "data_loading": "Data loading",
+    "zero_grad": "Zero gradients",
+    "forward": "Forward",
+    "backward": "Backward",
+    "optimizer": "Optimizer",
+    "other": "Other",
+    "unknown": "Launch not recorded",
+}
+PHASES = tuple(PHASE_LABELS)
+
+#: For each place in SITES the place of its phase in PHASES.
+SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
+
+#: When the host is in each phase: disjoint, and together all steps.
+HostPhases = Mapping[str, Intervals]
+
+_EVER = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """What a thread is at over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
+
+    knots: Int64
+    site: UInt8
+
+    def at(self, instants: Int64) -> UInt8:
+        return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
+
+
+@per_trace
+def activity_sites(trace: Trace) -> UInt8:
+    """For each row of `find_launches` the place in SITES that it was launched from; unknown without call and op."""
+    launches = find_launches(trace)
+    sites = site_of(trace, launches.call)
+    lost = np.flatnonzero(launches.call < 0)
+    if len(lost):
+        op = op_by_id(trace, trace.events.rows(Kind.CPU_OP), launches.activity[lost], launches.call[lost])
+        sites[lost] = site_of(trace, op)
+    return sites
+
+
+def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
+    """The place in SITES of the instant at which each of these events of the host begins; of -1 it is unknown."""
+    events, courses = trace.events, _courses(trace)
+    sites = np.full(len(rows), SITE["unknown"], np.uint8)
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        piece = rows[first : first + ROWS_AT_ONCE]
+        on = np.where(piece >= 0, events.thread[piece], -1)
+        start = events.start_ns[piece]
+        for thread in distinct_in(on[piece >= 0]).tolist():
+            here = on == thread
+            sites[first : first + ROWS_AT_ONCE][here] = courses.get(thread, courses[-1]).at(start[here])
+    return sites
+
+
+@per_trace
+def kernel_phases(trace: Trace) -> UInt8:
+    """The phase of each row of the kernel table, a place in `PHASES`."""
+    place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
+    return SITE_PHASE[activity_sites(trace)[place]]
+
+
+@per_trace
+def host_phases(trace: Trace) -> HostPhases:
+    """When the training thread is in each phase, within the steps. It waits while the engine's threads run a pass."""
+    steps, courses = find_steps(trace), _courses(trace)
+    thread = training_threads(trace)[0] if training_threads(trace) else -1
+    course = courses.get(thread, courses[-1])
+    windows = Intervals.union(steps.start_ns, steps.end_ns)
+    phase, past = SITE_PHASE[course.site], np.append(course.knots[1:], np.iinfo(np.int64).max)
+    return {
+        name: Intervals.union(course.knots[phase == place], past[phase == place]) & windows
+        for place, name in enumerate(PHASES)
+    }
+
+
+def host_time_ns(trace: Trace) -> Int64:
+    """(steps, phases), ns of each step in each of `PHASES`; a row sums to its step."""
+    steps = find_steps(trace)
+    columns = [host_phases(trace)[phase].overlap_ns(steps.start_ns, steps.end_ns) for phase in PHASES]
+    return np.stack(columns, axis=1)
+
+
+@per_trace
+def optimizer_marks(trace: Trace) -> Int64:
+    """Rows of the ranges of optimizer steps, in time order."""
+    is_mark = np.array([OPTIMIZER_MARK.match(name) is not None for name in trace.strings.strings], bool)
+    rows = trace.events.rows(Kind.USER)
+    return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
+
+
+@per_trace
+def _courses(trace: Trace) -> dict[int, _Course]:
+    """The course of each thread with marks; -1 stands for every other thread."""
+    unmarked = _unmarked(trace)
+    all_hooks = _Course(np.array([_EVER]), np.array([SITE["backward.hooks"]], np.uint8))
+    engine = autograd_threads(trace)
+    courses = {-1: unmarked}
+    for thread, marks in find_marks(trace).items():
+        courses[thread] = _course(marks, all_hooks if thread in engine else unmarked)
+    return courses
+
+
+def _course(marks: Marks, unmarked: _Course) -> _Course:
+    """The innermost open mark decides; where there is none, what the thread is at without marks."""
+    knots = np.sort(np.concatenate((marks.start, marks.end, unmarked.knots)))
+    knots = knots[np.append(True, knots[1:] != knots[:-1])]
+    place = open_at(marks.start, marks.end, knots)
+    site = unmarked.at(knots)
+    site[place >= 0] = marks.site[place[place >= 0]]
+    changes = np.append(True, site[1:] != site[:-1])
+    return _Course(knots[changes], site[changes])
+
+
+def _unmarked(trace: Trace) -> _Course:
+    """forward up to the end of each step's last backward pass, other after it and outside the marks of steps."""
+    marks, passes = step_marks(trace), backward_passes(trace)
+    forward, other = SITE["forward.model"], SITE["other"]
+    if not len(marks):
+        last = passes.end[-1:]
+        return _Course(np.append(_EVER, last), np.array([forward] + [other] * len(last), np.uint8))
+    start, end = trace.events.start_ns[marks], trace.events.ends(marks)
+    last = np.searchsorted(passes.start, end) - 1  # of those that begin before the mark's end
+    has_pass = (last >= 0) & (passes.start[last] >= start) if len(passes) else np.zeros(len(start), bool)
+    until = np.where(has_pass, np.minimum(passes.end[last], end), end) if len(passes) else end
+    before_backward = Intervals.union(start, until)
+    knots = np.append(_EVER, np.stack((before_backward.start, before_backward.end), axis=1).ravel())
+    sites = np.append(other, np.tile([forward, other], len(before_backward))).astype(np.uint8)
+    return _Course(knots, sites)

@@ -1,0 +1,81 @@
+"""The phases of each step as stretches of time, long enough to be drawn and few enough to travel.
+
+host_phases  |f f f f f f f f|b b b b b b|o|
+spans        |forward        |backward   |o|
+inner        |broadcast|                        the part of a phase that has a name of its own
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE, activity_sites, host_phases
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, distinct_in
+
+#: A stretch under this share of its step is narrower than its line.
+LEAST_SHARE = 0.004
+#: Spans of all steps together; a step has at least so many.
+MOST_SPANS, LEAST_SPANS = 2000, 8
+#: Sites that open their phase and are drawn within it.
+INNER = {"forward.buffer_broadcast": "buffer broadcast"}
+
+
+class PhaseSpan(msgspec.Struct, frozen=True):
+    """A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+    are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast."""
+
+    phase: str
+    label: str
+    start_ns: int
+    end_ns: int
+    inner: bool = False
+
+
+def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
+    """Of each step, in time order; the longest, where there are many."""
+    steps = find_steps(trace)
+    found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
+    for phase, label in PHASE_LABELS.items():
+        times = host_phases(trace)[phase]
+        for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
+            found[step].append(PhaseSpan(phase, label.lower(), start, end))
+    for site, label in INNER.items():
+        phase = site.split(".")[0]
+        for step, start, end in _site_stretches(trace, phase, SITE[site]):
+            found[step].append(PhaseSpan(phase, label, start, end, inner=True))
+    most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
+    return [_in_time_order(_longest(spans, most)) for spans in found]
+
+
+def _longest(spans: list[PhaseSpan], most: int) -> list[PhaseSpan]:
+    return sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]
+
+
+def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
+    return sorted(spans, key=lambda span: (span.start_ns, span.inner))
+
+
+def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
+    """(step, start, end) of what of each interval lies in each step, where it is long enough to be drawn."""
+    first, past = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
+    count = np.maximum(past - first, 0)
+    step = np.repeat(np.arange(len(low)), count)
+    row = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    begins, ends = np.maximum(start[row], low[step]), np.minimum(end[row], high[step])
+    drawn = ends - begins >= LEAST_SHARE * (high - low)[step]
+    return list(zip(step[drawn].tolist(), begins[drawn].tolist(), ends[drawn].tolist(), strict=True))
+
+
+def _site_stretches(trace: Trace, phase: str, site: int) -> list[tuple[int, int, int]]:
+    """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
+    events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
+    calls = find_launches(trace).call[activity_sites(trace) == site]
+    calls = distinct_in(calls[calls >= 0])
+    start, end = events.start_ns[calls], np.maximum.accumulate(events.ends(calls))
+    past = np.searchsorted(start, times.end)
+    has = past > np.searchsorted(start, times.start)
+    return _within(times.start[has], end[past[has] - 1], steps.start_ns, steps.end_ns)

@@ -1,0 +1,285 @@
+"""The marks that say what a host thread is at: a mark holds until a mark inside it begins.
+
+training thread   |-- loader --|-------- forward --------|= backward pass ======|-- Optimizer.step# --|
+                                 |broadcast|               (waits for the engine)
+autograd thread                                           [node][node][AccumulateGrad][node]
+
+The backward pass is a mark of the training thread too, from the first node of the autograd engine to the last one,
+whichever thread runs them. It ends where the training thread goes on with work of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.waits import loader_names
+from tb_steptime.trace.backward import NODE
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import innermost
+from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
+
+
+class Site(NamedTuple):
+    """A place that work is launched from, within a phase. id is stable and public."""
+
+    id: str
+    phase: str
+    label: str
+
+
+#: Every place, in the order of a step. The last one is for work whose launch is not recorded.
+SITES = (
+    Site("data_loading", "data_loading", "Data loading"),
+    Site("zero_grad", "zero_grad", "Zero gradients"),
+    Site("forward.buffer_broadcast", "forward", "Forward: buffer broadcast"),
+    Site("forward.model", "forward", "Forward: model"),
+    Site("backward.loss", "backward", "Backward: start"),
+    Site("backward.nodes", "backward", "Backward: autograd nodes"),
+    Site("backward.gradient_accumulation", "backward", "Backward: accumulation"),
+    Site("backward.hooks", "backward", "Backward: hooks"),
+    Site("optimizer", "optimizer", "Optimizer"),
+    Site("other", "other", "Other"),
+    Site("unknown", "unknown", "Launch not recorded"),
+)
+SITE = {site.id: place for place, site in enumerate(SITES)}
+
+#: In the table of names: no mark.
+NO_MARK = 255
+
+#: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
+OPTIMIZER_MARK = re.compile(r"Optimizer\.step#")
+_ZERO_GRAD_MARK = re.compile(r"Optimizer\.zero_grad#")
+_ACCUMULATION = "AccumulateGrad"
+_NODE = re.compile(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
+
+#: What people call their ranges, in small letters, without hashes, blanks as "_"; or the word before ":" "." or "/".
+NAMED = {
+    "data_loading": "data data_loading dataloading dataloader data_loader load_data load_batch get_batch next_batch "
+    "fetch_batch wait_for_batch copy_batch_to_gpu",
+    "zero_grad": "zero_grad zero_grads zerograd optimizer.zero_grad",
+    "forward.model": "forward fwd forward_pass model_forward model.forward distributeddataparallel.forward "
+    "fullyshardeddataparallel.forward",
+    "backward.loss": "backward bwd backward_pass backprop loss.backward loss_backward",
+    "optimizer": "optimizer optim opt optimizer_step optim_step opt_step step_optimizer optimizer.step",
+}
+_SITE_OF_WORD = {word: SITE[site] for site, words in NAMED.items() for word in words.split()}
+
+#: What DistributedDataParallel.forward does when it sends the buffers of rank 0 to all, before it calls the model.
+_BUFFER_SYNC = re.compile(
+    r"aten::(un)?flatten_dense_tensors$|aten::(view|narrow|cat|reshape|empty|detach|copy_)$|record_param_comms$|"
+    r"(nccl:|gloo:|c10d::|mpi:|ucc:)broadcast"
+)
+_BROADCAST = re.compile(r"\w+:{1,2}_?broadcast")
+_DDP_FORWARD = "DistributedDataParallel.forward"
+
+#: Rows that are looked at at once: columns of a large trace would be tens of MB each.
+ROWS_AT_ONCE = 1 << 18
+
+
+class Marks(NamedTuple):
+    """Marks of one thread, sorted by (start, longer first); site is a place in `SITES`."""
+
+    start: Int64
+    end: Int64
+    site: UInt8
+
+
+def without_engine(name: str) -> str:
+    """A node's name without the engine's prefix; other names as they are.
+
+    >>> without_engine("autograd::engine::evaluate_function: MulBackward0")
+    'MulBackward0'
+    """
+    return name.removeprefix(NODE)
+
+
+def site_of_name(name: str) -> int:
+    """The place that a range of this name marks, one of torch's marks or one of the user's; else NO_MARK.
+
+    >>> SITES[site_of_name("## forward:over_arch ##")].id
+    'forward.model'
+    """
+    if OPTIMIZER_MARK.match(name):
+        return SITE["optimizer"]
+    if _ZERO_GRAD_MARK.match(name):
+        return SITE["zero_grad"]
+    word = re.sub(r"[\s-]+", "_", name.strip("# \t\n").lower())
+    return _SITE_OF_WORD.get(word, _SITE_OF_WORD.get(re.split(r"[:./]", word)[0], NO_MARK))
+
+
+def site_of_node(name: str) -> int:
+    """The place that an op of this name marks, a node of the autograd engine; else NO_MARK.
+
+    After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within
+    its own mark; so that mark stands for hooks, and AccumulateGrad's own for accumulation.
+    """
+    if name.startswith(NODE):
+        return SITE["backward.hooks" if name.endswith(_ACCUMULATION) else "backward.nodes"]
+    if not _NODE.match(name):
+        return NO_MARK
+    return SITE["backward.gradient_accumulation" if name.endswith(_ACCUMULATION) else "backward.nodes"]
+
+
+def find_marks(trace: Trace) -> dict[int, Marks]:
+    """The marks of each thread that has any."""
+    nodes = _nodes(trace)
+    autograd = autograd_threads(trace)
+    rows = np.concatenate((nodes, _user_marks(trace, nodes, autograd)))
+    sites = _sites(trace, rows)
+    passes = backward_passes(trace)
+    waiting = training_threads(trace) if len(passes) else ()
+    found = {thread: [_all(passes, SITE["backward.hooks"])] for thread in waiting}
+    for thread, synced in _buffer_syncs(trace).items():
+        found.setdefault(thread, []).append(_all(synced, SITE["forward.buffer_broadcast"]))
+    on = trace.events.thread[rows]
+    for thread in distinct_in(on).tolist():
+        mine = rows[on == thread]
+        marks = Marks(trace.events.start_ns[mine], trace.events.ends(mine), sites[on == thread])
+        found.setdefault(thread, []).append(marks)
+    return {thread: _sorted(marks) for thread, marks in found.items()}
+
+
+def _all(intervals: Intervals, site: int) -> Marks:
+    return Marks(intervals.start, intervals.end, np.full(len(intervals), site, np.uint8))
+
+
+def _sorted(marks: list[Marks]) -> Marks:
+    start, end, site = (np.concatenate(column) for column in zip(*marks, strict=True))
+    order = np.lexsort((-end, start))
+    return Marks(start[order], end[order], site[order])
+
+
+@per_trace
+def training_threads(trace: Trace) -> tuple[int, ...]:
+    """Threads that run the training loop: those of the step marks; without any, the thread of the most ops outside
+    the autograd engine's threads."""
+    events = trace.events
+    marks = step_marks(trace)
+    if len(marks):
+        return tuple(distinct_in(events.thread[marks]).tolist())
+    ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
+    with_nodes = np.bincount(events.thread[_nodes(trace)], minlength=len(ops)) > 0
+    others = np.where(with_nodes, 0, ops)
+    most = int((others if others.any() else ops).argmax())
+    return (most,) if ops.any() else ()
+
+
+@per_trace
+def autograd_threads(trace: Trace) -> tuple[int, ...]:
+    """Threads of the autograd engine: they run nodes and not the training loop. All they do is backward."""
+    training = training_threads(trace)
+    return tuple(each for each in distinct_in(trace.events.thread[_nodes(trace)]).tolist() if each not in training)
+
+
+@per_trace
+def backward_passes(trace: Trace) -> Intervals:
+    """From the first to the last node of each backward pass, on whichever threads they run."""
+    nodes = _nodes(trace)
+    union = Intervals.union(trace.events.start_ns[nodes], trace.events.ends(nodes))
+    if len(union) < 2:
+        return union
+    apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
+    return Intervals(union.start[np.append(True, apart)], union.end[np.append(apart, True)])
+
+
+def _work_in(trace: Trace, gaps: Intervals) -> Bool:
+    """In which of the gaps does a training thread begin an op, a range, or a call?"""
+    events = trace.events
+    works = np.zeros(256, bool)
+    works[[Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER]] = True
+    trains = np.zeros(len(trace.threads), bool)
+    trains[list(training_threads(trace))] = True
+    found = np.zeros(len(gaps), bool)
+    for first in range(0, len(events), ROWS_AT_ONCE):
+        piece = slice(first, first + ROWS_AT_ONCE)
+        start = events.start_ns[piece][works[events.kind[piece]] & trains[events.thread[piece]]]
+        place = np.searchsorted(gaps.start, start, side="right") - 1
+        found[place[(place >= 0) & (start < gaps.end[place])]] = True
+    return found
+
+
+@per_trace
+def _nodes(trace: Trace) -> Int64:
+    """Rows of the nodes of the autograd engine."""
+    is_node = _node_sites(trace) != NO_MARK
+    if not is_node.any():
+        return np.empty(0, np.int64)
+    return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
+
+
+@per_trace
+def _node_sites(trace: Trace) -> UInt8:
+    """For each string of the table the place that an op of this name marks; NO_MARK for none. Where the engine marks
+    its nodes, of their own marks only AccumulateGrad's adds anything."""
+    strings = trace.strings.strings
+    sites = np.array([site_of_node(name) for name in strings], np.uint8)
+    if any(name.startswith(NODE) for name in strings):
+        sites[[not (name.startswith(NODE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
+    return sites
+
+
+def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
+    """Rows of loader waits, optimizer marks and ranges with the name of a phase. Within the backward pass a range with
+    such a name says nothing: checkpointing calls the model's forward there."""
+    events = trace.events
+    rows = events.rows(Kind.USER)
+    rows = rows[_range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
+    by_torch = np.array([name.startswith("Optimizer.") for name in trace.strings.strings], bool)[events.name[rows]]
+    in_backward = np.isin(events.thread[rows], autograd) | (innermost(trace, nodes, rows) >= 0)
+    waits = np.flatnonzero((events.kind == Kind.CPU_OP) & loader_names(trace)[events.name])
+    return np.sort(np.concatenate((rows[by_torch | ~in_backward], waits)))
+
+
+@per_trace
+def _range_sites(trace: Trace) -> UInt8:
+    """For each string of the table the place that a range of this name marks; NO_MARK for none."""
+    named = np.full(len(trace.strings), NO_MARK, np.uint8)
+    users = distinct_in(trace.events.name[trace.events.rows(Kind.USER)])
+    named[users] = [site_of_name(trace.strings[name]) for name in users.tolist()]
+    named[loader_names(trace)] = SITE["data_loading"]
+    return named
+
+
+def _sites(trace: Trace, rows: Int64) -> UInt8:
+    """The place that each of these marks stands for."""
+    events = trace.events
+    of_ops = np.where(loader_names(trace), SITE["data_loading"], _node_sites(trace))
+    is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
+    sites: UInt8 = np.where(is_op, of_ops[name], _range_sites(trace)[name]).astype(np.uint8)
+    return sites
+
+
+def _buffer_syncs(trace: Trace) -> dict[int, Intervals]:
+    """When DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top level
+    that has no part in that, if a broadcast came before it. Old versions do not mark their forward: never, then."""
+    events, strings = trace.events, trace.strings
+    if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
+        return {}
+    rows = np.flatnonzero(events.name == strings.strings.index(_DDP_FORWARD))
+    rows = rows[np.isin(events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row in rows.tolist():
+        end = _buffer_sync_end(trace, row)
+        if end is not None:
+            found.setdefault(int(events.thread[row]), []).append((int(events.start_ns[row]), end))
+    return {thread: Intervals.of(*pairs) for thread, pairs in found.items()}
+
+
+def _buffer_sync_end(trace: Trace, row: int) -> int | None:
+    """Where the leading buffer synchronisation of this forward ends; None where it has none."""
+    events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
+    inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
+    is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
+    inside = inside[is_host & (events.thread[inside] == events.thread[row])]
+    reach = np.maximum.accumulate(events.ends(inside)) if len(inside) else np.empty(0, np.int64)
+    top = inside[np.append(True, events.start_ns[inside[1:]] >= reach[:-1])] if len(inside) else inside
+    names = [trace.strings[name] for name in events.name[top].tolist()]
+    prefix = next((place for place, name in enumerate(names) if not _BUFFER_SYNC.match(name)), len(names))
+    if not any(_BROADCAST.match(name) for name in names[:prefix]):
+        return None
+    return int(events.start_ns[top[prefix]]) if prefix < len(names) else end_ns

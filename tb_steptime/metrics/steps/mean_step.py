@@ -1,0 +1,140 @@
+"""The steps of one device, and their mean, cut into cells as fine as any picture needs them.
+
+step     |kkkkkkk|cc|m|............................|
+          works         idle, by site and reason
+
+Cells of a step sum to the step, and those of the mean step to the mean step, in whole ns: every table, bar and card is
+a sum of cells, so that all of them agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.collectives import computing_intervals
+from tb_steptime.metrics.gpu.utilization import kernel_intervals
+from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
+from tb_steptime.metrics.idle.sums import idle_sums
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64, Kind
+
+
+class Works(msgspec.Struct, frozen=True):
+    """When the device works, ns; an instant belongs to the first: kernels, collectives, copies and sets."""
+
+    kernel: int
+    communication: int
+    memory: int
+
+    @property
+    def total_ns(self) -> int:
+        return self.kernel + self.communication + self.memory
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """ns of steps, or of the mean one alone: works [step, 3], idle [step, site, reason], and what of that stands behind
+    blocking calls, bubble [step, site]."""
+
+    works: Int64
+    idle: Int64
+    bubble: Int64
+
+    @property
+    def mean(self) -> Cells:
+        """One step, whose cells sum to the mean step rounded as everywhere; bubbles are rounded down, so that they
+        stay parts of their cells."""
+        steps, sites, reasons = self.idle.shape
+        cells = whole_mean(np.concatenate((self.works, self.idle.reshape(steps, -1)), axis=1))
+        works, idle = cells[:3], cells[3:].reshape(1, sites, reasons)
+        return Cells(works[np.newaxis], idle, self.bubble.sum(axis=0, keepdims=True) // steps)
+
+    @property
+    def step_ns(self) -> int:
+        """Length of the first step, which is the mean one of a mean."""
+        return int(self.works[0].sum() + self.idle[0].sum())
+
+    def works_of(self, step: int) -> Works:
+        return Works(*self.works[step].tolist())
+
+    @property
+    def idle_of_steps(self) -> list[IdleNs]:
+        return [IdleNs(*row) for row in self.idle.sum(axis=1).tolist()]
+
+    def idle_of(self, step: int) -> IdleNs:
+        return IdleNs(*self.idle[step].sum(axis=0).tolist())
+
+    def site_idle(self, step: int, site: int) -> IdleNs:
+        return IdleNs(*self.idle[step, site].tolist())
+
+    def phase_idle(self, step: int, phase: int) -> IdleNs:
+        return IdleNs(*self.idle[step, phase == SITE_PHASE].sum(axis=0).tolist())
+
+    def bubble_ns(self, step: int) -> int:
+        return int(self.bubble[step].sum())
+
+    @property
+    def of_phases(self) -> Int64:
+        """Idle time by [step, phase]."""
+        sites = self.idle.sum(axis=2)
+        return np.stack([sites[:, phase == SITE_PHASE].sum(axis=1) for phase in range(len(PHASES))], axis=1)
+
+    def phase_bubble_ns(self, step: int, phase: int) -> int:
+        return int(self.bubble[step, phase == SITE_PHASE].sum())
+
+    def of_reason(self, step: int, reason: str, phase: int) -> int:
+        return int(self.idle[step, phase == SITE_PHASE, REASONS.index(reason)].sum())
+
+
+def device_cells(trace: Trace, device: int) -> Cells:
+    """Measured once for each device."""
+    known = _known(trace)
+    if device not in known:
+        sums = idle_sums(trace)[device]
+        known[device] = Cells(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+    return known[device]
+
+
+@per_trace
+def _known(trace: Trace) -> dict[int, Cells]:
+    return {}
+
+
+def mean_host_ns(trace: Trace) -> dict[str, int]:
+    """The mean step by what the host is in; sums to it."""
+    return dict(zip(PHASES, whole_mean(host_time_ns(trace)).tolist(), strict=True))
+
+
+def whole_mean(rows: Int64) -> Int64:
+    """The mean of rows in whole numbers, which sum to the mean of the rows' sums: largest remainders go up."""
+    sums, steps = rows.sum(axis=0), len(rows)
+    whole, rest = np.divmod(sums, steps)
+    total = (2 * int(sums.sum()) + steps) // (2 * steps)
+    up = np.argsort(-rest, kind="stable")[: total - int(whole.sum())]
+    whole[up] += 1
+    mean: Int64 = whole
+    return mean
+
+
+def _works(trace: Trace, device: int) -> Int64:
+    steps = find_steps(trace)
+    return np.stack([kind.overlap_ns(steps.start_ns, steps.end_ns) for kind in kinds_of_work(trace, device)], axis=1)
+
+
+def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
+    """When the device computes, when a collective runs and no other kernel, when it copies or sets and no kernel runs:
+    disjoint, over the whole recording."""
+    compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
+    memory = _union(trace, device, trace.events.rows(Kind.MEMCPY, Kind.MEMSET))
+    return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
+
+
+def _union(trace: Trace, device: int, rows: Int64 | Int32) -> Intervals:
+    mine = rows[trace.events.device[rows] == device]
+    return Intervals.union(trace.events.start_ns[mine], trace.events.ends(mine))

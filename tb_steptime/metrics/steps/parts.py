@@ -1,0 +1,189 @@
+"""The step-time breakdown: every instant of a step goes to one part, and the parts sum to the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.data_loading.waits import loader_intervals, loader_names
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.text import Unit
+from tb_steptime.trace.intervals import Intervals, partition
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """ns per part, in the order in which a stacked picture shows them; they sum to the step."""
+
+    kernel: int
+    communication: int
+    memcpy: int
+    memset: int
+    data_loader: int
+    runtime: int
+    cpu_exec: int
+    other: int
+
+    @property
+    def total_ns(self) -> int:
+        return sum(msgspec.structs.astuple(self))
+
+    @property
+    def works_ns(self) -> int:
+        """What the device is busy with."""
+        return self.kernel + self.communication + self.memcpy + self.memset
+
+
+class PartMeaning(msgspec.Struct, frozen=True):
+    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
+
+    id: str
+    label: str
+    meaning: str
+    colour: str
+    hatched: bool
+    works: bool
+
+
+PART_MEANINGS = (
+    PartMeaning("kernel", "Kernel", "At least one computing kernel runs on a GPU.", "kernel", False, True),
+    PartMeaning("communication", "Communication",
+                "A collective's kernel (NCCL, RCCL) runs and no computing kernel does. Without a GPU: a collective "
+                "call runs.",
+                "comm", False, True),
+    PartMeaning("memcpy", "Memcpy", "A GPU copies memory and no kernel runs.", "copy", False, True),
+    PartMeaning("memset", "Memset", "A GPU sets memory and does nothing else.", "copy", True, True),
+    PartMeaning("data_loader", "Data loading",
+                "The GPU is idle and the training process waits for its DataLoader.", "data", False, False),
+    PartMeaning("runtime", "Runtime",
+                "The GPU is idle and the host is inside a CUDA or HIP call, such as a launch or a synchronize.",
+                "runtime", False, False),
+    PartMeaning("cpu_exec", "CPU exec", "The GPU is idle and the host runs a PyTorch operator or a named range.",
+                "cpu", False, False),
+    PartMeaning("other", "Other", "None of these is recorded: mostly Python outside any operator.",
+                "other", False, False),
+)  # fmt: skip
+
+#: Who gets an instant that several parts cover. torch-tb-profiler has the same order but for collectives: it books
+#: their
+#: kernels as Kernel, so Kernel + Communication here is its Kernel.
+PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
+
+STEP_TIME = Metric(
+    "step_time", "Step time", Unit.NS, Better.LOWER,
+    "From the end of the step before to the end of the last GPU work that this step launched.",
+)  # fmt: skip
+HOST_STEP_TIME = Metric(
+    "host_step_time", "Host step time", Unit.NS, Better.LOWER,
+    "Length of the step's own mark on the host, from one prof.step() to the next.",
+)  # fmt: skip
+
+PART_METRICS = tuple(
+    Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, Better.NEITHER if part.works else Better.LOWER,
+           part.meaning, colour=part.colour)
+    for part in PART_MEANINGS
+)  # fmt: skip
+
+
+@per_trace
+def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
+    """The parts of each step; they sum to the step."""
+    steps = find_steps(trace)
+    lengths = {part: each.overlap_ns(steps.start_ns, steps.end_ns) for part, each in part_intervals(trace).items()}
+    return tuple(Parts(**{part: int(each[i]) for part, each in lengths.items()}) for i in range(len(steps.steps)))
+
+
+def part_intervals(trace: Trace) -> Mapping[str, Intervals]:
+    """When each part has the steps: disjoint, and together all of them. The first part that covers an instant has it.
+
+    cpu_exec  aaaaaaaa
+    kernel        kkkkkk   ->  cpu_exec 4, kernel 6
+    """
+    steps = find_steps(trace)
+    layers = _layers(trace)
+    shared = partition(Intervals.union(steps.start_ns, steps.end_ns), [layers[part] for part in PRIORITY])
+    return dict(zip([*PRIORITY, "other"], shared, strict=True))
+
+
+def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
+    """The mean of each part in whole ns, rounded so that the parts sum to total_ns (largest remainders go up)."""
+    sums = np.array([msgspec.structs.astuple(row) for row in rows], np.int64).sum(axis=0)
+    whole, rest = np.divmod(sums, len(rows))
+    up = np.argsort(-rest, kind="stable")[: total_ns - int(whole.sum())]
+    whole[up] += 1
+    return Parts(*whole.tolist())
+
+
+def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
+    """The mean step in whole ns; halves go up."""
+    return (2 * sum(row.total_ns for row in rows) + len(rows)) // (2 * len(rows))
+
+
+@per_trace
+def has_device_activity(trace: Trace) -> bool:
+    """Whether anything of this trace ran on a device."""
+    return bool(len(trace.events.rows(*DEVICE_KINDS)))
+
+
+@per_trace
+def collective_kernels(trace: Trace) -> Intervals:
+    """When a collective's kernel runs on any device of this process."""
+    rows = trace.events.rows(Kind.KERNEL)
+    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
+
+
+def _layers(trace: Trace) -> dict[str, Intervals]:
+    events = trace.events
+    kernels = events.rows(Kind.KERNEL)
+    compute = kernels[~collective_names(trace)[events.name[kernels]]]
+    on_device = has_device_activity(trace)
+    return {
+        "kernel": _union(trace, compute),
+        "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
+        "memcpy": _union(trace, events.rows(Kind.MEMCPY)),
+        "memset": _union(trace, events.rows(Kind.MEMSET)),
+        "runtime": _union(trace, events.rows(Kind.RUNTIME, Kind.DRIVER)),
+        "data_loader": loader_intervals(trace),
+        "cpu_exec": host_ranges(trace),
+    }
+
+
+def _collective_calls(trace: Trace) -> Intervals:
+    """When the host is inside a collective."""
+    return _union_where(trace, _is_host_range(trace) & collective_names(trace)[trace.events.name])
+
+
+def host_ranges(trace: Trace) -> Intervals:
+    """When the host runs an op or a named range."""
+    return _union_where(trace, _is_host_range(trace))
+
+
+def _is_host_range(trace: Trace) -> Bool:
+    """Which events are the host's ops and named ranges; step marks and the loader's are not work of their own."""
+    events = trace.events
+    marks = loader_names(trace).copy()
+    marks[events.name[step_marks(trace)]] = True
+    mask: Bool = ((events.kind == Kind.CPU_OP) | (events.kind == Kind.USER)) & ~marks[events.name]
+    return mask
+
+
+#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
+JOINED_AT_ONCE = 1 << 18
+
+
+def _union_where(trace: Trace, mask: Bool) -> Intervals:
+    pieces = [Intervals.empty()]
+    for first in range(0, len(mask), JOINED_AT_ONCE):
+        pieces.append(_union(trace, first + np.flatnonzero(mask[first : first + JOINED_AT_ONCE])))
+    return Intervals.union(
+        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
+    )
+
+
+def _union(trace: Trace, rows: Int64) -> Intervals:
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))

@@ -1,0 +1,123 @@
+"""Kernels whose names do not tell, resolved by arithmetic: who computes faster than the plain cores can is on others.
+
+    aten::mm   |---|  [4096, 4096] x [4096, 4096]: 137 GFLOP
+    unknown      kkkk 500 us: 275 TFLOP/s on an A100, whose plain cores reach 78 at most: tensor cores
+
+The proof errs on the side of silence: the fewest operations that the op can need, the longest that the kernel may have
+run, and a peak that no clock exceeds. Where it fails, nothing is said: a slow kernel may be on tensor cores too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product, Products, alike, find_products
+from tb_steptime.metrics.tensor_cores.name_rules import Answer
+from tb_steptime.metrics.tensor_cores.peaks import HALVES, Peaks, peaks_of
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64
+
+#: A rate is believed to be beyond the plain cores from this many times their data-sheet peak on: cards may be clocked
+#: higher than their sheets say.
+MARGIN = 1.15
+
+#: Clocks of older recordings tick once in a microsecond, so that a kernel may have run this much longer than written.
+TICK_NS = 1000
+
+#: TensorFloat-32 came with compute capability 8.0.
+TF32_CAPABILITY = (8, 0)
+
+
+class KernelAnswers(NamedTuple):
+    """What is said of each kernel: distinct[place[row]] for a row of the kernel table. A place is of one name."""
+
+    distinct: list[Answer]
+    place: Int32 | Int64
+
+
+def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
+    """The answers by name, with those that arithmetic proves, and with what the inputs' type makes likely."""
+    unknown = np.array([answer.answer == "unknown" for answer in named.distinct], bool)[named.place]
+    rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
+    if not len(rows):
+        return named
+    products, device = find_products(trace), trace.events.device[trace.kernels.event[rows]]
+    dtype_of, dtypes = _dtypes(products)
+    group, first = alike(named.place[rows], dtype_of[products.place[rows]])
+    best = np.zeros(len(first))
+    np.maximum.at(best, group, np.nan_to_num(rates(trace, named)[rows]))
+    kinds = zip(first.tolist(), best.tolist(), strict=True)
+    told = [
+        _told(
+            trace, named.distinct[named.place[rows[i]]], int(device[i]), dtypes[dtype_of[products.place[rows[i]]]], rate
+        )
+        for i, rate in kinds
+    ]
+    place = named.place.copy()
+    place[rows] = len(named.distinct) + group
+    return KernelAnswers([*named.distinct, *told], place)
+
+
+def _dtypes(products: Products) -> tuple[Int64, list[str]]:
+    """For each distinct product the number of its type, and the types."""
+    names = ["" if product.work is None else product.work.dtype for product in products.distinct]
+    dtypes, number = np.unique(np.array(names, str), return_inverse=True)
+    return number.reshape(-1).astype(np.int64), dtypes.tolist()
+
+
+def _told(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
+    known = trace.devices.get(device)
+    peaks = peaks_of(known.name) if known else None
+    plain = peaks.plain(dtype) if peaks else None
+    if plain is not None and rate > MARGIN * plain:
+        reason = f"proved by arithmetic: {rate:.0f} TFLOP/s, at most {plain:g} without tensor cores"
+        return Answer("yes", "arithmetic", reason, "matmul")
+    return answer._replace(reason=answer.reason + _likely(known.compute_capability if known else None, dtype, peaks))
+
+
+def _likely(capability: tuple[int, int] | None, dtype: str, peaks: Peaks | None) -> str:
+    """What the type of the inputs makes likely; empty where it makes nothing likely."""
+    if dtype in HALVES:
+        return "; likely on tensor cores, by the 16-bit inputs of its op"
+    plain_fp32 = capability is not None and capability < TF32_CAPABILITY and (peaks is None or peaks.tf32 is None)
+    return "; likely not on tensor cores, by the FP32 inputs of its op" if dtype == "float" and plain_fp32 else ""
+
+
+def rates(trace: Trace, named: KernelAnswers) -> Float64:
+    """TFLOP/s of each kernel that is alone, or of one name, in its product's op; NaN for all others.
+
+    At least: the fewest operations of the op over the time of all its product and unknown kernels, as a mean over the
+    launches of the same kernel for the same shapes.
+    """
+    products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
+    found = np.flatnonzero(_computes(named) & (products.place >= 0))
+    result = np.full(len(dur), np.nan)
+    if not len(found):
+        return result
+    call = alike(products.op[found])[0]
+    flops = np.array([_least_flops(product) for product in products.distinct])[products.place[found]]
+    share = flops * dur[found] / np.bincount(call, dur[found])[call]
+    same = alike(named.place[found], products.place[found])[0]
+    rate = np.bincount(same, share) / np.bincount(same, dur[found]) / 1000  # FLOP/ns = GFLOP/s
+    result[found] = np.where(_one_name(named.place[found], call) & (flops > 0), rate[same], np.nan)
+    return result
+
+
+def _computes(named: KernelAnswers) -> Bool:
+    kinds = [answer.answer == "unknown" or answer.role == "matmul" for answer in named.distinct]
+    computes: Bool = np.array(kinds, bool)[named.place]
+    return computes
+
+
+def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
+    """Of each kernel: have all kernels of its call one name?"""
+    at = alike(call, place)[1]
+    count = np.bincount(call[at])
+    one: Bool = count[call] == 1
+    return one
+
+
+def _least_flops(product: Product) -> float:
+    return float(product.work.least_flops) if product.work else 0.0

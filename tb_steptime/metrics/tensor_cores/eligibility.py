@@ -1,0 +1,303 @@
+"""Why kernels that could run on tensor cores do not, and what that costs at most.
+
+    aten::mm  float [128, 100] x [100, 64], ampere_sgemm_64x64_nn, 40 us on an A100
+    why       FP32 inputs, and TF32 is off
+    gain      40 us x (1 - 19.5 / 156) = 35 us, the ratio of the peaks without and with tensor cores,
+              and never more than what the memory leaves: 40 us - bytes / bandwidth
+
+The reasons come from what the trace says of the op (types and shapes of its inputs), of the kernel (its name) and of
+other kernels (whether any FP32 product ran as TF32). Where none of this tells, the reason says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
+from tb_steptime.metrics.tensor_cores.flops import TYPE_BYTES
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
+from tb_steptime.metrics.tensor_cores.name_rules import Answer
+from tb_steptime.metrics.tensor_cores.peaks import HALVES, Peaks, peaks_of
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.text import Phrase, count, phrase
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
+
+T = TypeVar("T")
+
+#: Sizes that tensor cores take in one piece: 16 bytes of a row, as cuBLAS and cuDNN ask for ("Matrix Multiplication
+#: Background", NVIDIA's deep-learning performance guide).
+UNIT_BYTES = 16
+#: 8-bit types that tensor cores take. Which chip takes which is left open: a kernel that exists for them says no more.
+EIGHTHS = tuple(name for name, size in TYPE_BYTES.items() if size == 1 and name != "unsigned char")
+#: Elements in a unit, of the types that tensor cores take.
+_UNITS = {name: UNIT_BYTES // TYPE_BYTES[name] for name in ("float", "double", *HALVES, *EIGHTHS)}
+
+_TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like")
+
+#: A kernel that loads so few elements at once that its operands cannot be aligned: "align1", "align2".
+_MISALIGNED_KERNEL = re.compile(r"_?align(?:a|b|c)?([12])(?!\d)")
+_CONVOLUTION = re.compile(r"conv")
+
+#: The type of the inputs where no op tells it, by the family of the kernel's name.
+_FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
+_FAMILY_TYPES = {
+    **dict.fromkeys(_FP32_FAMILIES, "float"),
+    **dict.fromkeys(("hgemm", "xmma_hfma", "hcudnn"), "c10::Half"),
+    **dict.fromkeys(("dgemm", "xmma_dfma"), "double"),
+    "cgemm": "c10::complex<float>",
+}  # fmt: skip
+#: Families that multiply 16-bit numbers as such, two at a time, and not widened to FP32.
+_HALF_VECTORS = ("hgemm", "xmma_hfma", "hcudnn")
+#: Families of kernels that tensor cores have no counterpart for.
+_WITHOUT_COUNTERPART = ("gemv", "depthwise")
+
+
+class WhyNot(NamedTuple):
+    """Why a kernel is not on tensor cores. id is stable and public; setting: what to type to change it, if anything."""
+
+    id: str
+    text: Phrase
+    setting: str | None = None
+
+
+TF32_OFF = WhyNot("tf32_off", phrase("FP32 inputs, and TF32 is off"), 'torch.set_float32_matmul_precision("high")')
+TF32_OFF_CONVOLUTION = WhyNot(
+    "tf32_off", phrase("FP32 inputs, and no convolution here runs as TF32"), "torch.backends.cudnn.allow_tf32 = True"
+)
+FP32 = WhyNot("fp32", phrase("FP32 inputs, which the tensor cores of this GPU do not take"), "torch.autocast")
+DTYPE = WhyNot("dtype", phrase("Its inputs' type has no tensor cores on this GPU"))
+ALIGNED_KERNEL = WhyNot("alignment", phrase("Its kernel is for operands that are not aligned"))
+LAYOUT = WhyNot(
+    "layout_conversion",
+    phrase("Its inputs' layout is converted around it"),
+    "model.to(memory_format=torch.channels_last)",
+)
+NO_KERNEL = WhyNot("no_kernel", phrase("A depthwise convolution or a vector: tensor cores multiply matrices"))
+STAGE = WhyNot("stage", phrase("It prepares or completes a product that does not use them"))
+LIBRARY = WhyNot("library_choice", phrase("Type and sizes fit; the library chose a kernel without them"))
+UNTOLD = WhyNot("untold", phrase("This trace does not record the inputs of its op; record_shapes=True does"))
+
+
+class Rates(NamedTuple):
+    """TFLOP/s without and with tensor cores for one kernel; width: bytes moved then, as a share of those now."""
+
+    plain: float
+    tensor: float
+    width: float
+
+    @property
+    def saved(self) -> float:
+        """Share of the kernel's time that the ratio of the peaks saves at most."""
+        return max(0.0, 1.0 - self.plain / self.tensor)
+
+
+class Eligibility(NamedTuple):
+    """One entry per row of the kernel table.
+
+    eligible   a product, or a stage of one: it runs on tensor cores or could
+    why        place in `reasons` of why it does not; -1: it does, or it is none
+    gain_ns    at most, by which it would be shorter; 0 where nothing is known or nothing can be done
+    rates      place in `peaks` of what the gain was computed from; -1: no gain
+    """
+
+    eligible: Bool
+    why: Int32
+    gain_ns: Int64
+    rates: Int32
+    reasons: list[WhyNot]
+    peaks: list[Rates]
+
+
+class _Case(NamedTuple):
+    """What a reason depends on: kernels alike in all of it have the same."""
+
+    answer: Answer
+    kernel: str
+    bin: int
+    product: Product | None
+    device: int
+    converted: bool  # a layout conversion runs in the same call of the op
+    tf32: bool  # another kernel of this trace runs the same kind of op as TF32
+
+
+@per_trace
+def eligibility(trace: Trace) -> Eligibility:
+    """Of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
+    place, cases = _cases(trace)
+    judged = [_judge(trace, case) for case in cases]
+    reasons = _distinct([why for why, _ in judged])
+    peaks = _distinct([rates for _, rates in judged])
+    why = np.array([reasons.index(each) if each else -1 for each, _ in judged], np.int32)
+    rates = np.array([peaks.index(each) if each else -1 for _, each in judged], np.int32)
+    eligible = np.isin(kernel_bins(trace), (_TENSOR_CORE, _MATMUL_LIKE))
+    gain = _gains(trace, rates[place] if len(cases) else place, peaks)
+    return Eligibility(eligible, why[place], gain, rates[place], reasons, peaks)
+
+
+def _distinct(values: list[T | None]) -> list[T]:
+    found: list[T] = []
+    for value in values:
+        if value is not None and value not in found:
+            found.append(value)
+    return found
+
+
+def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
+    answers, bins, products = kernel_answers(trace), kernel_bins(trace), find_products(trace)
+    converted, tf32 = _converted(trace), _runs_as_tf32(trace)
+    place, first = alike(answers.place, bins.astype(np.int64), products.place, converted.astype(np.int64))
+    event = trace.kernels.event[first]
+    cases = []
+    for row, name, device in zip(
+        first.tolist(), trace.events.name[event].tolist(), trace.events.device[event].tolist(), strict=True
+    ):
+        product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
+        case = _Case(
+            answers.distinct[answers.place[row]], trace.strings[name], int(bins[row]), product, device,
+            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32,
+        )  # fmt: skip
+        cases.append(case)
+    return place, cases
+
+
+def _is_convolution(op: str) -> bool:
+    return bool(_CONVOLUTION.search(op))
+
+
+def _converted(trace: Trace) -> Bool:
+    """Of each kernel: does a layout conversion run in the same call of its product's op?"""
+    answers, products = kernel_answers(trace), find_products(trace)
+    layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place]
+    calls = distinct_in(products.op[layout & (products.op >= 0)])
+    converted: Bool = np.isin(products.op, calls)
+    return converted
+
+
+def _runs_as_tf32(trace: Trace) -> set[bool]:
+    """Of convolutions (True) and of products (False), those of which an FP32 one runs on tensor cores."""
+    products, bins = find_products(trace), kernel_bins(trace)
+    on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
+    found = [products.distinct[place] for place in on_them.tolist()]
+    return {_is_convolution(each.op) for each in found if _first_type(each) == "float"}
+
+
+def _first_type(product: Product) -> str:
+    """Of the first operand that is a tensor, also where the amount of work is not known."""
+    if product.work is not None:
+        return product.work.dtype
+    return next((word.strip('"') for word in product.dtypes.strip("[]").split(",") if word.strip('"')), "")
+
+
+def _judge(trace: Trace, case: _Case) -> tuple[WhyNot | None, Rates | None]:
+    if case.answer.family in _WITHOUT_COUNTERPART and case.product is not None:
+        return NO_KERNEL, None
+    if case.bin != _MATMUL_LIKE:
+        return None, None
+    known = trace.devices.get(case.device)
+    peaks = peaks_of(known.name) if known else None
+    dtype = _dtype(case)
+    why = _why(case, dtype, _missing_types(known.compute_capability if known else None, peaks))
+    if peaks is None or why is NO_KERNEL or why is DTYPE:
+        return why, None
+    return why, _rates(case, dtype, peaks)
+
+
+def _dtype(case: _Case) -> str:
+    told = _first_type(case.product) if case.product else ""
+    if not told and case.answer.family == "cgemm" and case.product and _is_convolution(case.product.op):
+        return "float"  # a convolution by Fourier transform: only its inner products are complex
+    return told or _FAMILY_TYPES.get(case.answer.family, "")
+
+
+def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
+    """Of FP32 and FP64 those that the device's tensor cores do not take. TF32 and FP64 came with the same chips."""
+    if peaks is None:
+        return {"float", "double"} if capability is None or capability < TF32_CAPABILITY else set()
+    return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
+
+
+def _why(case: _Case, dtype: str, missing: set[str]) -> WhyNot:
+    work = case.product.work if case.product else None
+    if work is not None and (work.depthwise or (len(work.lengths) == 3 and 1 in work.lengths[:2])):
+        return NO_KERNEL
+    if not dtype:
+        return STAGE if case.answer.role == "stage" else UNTOLD
+    if dtype not in _UNITS or (dtype == "double" and dtype in missing):
+        return DTYPE
+    if case.answer.role == "stage":
+        return STAGE
+    if dtype == "float" and (dtype in missing or not case.tf32):
+        return FP32 if dtype in missing else _tf32_off(case)
+    layout = LAYOUT if case.converted and dtype in HALVES else LIBRARY
+    return _misaligned(case, _UNITS[dtype]) or layout
+
+
+def _tf32_off(case: _Case) -> WhyNot:
+    return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
+
+
+def _misaligned(case: _Case, unit: int) -> WhyNot | None:
+    lengths = case.product.work.lengths if case.product and case.product.work else ()
+    odd = [length for length in lengths if length % unit]
+    if odd:
+        text = phrase("A size of {length} is no multiple of {unit}", length=count(odd[0]), unit=count(unit))
+        return WhyNot("alignment", text)
+    return ALIGNED_KERNEL if _MISALIGNED_KERNEL.search(case.kernel) else None
+
+
+def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
+    """FP32 goes to TF32 where there is, else to 16 bits, which halves its bytes; what is not told is taken for FP32.
+
+    None for 8 bits: what plain cores reach with them is on no data sheet.
+    """
+    if dtype == "double" and peaks.fp64 and peaks.fp64_tensor:
+        return Rates(peaks.fp64, peaks.fp64_tensor, 1.0)
+    if dtype in EIGHTHS:
+        return None
+    if dtype in HALVES:
+        plain = peaks.plain_half if case.answer.family in _HALF_VECTORS else peaks.fp32
+        return Rates(plain, peaks.half, 1.0)
+    if dtype == "float" and peaks.tf32 is not None:
+        return Rates(peaks.fp32, peaks.tf32, 1.0)
+    return Rates(peaks.fp32, peaks.half, 0.5)
+
+
+def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
+    """time x min(ratio of the peaks, 1 - time that memory takes / time of the op's kernels)."""
+    dur = trace.events.dur_ns[trace.kernels.event]
+    saved = np.array([*(each.saved for each in peaks), 0.0])[rates]
+    width = np.array([*(each.width for each in peaks), 0.0])[rates]
+    left = np.maximum(0.0, 1.0 - memory_share(trace, rates >= 0) * width)
+    gains: Int64 = np.floor(dur * np.minimum(saved, left)).astype(np.int64)
+    return gains
+
+
+def memory_share(trace: Trace, chosen: Bool) -> Float64:
+    """Of each chosen kernel: least bytes of its op's call / memory bandwidth, as a share of the time of the chosen
+    kernels of the call. 0 where the bytes are not known, and of all others."""
+    products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event]
+    share, device = np.zeros(len(dur)), trace.events.device[trace.kernels.event]
+    rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))
+    if not len(rows):
+        return share
+    moved = np.array([_least_bytes(product) for product in products.distinct], float)[products.place[rows]]
+    call = alike(products.op[rows])[0]
+    share[rows] = moved / _bandwidths(trace, device[rows]) / np.bincount(call, dur[rows])[call]
+    return share
+
+
+def _bandwidths(trace: Trace, device: Int32) -> Float64:
+    """Bytes per ns (GB/s) of each device; infinite where not known."""
+    found = np.full(len(device), np.inf)
+    for known in trace.devices.values():
+        peaks = peaks_of(known.name)
+        found[device == known.id] = peaks.memory if peaks else np.inf
+    return found
+
+
+def _least_bytes(product: Product) -> int:
+    return product.work.least_bytes or 0 if product.work else 0

@@ -1,0 +1,86 @@
+"""Which product's op each kernel works for: the innermost one whose arithmetic is known, with its inputs' shapes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.kernels.groups import Groups
+from tb_steptime.metrics.tensor_cores.flops import OPS, Outputs, Work, convolution_output, work_of
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.ops import innermost, kernel_origins
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+
+
+class Product(NamedTuple):
+    """One op on inputs of certain shapes and types, as compact JSON; empty where not recorded."""
+
+    op: str
+    shapes: str
+    dtypes: str
+    work: Work | None
+
+
+class Products(NamedTuple):
+    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none."""
+
+    op: Int32 | Int64
+    place: Int32 | Int64
+    distinct: list[Product]
+
+
+@per_trace
+def find_products(trace: Trace) -> Products:
+    """Of each row of the kernel table. An op inside another one counts, as it is nearer to the kernel."""
+    rows = _rows(trace)
+    origins = kernel_origins(trace)
+    op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
+    place = np.full(len(op), -1, np.int64)
+    found = np.flatnonzero(op >= 0)
+    keys = [_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes")]
+    place[found], first = alike(*keys)
+    outputs = _outputs(trace, rows)
+    distinct = zip(*(key[first].tolist() for key in keys), strict=True)
+    return Products(op.astype(np.int32), place.astype(np.int32), [_product(trace, key, outputs) for key in distinct])
+
+
+def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
+    """The number of each row's group, rows alike in all keys being one, and the first row of each group."""
+    groups = Groups.of(*keys)
+    return groups.place, groups.first
+
+
+def _rows(trace: Trace) -> Int64:
+    rows = trace.events.rows(Kind.CPU_OP)
+    names = trace.events.name[rows]
+    known = [name for name in distinct_in(names).tolist() if trace.strings[name] in OPS]
+    return rows[np.isin(names, known)]
+
+
+def _column(trace: Trace, name: str, rows: Int64) -> Int64:
+    values = getattr(trace.events, name)
+    return np.full(len(rows), -1, np.int64) if values is None else values[rows].astype(np.int64)
+
+
+def _product(trace: Trace, key: tuple[int, int, int], outputs: Outputs) -> Product:
+    name, shapes, dtypes = key
+    op, shape, dtype = trace.strings[name], _text(trace, shapes), _text(trace, dtypes)
+    return Product(op, shape, dtype, work_of(op, shape, dtype, outputs))
+
+
+def _text(trace: Trace, row: int) -> str:
+    return trace.inputs[row] if row >= 0 else ""
+
+
+def _outputs(trace: Trace, rows: Int64) -> Outputs:
+    """Sizes of convolutions' outputs as their backward tells them, where it tells one only."""
+    if trace.events.shapes is None:
+        return {}
+    names, shapes = trace.events.name[rows], trace.events.shapes[rows]
+    first = alike(names, shapes)[1]
+    pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
+    told = [convolution_output(trace.strings[name], _text(trace, shape)) for name, shape in pairs]
+    known = dict(filter(None, told))
+    ambiguous = {key for key, output in filter(None, told) if known[key] != output}
+    return {key: output for key, output in known.items() if key not in ambiguous}

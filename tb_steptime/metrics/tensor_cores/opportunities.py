@@ -1,0 +1,256 @@
+"""What could move to the tensor cores, as tables: op by op with the reason and the gain, and the split by op and phase.
+
+Kernels counted are those that start within the span's window, so that ops and phases sum to the device's split.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.kernels.table import NO_OP_WORDS
+from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, Rates, WhyNot, eligibility, memory_share
+from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
+from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
+from tb_steptime.text import Phrase, Quantity, Unit, ns, phrase
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import NoOp, kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64
+
+_MATMUL_LIKE = BINS.index("matmul_like")
+
+#: Opportunities in the table; the rest is folded into one line.
+OPPORTUNITY_ROWS = 100
+#: Ops in the split; the rest is folded into one.
+OP_ROWS = 200
+
+
+class OpSplit(msgspec.Struct, frozen=True):
+    """The split of the kernels that an op of this name launched; op is None where no_op says why there is none."""
+
+    op: str | None
+    no_op: str | None
+    count: int
+    split: Split
+
+
+class PhaseSplit(msgspec.Struct, frozen=True):
+    """The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded."""
+
+    phase: str
+    count: int
+    split: Split
+
+
+class Opportunity(msgspec.Struct, frozen=True):
+    """Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
+
+    shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
+    why_not, why     why they do not: a stable id, and the sentence; setting: what to type, if that would change it
+    gain_ns          over the span, at most; formula says how it was computed
+    """
+
+    op: str | None
+    shapes: str | None
+    dtypes: str | None
+    kernel: str
+    why_not: str
+    why: Phrase
+    setting: str | None
+    count: int
+    total_ns: int
+    gain_ns: int
+    formula: Phrase
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """All opportunities with the same reason. bound_ns is the gain by the ratio of the peaks alone, gain_ns what memory
+    bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its."""
+
+    why_not: str
+    why: Phrase
+    setting: str | None
+    op: str | None
+    shapes: str | None
+    count: int
+    total_ns: int
+    bound_ns: int
+    gain_ns: int
+
+
+class Opportunities(NamedTuple):
+    """Sorted by gain. `more` folds the rows that the table leaves out; obstacles cover all."""
+
+    rows: list[Opportunity]
+    obstacles: list[Obstacle]
+    more_count: int
+    more_ns: int
+    more_gain_ns: int
+
+
+def opportunities(trace: Trace, device: int) -> Opportunities:
+    """Of the device's kernels that are matmul-like and not on tensor cores. Most gain first, then most time."""
+    rows = _in_window(trace, device)
+    rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
+    found, products = eligibility(trace), find_products(trace)
+    group, first = alike(
+        kernel_answers(trace).place[rows],
+        products.place[rows],
+        found.why[rows],
+        found.rates[rows],
+        _op_names(trace)[rows],
+    )
+    dur = trace.events.dur_ns[trace.kernels.event[rows]]
+    totals, gains, counts = (
+        _sums(group, values, len(first)) for values in (dur, found.gain_ns[rows], np.ones_like(dur))
+    )
+    bounded = (memory_share(trace, found.rates >= 0)[rows] > 0)[first]
+    table = [
+        _opportunity(trace, int(rows[at]), counts[i], totals[i], gains[i], bool(bounded[i]))
+        for i, at in enumerate(first.tolist())
+    ]
+    table.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.kernel, row.shapes or ""))
+    more = table[OPPORTUNITY_ROWS:]
+    return Opportunities(
+        table[:OPPORTUNITY_ROWS],
+        _obstacles(table, _bounds(found, rows, dur)),
+        sum(row.count for row in more),
+        sum(row.total_ns for row in more),
+        sum(row.gain_ns for row in more),
+    )
+
+
+def _bounds(found: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
+    """By reason the gain that the ratio of the peaks allows, ns."""
+    saved = np.array([*(each.saved for each in found.peaks), 0.0])[found.rates[rows]]
+    return {
+        id: round(float((dur * saved)[np.isin(found.why[rows], places)].sum()))
+        for id, places in _places(found.reasons).items()
+    }
+
+
+def _places(reasons: list[WhyNot]) -> dict[str, list[int]]:
+    return {each.id: [i for i, other in enumerate(reasons) if other.id == each.id] for each in reasons}
+
+
+def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacle]:
+    """table is sorted, so the first row of a reason leads it."""
+    leading = {row.why_not: row for row in reversed(table)}
+    of = {id: [row for row in table if row.why_not == id] for id in leading}
+    obstacles = [
+        Obstacle(
+            why_not=id,
+            why=leading[id].why,
+            setting=leading[id].setting,
+            op=leading[id].op,
+            shapes=leading[id].shapes,
+            count=sum(row.count for row in rows),
+            total_ns=sum(row.total_ns for row in rows),
+            bound_ns=bounds[id],
+            gain_ns=sum(row.gain_ns for row in rows),
+        )
+        for id, rows in of.items()
+    ]
+    return sorted(obstacles, key=lambda each: (-each.gain_ns, -each.total_ns, each.why_not))
+
+
+def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int, bounded: bool) -> Opportunity:
+    found, products = eligibility(trace), find_products(trace)
+    product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
+    why = found.reasons[found.why[row]]
+    rates = found.peaks[found.rates[row]] if found.rates[row] >= 0 else None
+    name = int(_op_names(trace)[row])
+    return Opportunity(
+        op=product.op if product else trace.strings[name] if name >= 0 else None,
+        shapes=product.shapes or None if product else None,
+        dtypes=product.dtypes or None if product else None,
+        kernel=trace.strings[int(trace.events.name[trace.kernels.event[row]])],
+        why_not=why.id,
+        why=why.text,
+        setting=why.setting,
+        count=count,
+        total_ns=total_ns,
+        gain_ns=gain_ns,
+        formula=_formula(total_ns, rates, bounded),
+    )
+
+
+def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Phrase:
+    if rates is None:
+        return phrase("No gain is computed: the peaks of this GPU are not known, or nothing here can move.")
+    sentence = "{time} x (1 - {plain} / {tensor}), the peaks in TFLOP/s without and with tensor cores"
+    values = {
+        "time": ns(total_ns),
+        "plain": Quantity(rates.plain, Unit.NUMBER),
+        "tensor": Quantity(rates.tensor, Unit.NUMBER),
+    }
+    return Phrase(sentence + (", at most what the memory bandwidth leaves." if bounded else "."), values)
+
+
+def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
+    """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
+    rows = _in_window(trace, device)
+    names, reasons = _op_names(trace)[rows], kernel_origins(trace).reason[rows]
+    group, first = alike(np.where(names >= 0, names, -1 - reasons.astype(np.int64)))
+    splits, counts = _splits(trace, rows, group, len(first))
+    table = [
+        OpSplit(_name(trace, int(names[at])), _no_op(int(names[at]), int(reasons[at])), counts[i], splits[i])
+        for i, at in enumerate(first.tolist())
+    ]
+    table.sort(key=lambda row: (-row.split.kernel_ns, row.op or ""))
+    return table[:OP_ROWS] + _folded(table[OP_ROWS:])
+
+
+def _folded(rest: list[OpSplit]) -> list[OpSplit]:
+    if not rest:
+        return []
+    columns = zip(*(msgspec.structs.astuple(row.split) for row in rest), strict=True)
+    return [OpSplit(None, f"{len(rest)} more ops", sum(row.count for row in rest), Split(*map(sum, columns)))]
+
+
+def split_by_phase(trace: Trace, device: int) -> list[PhaseSplit]:
+    """The device's split by phase; phases without kernels are left out."""
+    rows = _in_window(trace, device)
+    phase = kernel_phases(trace)[rows].astype(np.int64)
+    splits, counts = _splits(trace, rows, phase, len(PHASES))
+    return [PhaseSplit(*row) for row in zip(PHASES, counts, splits, strict=True) if row[1]]
+
+
+def _splits(trace: Trace, rows: Int64, group: Int64, size: int) -> tuple[list[Split], list[int]]:
+    dur, bins = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
+    columns = [_sums(group, np.where(bins == code, dur, 0), size) for code in range(len(BINS))]
+    splits = [Split(sum(parts), *parts) for parts in zip(*columns, strict=True)]
+    return splits, _sums(group, np.ones_like(dur), size)
+
+
+def _sums(group: Int64, values: Int64, size: int) -> list[int]:
+    """Sums of integers by group, exact below 2**53."""
+    sums: list[int] = np.rint(np.bincount(group, values, minlength=size)).astype(np.int64).tolist()
+    return sums
+
+
+def _in_window(trace: Trace, device: int) -> Int64:
+    rows = kernel_rows(trace, device)
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    low, high = find_steps(trace).window
+    inside: Bool = (start >= low) & (start < high)
+    return rows[inside]
+
+
+def _op_names(trace: Trace) -> Int64:
+    """Of each kernel the name of its innermost op, as a row of the string table; -1 for none."""
+    op = kernel_origins(trace).op
+    return np.where(op >= 0, trace.events.name[op], -1).astype(np.int64)
+
+
+def _name(trace: Trace, name: int) -> str | None:
+    return trace.strings[name] if name >= 0 else None
+
+
+def _no_op(name: int, reason: int) -> str | None:
+    return None if name >= 0 else NO_OP_WORDS[NoOp(reason)]

@@ -1,0 +1,83 @@
+"""The tensor-core share that the PyTorch Profiler tab next door shows, and why it is not ours."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins, split_kernel_time
+from tb_steptime.text import Phrase, fraction, phrase
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool
+
+#: What the PyTorch Profiler tab takes for a tensor-core kernel: any of these anywhere in the name, on any GPU. Facts of
+#: torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
+PROFILER_TAB_WORDS = (
+    "h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "c1688", "xmma_gemm", "xmma_sparse_gemm",
+    "xmma_implicit_gemm", "xmma_sparse_conv", "xmma_warp_specialized_implicit_gemm", "first_layer_wgrad_kernel",
+    "dgrad_1x1_stride_2x2", "conv1x1", "conv2d_c1_k1", "direct_group",
+)  # fmt: skip
+
+#: From half a tenth of a percent on, two shares are shown as different numbers.
+VISIBLE_FRACTION = 0.0005
+
+
+_TENSOR_CORE = BINS.index("tensor_core")
+
+
+class ProfilerTab(NamedTuple):
+    """The share that the PyTorch Profiler tab shows, and why it is not ours; None where it is, or cannot be told."""
+
+    share: float | None
+    why: Phrase | None
+
+
+def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
+    """Tensor-core time / kernel time as the PyTorch Profiler tab counts, over the whole recording, steps or not."""
+    rows = kernel_rows(trace, device)
+    dur, bins = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
+    whole = int(dur.sum())
+    if not whole:
+        return ProfilerTab(None, None)
+    counted = _profiler_tab_names(trace)[trace.events.name[trace.kernels.event[rows]]]
+    share = int(dur[counted].sum()) / whole
+    ours = split_kernel_time(trace, device).total.share_low
+    if ours is None or not device_has_tensor_cores(trace, device) or abs(share - ours) < VISIBLE_FRACTION:
+        return ProfilerTab(share, None)
+    missed = int(dur[~counted & (bins == _TENSOR_CORE)].sum()) / whole
+    wrong = int(dur[counted & (bins != _TENSOR_CORE)].sum()) / whole
+    return ProfilerTab(share, _why(missed, wrong))
+
+
+def _why(missed: float, wrong: float) -> Phrase:
+    misses, errs = missed >= VISIBLE_FRACTION, wrong >= VISIBLE_FRACTION
+    if misses and errs:
+        return phrase(
+            "Its list of name parts lacks kernels with {missed} of kernel time that run on tensor cores, and counts "
+            "{wrong} in kernels that do not or cannot be told.",
+            missed=fraction(missed),
+            wrong=fraction(wrong),
+        )
+    if misses:
+        return phrase(
+            "Its list of name parts lacks kernels with {missed} of kernel time that run on tensor cores.",
+            missed=fraction(missed),
+        )
+    if errs:
+        return phrase(
+            "By a part of their names it counts kernels with {wrong} of kernel time that run on the plain cores or "
+            "cannot be told.",
+            wrong=fraction(wrong),
+        )
+    return phrase("It counts the kernels before the first and after the last step too.")
+
+
+@per_trace
+def _profiler_tab_names(trace: Trace) -> Bool:
+    """For each string of the table, if it is a kernel's name: would the PyTorch Profiler tab count it?"""
+    counted = np.zeros(len(trace.strings), bool)
+    for name in np.unique(trace.events.name[trace.kernels.event]).tolist():
+        counted[name] = any(word in trace.strings[name] for word in PROFILER_TAB_WORDS)
+    return counted

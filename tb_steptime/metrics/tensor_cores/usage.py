@@ -1,0 +1,290 @@
+"""Which kernels run on tensor cores (AMD: matrix cores), which could, and which cannot be told: kernel time in four.
+
+A name's answer comes from `tensor_core_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
+product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
+cores, its stages are time that could have gone there.
+
+Kernel time here is the sum of the kernels' lengths: kernels that run side by side both count. A kernel belongs to the
+step in whose window it starts, and to the span if it starts within the span's window; so where steps touch, their
+splits sum to the span's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, devices_with_activity, kernel_rows, unknown, windows
+from tb_steptime.metrics.kernels.groups import Groups
+from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
+from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
+from tb_steptime.text import Unit, phrase
+from tb_steptime.trace.intervals import weighted_overlap
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in
+
+TENSOR_CORE_SHARE = Metric(
+    "tensor_core_share",
+    "Tensor-core share",
+    Unit.FRACTION,
+    Better.HIGHER,
+    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), told from their names. "
+    "Kernels whose names do not tell are left out, so it is a lower bound.",
+    colour="tensor",
+)
+TENSOR_CORE_SHARE_HIGH = Metric(
+    "tensor_core_share_high",
+    "Tensor-core share, at most",
+    Unit.FRACTION,
+    Better.HIGHER,
+    meaning="The same share if every kernel whose name does not tell ran on tensor cores.",
+    colour="tensor",
+)
+KERNEL_SUM_TIME = Metric(
+    "kernel_sum_time",
+    "Kernel time",
+    Unit.NS,
+    Better.NEITHER,
+    meaning="Sum of the lengths of the kernels that start in the step; kernels that run side by side both count.",
+    colour="kernel",
+)
+TENSOR_CORE_TIME = Metric(
+    "tensor_core_time",
+    "Time on tensor cores",
+    Unit.NS,
+    Better.NEITHER,
+    meaning="Kernel time in kernels that run on tensor cores.",
+    colour="tensor",
+)
+MATMUL_LIKE_TIME = Metric(
+    "matmul_like_time",
+    "Matmul-like without tensor cores",
+    Unit.NS,
+    Better.LOWER,
+    meaning="Kernel time in matrix products, convolutions and attention that run on the plain cores, with their layout "
+    "conversions and transforms. It could move to tensor cores.",
+    colour="kernel",
+)
+UNKNOWN_KERNEL_TIME = Metric(
+    "unknown_kernel_time",
+    "Kernels that cannot be told",
+    Unit.NS,
+    Better.NEITHER,
+    meaning="Kernel time in kernels whose names do not tell whether they use tensor cores, such as Triton kernels.",
+    colour="other",
+)
+
+NO_TENSOR_CORES = phrase("This GPU has no tensor cores.")
+
+#: What becomes of a kernel's time, in the order of the columns here and of `Split`.
+BINS = ("tensor_core", "matmul_like", "unknown", "other")
+_TENSOR_CORE, _MATMUL_LIKE, _UNKNOWN, _OTHER = range(len(BINS))
+
+#: Ops that are a matrix product, a convolution or attention, backward ones included.
+PRODUCT_OP = re.compile(
+    r"aten::(?:\w*conv(?!ert)\w*|_?(?:add|badd|addb)?b?mm(?:_\w*)?|linear|matmul|_scaled_mm|_grouped_mm"
+    r"|_?scaled_dot_product_\w+)$"
+)
+
+
+class Split(msgspec.Struct, frozen=True):
+    """Kernel time in ns: kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns."""
+
+    kernel_ns: int
+    tensor_core_ns: int
+    matmul_like_ns: int
+    unknown_ns: int
+    other_ns: int
+
+    @property
+    def share_low(self) -> float | None:
+        """Share on tensor cores if no unknown kernel used them; None without kernels."""
+        return self.tensor_core_ns / self.kernel_ns if self.kernel_ns else None
+
+    @property
+    def share_high(self) -> float | None:
+        """Share on tensor cores if every unknown kernel used them; None without kernels."""
+        return (self.tensor_core_ns + self.unknown_ns) / self.kernel_ns if self.kernel_ns else None
+
+    @property
+    def matmul_like_share(self) -> float | None:
+        """Share that could use tensor cores and does not; None without kernels."""
+        return self.matmul_like_ns / self.kernel_ns if self.kernel_ns else None
+
+
+class Splits(NamedTuple):
+    """A device's kernel time over the span's window, and over each step."""
+
+    total: Split
+    steps: tuple[Split, ...]
+
+
+def split_kernel_time(trace: Trace, device: int) -> Splits:
+    """Each kernel's whole length goes to one bin, in the span and in the step where it starts."""
+    return _splits(trace)[device]
+
+
+@per_trace
+def _splits(trace: Trace) -> dict[int, Splits]:
+    return {device: _split(trace, device) for device in devices_with_activity(trace)}
+
+
+def _split(trace: Trace, device: int) -> Splits:
+    rows = kernel_rows(trace, device)
+    event, bins = trace.kernels.event[rows], kernel_bins(trace)[rows]
+    order = np.argsort(trace.events.start_ns[event], kind="stable")
+    start, dur = trace.events.start_ns[event][order], trace.events.dur_ns[event][order]
+    low, high = (np.searchsorted(start, instants) for instants in windows(trace))
+    columns = [_between(np.where(bins[order] == code, dur, 0), low, high) for code in range(len(BINS))]
+    splits = [Split(sum(parts), *parts) for parts in zip(*columns, strict=True)]
+    return Splits(splits[0], tuple(splits[1:]))
+
+
+def _between(values: Int64, low: Int64, high: Int64) -> list[int]:
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(values)))
+    sums: list[int] = (before[np.maximum(high, low)] - before[low]).tolist()
+    return sums
+
+
+def tensor_core_share(trace: Trace, device: int) -> Figure:
+    """Tensor-core time / kernel time: the lower bound, unknown kernels left out."""
+    return _share(trace, device, "share_low")
+
+
+def tensor_core_share_high(trace: Trace, device: int) -> Figure:
+    """(Tensor-core time + unknown time) / kernel time: the upper bound."""
+    return _share(trace, device, "share_high")
+
+
+def kernel_sum_time(trace: Trace, device: int) -> Figure:
+    """Mean kernel time a step, ns."""
+    return _time(trace, device, "kernel_ns")
+
+
+def tensor_core_time(trace: Trace, device: int) -> Figure:
+    """Mean time on tensor cores a step, ns."""
+    return _time(trace, device, "tensor_core_ns")
+
+
+def matmul_like_time(trace: Trace, device: int) -> Figure:
+    """Mean matmul-like time without tensor cores a step, ns."""
+    return _time(trace, device, "matmul_like_ns")
+
+
+def unknown_kernel_time(trace: Trace, device: int) -> Figure:
+    """Mean time a step in kernels that cannot be told, ns."""
+    return _time(trace, device, "unknown_ns")
+
+
+def _share(trace: Trace, device: int, bound: str) -> Figure:
+    if not device_has_tensor_cores(trace, device):
+        return unknown(trace, NO_TENSOR_CORES)
+    total, steps = split_kernel_time(trace, device)
+    value = getattr(total, bound)
+    return Figure(value, tuple(getattr(step, bound) for step in steps), NO_KERNELS if value is None else None)
+
+
+def _time(trace: Trace, device: int, column: str) -> Figure:
+    steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
+    return Figure(sum(steps) / len(steps), tuple(steps))
+
+
+def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
+    """Share of the kernel time in each bin [edges[i], edges[i+1]) that is on tensor cores, by exact overlap; NaN where
+    no kernel runs, None where the device has no tensor cores."""
+    if not device_has_tensor_cores(trace, device):
+        return None
+    rows = kernel_rows(trace, device)
+    event, on_them = trace.kernels.event[rows], (kernel_bins(trace)[rows] == _TENSOR_CORE).astype(float)
+    start, end = trace.events.start_ns[event], trace.events.ends(event)
+    whole = np.rint(weighted_overlap(start, end, np.ones(len(rows)), edges))
+    part = np.rint(weighted_overlap(start, end, on_them, edges))
+    share: Float64 = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return share
+
+
+def device_has_tensor_cores(trace: Trace, device: int) -> bool:
+    """Has the device tensor cores? A device that the trace does not describe is taken to have them."""
+    known = trace.devices.get(device)
+    return known is None or has_tensor_cores(known.compute_capability, known.name)
+
+
+@per_trace
+def kernel_bins(trace: Trace) -> UInt8:
+    """The bin of each row of the kernel table, a place in `BINS`."""
+    told = [_bin(answer) for answer in kernel_answers(trace).distinct]
+    bins = np.array(told, np.uint8)[kernel_answers(trace).place]
+    stages = np.array([answer.role == "stage" for answer in kernel_answers(trace).distinct], bool)
+    is_stage = stages[kernel_answers(trace).place]
+    bins[is_stage & _in_plain_product(trace, bins)] = _MATMUL_LIKE
+    return bins
+
+
+def _bin(answer: Answer) -> int:
+    if answer.answer == "yes":
+        return _TENSOR_CORE
+    if answer.answer == "unknown":
+        return _UNKNOWN
+    return _MATMUL_LIKE if answer.matmul_like else _OTHER
+
+
+@per_trace
+def kernel_answers(trace: Trace) -> KernelAnswers:
+    """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
+    events, event = trace.events, trace.kernels.event
+    groups = Groups.of(events.device[event], events.name[event])
+    first = event[groups.first]
+    pairs = zip(events.device[first].tolist(), events.name[first].tolist(), strict=True)
+    return resolve(trace, KernelAnswers([_answer(trace, *pair) for pair in pairs], groups.place.astype(np.int32)))
+
+
+def _answer(trace: Trace, device: int, name: int) -> Answer:
+    known = trace.devices.get(device)
+    if known is None:
+        return classify(trace.strings[name])
+    return classify(trace.strings[name], known.compute_capability, known.name)
+
+
+def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
+    """For each kernel: was it launched by a product's op of which no kernel ran on tensor cores, or may have?"""
+    op = _product_op(trace)
+    inside = op >= 0
+    elsewhere = np.zeros(int(op.max(initial=-1)) + 1, bool)
+    elsewhere[op[inside & np.isin(bins, (_TENSOR_CORE, _UNKNOWN))]] = True
+    result: Bool = inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
+    return result
+
+
+def _product_op(trace: Trace) -> Int64:
+    """For each kernel the row of the outermost product op that launched it; -1 where none is recorded."""
+    events, launches = trace.events, find_launches(trace)
+    result = np.full(len(trace.kernels), -1, np.int64)
+    ops = _product_rows(trace)
+    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
+    for thread in distinct_in(events.thread[ops]).tolist():
+        mine = ops[events.thread[ops] == thread]
+        outer = mine[_outermost(events.start_ns[mine], events.ends(mine))]
+        here = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
+        start = events.start_ns[call[here]]
+        place = np.searchsorted(events.start_ns[outer], start, side="right") - 1
+        within = (place >= 0) & (start < events.ends(outer[place]))
+        result[here[within]] = outer[place[within]]
+    return result
+
+
+def _product_rows(trace: Trace) -> Int64:
+    rows = trace.events.rows(Kind.CPU_OP)
+    names = distinct_in(trace.events.name[rows])
+    products = [name for name in names.tolist() if PRODUCT_OP.match(trace.strings[name])]
+    return rows[np.isin(trace.events.name[rows], products)]
+
+
+def _outermost(start: Int64, end: Int64) -> Bool:
+    """Which of a thread's events lie in no other; sorted by (start, longer first)."""
+    reach = np.concatenate((np.full(min(1, len(end)), np.iinfo(np.int64).min), np.maximum.accumulate(end)[:-1]))
+    return start >= reach

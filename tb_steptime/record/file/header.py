@@ -1,0 +1,103 @@
+"""The header of a recording: which machine, process and loader, and how the loader was set up."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import socket
+import sys
+from typing import Any
+
+from tb_steptime.record.file.clock import wall_ns
+
+
+def describe_process(recorder_start_ns: int) -> dict[str, Any]:
+    """What is the same for all loaders of a process. rank and world_size are None outside of distributed training."""
+    torch: Any = sys.modules["torch"]
+    rank, world_size = _rank(torch)
+    return {
+        "host": socket.gethostname(),
+        "main_pid": os.getpid(),
+        "parent_pid": os.getppid(),
+        "recorder_start_ns": recorder_start_ns,
+        "rank": rank,
+        "world_size": world_size,
+        "cores": os.cpu_count(),
+        "usable_cores": _usable_cores(),
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "platform": sys.platform,
+    }
+
+
+def main_header(process: dict[str, Any], number: int, loader: dict[str, Any]) -> dict[str, Any]:
+    """number: of the loader within the process. created_ns: when the file was begun, epoch ns."""
+    return {**process, "process": "main", "worker": None, "created_ns": wall_ns(), "loader": number, "settings": loader}
+
+
+def worker_header(main: dict[str, Any], worker: int) -> dict[str, Any]:
+    """Of the first worker with this number; later ones go on in its file. pid is that worker's."""
+    return {**main, "process": "worker", "worker": worker, "created_ns": wall_ns(), "pid": os.getpid()}
+
+
+def describe_loader(loader: Any) -> dict[str, Any]:
+    """As the loader was made; None where a version of torch does not know a setting."""
+    sampler = getattr(loader, "batch_sampler", None)
+    batch_size = getattr(loader, "batch_size", None)
+    return {
+        "class": _name(type(loader)),
+        "dataset": _dataset(loader.dataset),
+        "iterable": bool(loader._dataset_kind),
+        "collate_fn": _name(loader.collate_fn),
+        "batch_size": batch_size if batch_size is not None else _whole(getattr(sampler, "batch_size", None)),
+        "batch_sampler": _name(type(sampler)) if sampler is not None else None,
+        "num_workers": loader.num_workers,
+        "prefetch_factor": loader.prefetch_factor if loader.num_workers else None,
+        "pin_memory": bool(loader.pin_memory),
+        "persistent_workers": bool(loader.persistent_workers),
+        "in_order": getattr(loader, "in_order", True),
+        "drop_last": bool(loader.drop_last),
+        "start_method": _start_method(loader) if loader.num_workers else None,
+    }
+
+
+def _rank(torch: Any) -> tuple[int | None, int | None]:
+    """Of the process group, or of the launcher that will make one."""
+    group = torch.distributed
+    if group.is_available() and group.is_initialized():
+        return group.get_rank(), group.get_world_size()
+    rank, size = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    return (int(rank), int(size)) if rank.isdecimal() and size.isdecimal() else (None, None)
+
+
+def _usable_cores() -> int | None:
+    """Fewer than the machine has, where the process is bound to some."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _start_method(loader: Any) -> str:
+    """Asking for the default method would settle it for the whole process, so it is not asked for."""
+    context = loader.multiprocessing_context
+    chosen = context.get_start_method() if context is not None else multiprocessing.get_start_method(allow_none=True)
+    return chosen or multiprocessing.get_all_start_methods()[0]
+
+
+def _dataset(dataset: Any) -> str:
+    """Its class; of a subset also the class of the whole: Subset(ImageFolder)."""
+    inner = getattr(dataset, "dataset", None)
+    name = _name(type(dataset))
+    return name if inner is None or isinstance(inner, str) else f"{name}({_name(type(inner))})"
+
+
+def _name(item: Any) -> str:
+    """module.name of a class or function; the class of what has no name."""
+    qualified = getattr(item, "__qualname__", None)
+    if qualified is None:
+        return _name(type(item))
+    module = getattr(item, "__module__", None)
+    return qualified if module in (None, "builtins", "__main__") else f"{module}.{qualified}"
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,255 @@
+"""What travels to the tab: the index of a log directory, pages of a span, the catalogue of meanings.
+
+The sole serializer. Results are msgspec Structs, so encoding them is one call; this module adds the envelopes, and
+their JSON Schema from which `frontend/src/api.gen.ts` is made (`python -m tb_steptime.serve.wire`).
+
+    route (relative)                answers
+    index                           200 Index. With an ETag: 304 to an If-None-Match of the same version.
+    catalogue                       200 Catalogue
+    view?span=ID&view=VIEW_ID       200 SpanPage · 202 Waiting · 404 Problem (unknown span, view) · 422 Problem (failed)
+    trends?run=R&worker=W&span=ID   200 TrendsPage. Every parameter is optional and may repeat; without any, all spans.
+          &focus=R                  The run (with one run "span N" too) that the titles speak of; else the last run.
+    timeline?span=ID&from=NS&to=NS&detail=NS
+                                    200 TimelinePage · 202 Waiting (the trace is being read again) · 404 Problem · 422
+                                    Problem (failed, or the trace itself is gone and only its summary is left)
+    event?span=ID&event=N           200 EventDetail · 202, 404, 422 likewise. Both: 400 Problem (no whole number)
+    retry?span=ID                   202 Waiting, also after a failure · 404 Problem
+
+Every other answer is a Problem too. All are GET. Work is begun only for requests with the header `X-Tb-Steptime: 1`
+(retry answers 403 without it; the others answer with what is known).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tb_steptime import __version__
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.ingest.states import Problem, Progress, SpanState
+from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
+from tb_steptime.insights.rules.steps.change_points import Change
+from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
+from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.kernels.table import COLUMNS
+from tb_steptime.metrics.kernels.time_bins import STRIPS
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.steps.parts import PART_MEANINGS, PartMeaning
+from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
+from tb_steptime.text import Note, Phrase
+from tb_steptime.timeline.answers import EventDetail, TimelinePage
+
+
+class SpanEntry(msgspec.Struct, frozen=True):
+    """One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker."""
+
+    id: str
+    number: int
+    file: str
+    file_bytes: int
+    state: SpanState
+    mean_step_ns: int | None
+    first_step: str | None
+    last_step: str | None
+    progress: Progress | None
+    error: Problem | None
+
+
+class WorkerEntry(msgspec.Struct, frozen=True):
+    name: str
+    rank: int | None
+    spans: list[SpanEntry]
+
+
+class RunEntry(msgspec.Struct, frozen=True):
+    name: str
+    simulated: bool
+    workers: list[WorkerEntry]
+
+
+class Index(msgspec.Struct, frozen=True):
+    """What lies under the log directory. version changes whenever anything here changes.
+
+    places: the directories that are searched, as the user named them; folders: how many folders lie below them.
+    """
+
+    version: str
+    runs: list[RunEntry]
+    spans_ready: int
+    spans_total: int
+    places: list[str]
+    folders: int
+    looked_at_ms: int
+    problems: list[Problem]
+
+
+class SpanHead(msgspec.Struct, frozen=True):
+    """The facts beside the views: which span this is and what recorded it. rails by view id."""
+
+    id: str
+    run: str
+    worker: str
+    number: int
+    span_count: int
+    file: str
+    file_bytes: int
+    events: int
+    origin_ns: int
+    step_count: int
+    first_step: str | None
+    last_step: str | None
+    device_names: list[str]
+    sm_count: int | None
+    rank: int | None
+    world_size: int | None
+    simulated: str | None
+    notes: list[Note]
+    rails: dict[str, Rail]
+
+
+class SpanPage(msgspec.Struct, frozen=True):
+    """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
+    could_be only in the overview.
+
+    neighbours: the same view's series in the other spans of the worker, for spark lines.
+    """
+
+    head: SpanHead
+    headline: Headline
+    result: msgspec.Raw
+    insights: list[Insight]
+    insights_remark: Phrase | None
+    could_be: CouldBe | None
+    neighbours: list[Neighbour]
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """Another span of the same worker: its figures for the tiles (metric id -> span value, step values)."""
+
+    id: str
+    number: int
+    values: dict[str, float | None]
+    steps: dict[str, list[float | None]]
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue."""
+
+    state: SpanState
+    file: str
+    file_number: int
+    file_count: int
+    progress: Progress | None
+
+
+class TrendSpan(msgspec.Struct, frozen=True):
+    """One span of the trends page; result is None while it is not read."""
+
+    id: str
+    run: str
+    worker: str
+    number: int
+    rank: int | None
+    state: SpanState
+    result: TrendsResult | None
+
+
+class TrendsPage(msgspec.Struct, frozen=True):
+    """Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+
+    changes: where a figure became another one from one span to the next, largest first.
+    """
+
+    headline: Headline
+    spans: list[TrendSpan]
+    titles: dict[str, Phrase]
+    changes: list[Change]
+
+
+class ViewMeaning(msgspec.Struct, frozen=True):
+    """tiles: the metrics whose figures open the view, so that their places stand before they are known."""
+
+    id: str
+    title: str
+    tiles: tuple[str, ...] = ()
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
+
+    metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
+    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses;
+    phases: of a step, in their order.
+    """
+
+    version: str
+    metrics: list[Metric]
+    figures: list[Metric]
+    parts: list[PartMeaning]
+    reasons: list[PartMeaning]
+    bounds: dict[str, str]
+    causes: dict[str, str]
+    phases: dict[str, str]
+    views: list[ViewMeaning]
+
+
+#: What a SpanPage's `result` is, by view id, in the order of the list of views.
+RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
+
+_TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
+
+_ANSWERS: tuple[type[msgspec.Struct], ...] = (
+    Index,
+    SpanPage,
+    Waiting,
+    TrendsPage,
+    TimelinePage,
+    EventDetail,
+    Catalogue,
+    Problem,
+)
+
+
+def catalogue() -> Catalogue:
+    """All meanings of this release."""
+    views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
+    bounds = {bound.value: words for bound, words in BOUND_WORDS.items()}
+    return Catalogue(
+        __version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, CAUSE_WORDS,
+        PHASE_LABELS, views,
+    )  # fmt: skip
+
+
+def _figures() -> list[Metric]:
+    """Meanings of strips and columns that are not among the metrics, each once."""
+    known = {metric.id for metric in METRICS}
+    return list({metric.id: metric for metric in (*STRIPS, *COLUMNS) if metric.id not in known}.values())
+
+
+def encode(answer: Any) -> bytes:
+    """An answer as JSON. Enums become their values, NaN becomes null."""
+    return msgspec.json.encode(answer)
+
+
+def typescript() -> str:
+    """The whole of `frontend/src/api.gen.ts`; depends on nothing but the types."""
+    results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
+    return "\n".join(
+        [
+            doc_comment("Made by `make gen` from tb_steptime/serve/wire.py. Do not edit."),
+            string_union("ViewId", RESULTS),
+            f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
+            "/** A SpanPage whose view is known. */\n"
+            'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',
+            interfaces([*_ANSWERS, *RESULTS.values()]),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print(typescript(), end="")  # noqa: T201 - the one module whose output is source text

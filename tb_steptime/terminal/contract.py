@@ -1,0 +1,225 @@
+"""What `tb-steptime summarize --format json` prints: a contract with other programs, whose fields are never renamed.
+
+Fractions are 0-1, null is "not measurable in this trace".
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.steps.parts import Parts
+
+
+class LoadingNs(msgspec.Struct, frozen=True):
+    """wait = exposed + hidden; all null in a trace without loader events."""
+
+    wait: int | None = None
+    exposed: int | None = None
+    hidden: int | None = None
+
+
+class IdleReport(msgspec.Struct, frozen=True):
+    """Why a device is idle, ns. unknown: the launch is not recorded, or nothing follows in this recording."""
+
+    data_loading: int
+    blocking_call: int
+    allocator: int
+    cpu_work: int
+    nothing_recorded: int
+    launch_latency: int
+    queued: int
+    dependency: int
+    unknown: int
+
+
+class StepDeviceReport(msgspec.Struct, frozen=True):
+    """A device within a step: gpu_busy_ns and the reasons in idle_ns sum to the step."""
+
+    device: int
+    gpu_busy_ns: int
+    idle_ns: IdleReport
+
+
+class StepReport(msgspec.Struct, frozen=True):
+    """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns.
+
+    gpu_busy_ns: any device works; devices: each by itself.
+    """
+
+    name: str | None
+    start_ns: int | None
+    duration_ns: int
+    host_ns: int
+    parts_ns: Parts
+    data_loading_ns: LoadingNs
+    gpu_busy_ns: int | None
+    slow: bool | None
+    devices: list[StepDeviceReport]
+
+
+class TensorCoreReport(msgspec.Struct, frozen=True):
+    """kernel_ns is the sum of the other four; the true share lies between the two."""
+
+    share_low: float | None
+    share_high: float | None
+    kernel_ns: int
+    tensor_core_ns: int
+    matmul_like_ns: int
+    unknown_ns: int
+    other_ns: int
+
+
+class DeviceReport(msgspec.Struct, frozen=True):
+    device: int
+    name: str
+    utilization: float | None
+    est_sm_efficiency: float | None
+    est_achieved_occupancy: float | None
+    kineto_achieved_occupancy: float | None
+    tensor_core: TensorCoreReport | None
+
+
+class InsightReport(msgspec.Struct, frozen=True):
+    """text names the deed and the number that proves it; gain_ns is per step, at most."""
+
+    id: str
+    severity: Severity
+    text: str
+    gain_ns: int
+    confidence: Confidence
+
+
+class NoteReport(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+
+
+class VerdictReport(msgspec.Struct, frozen=True):
+    """What holds the step up, and why that is so sure."""
+
+    bound: Bound
+    text: str
+    confidence: Confidence
+
+
+class PhaseReport(msgspec.Struct, frozen=True):
+    """A phase of the mean step: time of the host in it, time in which its work runs on the device, idle time of the
+    device before its work, and how far ahead it was launched. Device figures are those of the busiest device."""
+
+    phase: str
+    host_ns: int
+    device_ns: int
+    idle_ns: int
+    run_ahead_p50_ns: int | None
+    starved_share: float | None
+    bound: Bound
+
+
+class BlockingCallReport(msgspec.Struct, frozen=True):
+    """Calls that are alike, per step: how often, how long the host stands, how long the device idles for it."""
+
+    op: str | None
+    outer_op: str | None
+    phase: str
+    call: str
+    source: str | None
+    count: float
+    blocked_ns: int
+    bubble_ns: int
+
+
+class QueueDepthReport(msgspec.Struct, frozen=True):
+    """Launches that wait for the device; null without a device."""
+
+    mean: float | None
+    max: int | None
+
+
+class RecordedWorkerReport(msgspec.Struct, frozen=True):
+    """A worker process; ns are means per batch, cpu_share is of the time in which it makes one, est. from
+    looked_batches of them: the recorder does not look at each one's CPU time."""
+
+    worker: int
+    pid: int
+    batches: int
+    dataset_ns_mean: int
+    collate_ns_mean: int
+    cpu_share: float | None
+    looked_batches: int
+
+
+class RecordedReport(msgspec.Struct, frozen=True):
+    """What a recorder's files tell of the batches that the steps received; cpu_share is est. from looked_batches."""
+
+    batches: int
+    dataset_ns_mean: int | None
+    collate_ns_mean: int | None
+    cpu_share: float | None
+    looked_batches: int
+    per_worker: list[RecordedWorkerReport]
+
+
+class DataLoadingReport(msgspec.Struct, frozen=True):
+    """Null is "not known", and why_unknown says why; but for period, null where waits have none.
+
+    wait_ns_mean = exposed_ns_mean + hidden_ns_mean: of all loaders, per step. The rest is of the loader that is waited
+    for most, whether or not it has workers or a recorder:
+
+    iterator: its class. workers: 0 where the training process makes the batches. period: of long waits, in batches.
+    production_ns: what one process needs for one batch. consumer_ns: what the steps take beside its late batches, per
+    batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
+    place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are,
+    and at least what another recorded loader's workers need for the batches that the same step takes of it.
+
+    Of a recorded loader that a thread reads of which the trace holds nothing, no wait is known: why_unknown says so;
+    needed_workers are as many as make batches as fast as that thread takes them, null where the loader sets the pace.
+    """
+
+    iterator: str | None = None
+    workers: int | None = None
+    wait_ns_mean: int | None = None
+    exposed_ns_mean: int | None = None
+    hidden_ns_mean: int | None = None
+    period: int | None = None
+    production_ns: int | None = None
+    consumer_ns: int | None = None
+    needed_workers: int | None = None
+    predicted_step_ns: dict[str, int] | None = None
+    why_unknown: str | None = None
+    recorded: RecordedReport | None = None
+
+
+class SpanReport(msgspec.Struct, frozen=True):
+    run: str
+    worker: str
+    span: int
+    trace: str
+    events: int
+    trace_bytes: int
+    json_bytes: int
+    origin_ns: int
+    rank: int | None
+    simulated: str | None
+    verdict: VerdictReport
+    steps: list[StepReport]
+    mean: StepReport
+    devices: list[DeviceReport]
+    phases: list[PhaseReport]
+    blocking_calls: list[BlockingCallReport]
+    queue_depth: QueueDepthReport
+    data_loading: DataLoadingReport
+    insights: list[InsightReport]
+    notes: list[NoteReport]
+
+
+class ErrorReport(msgspec.Struct, frozen=True):
+    path: str
+    problem: str
+    hint: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    spans: list[SpanReport]
+    errors: list[ErrorReport]

@@ -1,0 +1,148 @@
+"""What `tb-steptime kernels` prints: the kernel table of each span as a table, as JSON or as CSV.
+
+The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row; the table
+holds those with most time.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
+from tb_steptime.terminal.contract import ErrorReport
+from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, number, percent_exact, printable
+from tb_steptime.terminal.report import Named
+from tb_steptime.trace.model import Trace
+
+#: Rows of the table; what is beyond them is one line.
+TABLE_ROWS = 40
+#: Names are cut to what is left of a line, but not to less than this; beside an op's name, to less than the other.
+MIN_NAME_WIDTH, MIN_WIDTH_BESIDE_OP = 24, 16
+
+
+class SpanKernels(msgspec.Struct, frozen=True):
+    """One span; kernels are the groups of launches that start within its steps, those with most time first."""
+
+    run: str
+    worker: str
+    span: int
+    trace: str
+    by: By
+    kernels: list[KernelGroup]
+
+
+class KernelReport(msgspec.Struct, frozen=True):
+    spans: list[SpanKernels]
+    errors: list[ErrorReport]
+
+
+def span_kernels(named: Named, trace: Trace, by: By) -> SpanKernels:
+    return SpanKernels(named.run, named.worker, named.number, named.trace, by, kernel_table(trace, by))
+
+
+def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
+    """A head, then a line for each row of each span, without line ends. What cannot be measured is empty."""
+    yield _csv_line(("run", "worker", "span", "trace", *KernelGroup.__struct_fields__))
+    for span in spans:
+        for row in span.kernels:
+            yield _csv_line(
+                (span.run, span.worker, span.span, span.trace, *map(_csv_value, msgspec.structs.astuple(row)))
+            )
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
+
+
+def _csv_value(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def kernel_text(span: SpanKernels, width: int) -> str:
+    """The table for a terminal of that width, without a line end at the end."""
+    devices = sorted({row.device for row in span.kernels})
+    run = span.run if span.run != "." else Path(span.trace).absolute().parent.name
+    lines = [printable(f"{run} · {span.worker} · span {span.span}")]
+    for device in devices:
+        lines += ["", f"GPU {device}", *_table([row for row in span.kernels if row.device == device], span.by, width)]
+    if not devices:
+        lines.append("No kernel starts within the steps.")
+    return "\n".join(lines).replace(GAP, " ")
+
+
+def _table(rows: list[KernelGroup], by: By, width: int) -> Iterator[str]:
+    shown, more = rows[:TABLE_ROWS], rows[TABLE_ROWS:]
+    cells = [list(_HEADS), *(_cells(row) for row in shown)]
+    if more:
+        cells.append(_more(more))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
+    names = [_FIRST[by], *(_name(row, by, left) for row in shown), *([f"{count(len(more))} more"] if more else [])]
+    left = max(map(len, names))
+    for name, line in zip(names, cells, strict=True):
+        right = "".join(f"  {cell.rjust(size)}" for cell, size in zip(line, widths, strict=True))
+        yield (name.ljust(left) + right).rstrip()
+
+
+_FIRST: dict[By, str] = {"name": "Kernel", "name,op": "Kernel, op", "op": "Op", "module": "Module"}
+_HEADS = ("launches", "total", "mean", "share", "tensor cores", "blocks/SM", "waves", "slot eff.", "est. occupancy")
+
+
+def _name(row: KernelGroup, by: By, width: int) -> str:
+    op = f", {row.op or row.no_op}" if by == "name,op" else ""
+    name = _without_parameters(row.name.removeprefix("void "))
+    return printable(_shortened(name, max(MIN_WIDTH_BESIDE_OP if op else MIN_NAME_WIDTH, width - len(op))) + op)
+
+
+def _without_parameters(name: str) -> str:
+    """A demangled name without its last pair of parentheses, which says little and is long."""
+    depth = 0
+    for place in range(len(name) - 1, 0, -1):
+        depth += {")": 1, "(": -1}.get(name[place], 0)
+        if depth == 0:
+            return name[:place] if name[place] == "(" else name
+    return name
+
+
+def _cells(row: KernelGroup) -> list[str]:
+    return [
+        count(row.count),
+        duration(row.total_ns),
+        duration(row.mean_ns),
+        percent_exact(row.share),
+        row.tensor_core,
+        _or_unknown(number, row.blocks_per_sm),
+        _or_unknown(number, row.waves),
+        _or_unknown(percent_exact, row.slot_efficiency),
+        _or_unknown(percent_exact, row.est_achieved_occupancy),
+    ]
+
+
+def _more(rows: list[KernelGroup]) -> list[str]:
+    launches, total = sum(row.count for row in rows), sum(row.total_ns for row in rows)
+    cells = [
+        count(launches),
+        duration(total),
+        duration(total / launches),
+        percent_exact(sum(row.share for row in rows)),
+    ]
+    return cells + [""] * (len(_HEADS) - len(cells))
+
+
+def _or_unknown(write: Callable[[float], str], value: float | None) -> str:
+    return UNKNOWN if value is None else write(value)
+
+
+def _shortened(name: str, width: int) -> str:
+    """Cut in the middle: the beginning says whose kernel it is, the end which one."""
+    if len(name) <= width:
+        return name
+    tail = width // 3
+    return f"{name[: width - tail - 1]}…{name[-tail:]}"

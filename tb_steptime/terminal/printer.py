@@ -1,0 +1,118 @@
+"""Numbers and sentences -> text for the terminal. The only Python module that writes a percent sign.
+
+Between a number and its unit, and between thousands, stands a no-break space; `plain` makes it an ordinary one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tb_steptime.text import Phrase, Quantity, Unit
+
+GAP = "\u00a0"
+UNKNOWN = "–"
+
+_TOKEN = re.compile(r"\{(\w+)\}|(\[)|(\])")
+#: From which value on, what to divide by, decimals, sign.
+_TIME_STEPS = (
+    (60e9, 60e9, 1, "min"),
+    (1e9, 1e9, 2, "s"),
+    (0.9995e6, 1e6, 1, "ms"),
+    (1e3, 1e3, 0, "µs"),
+    (0, 1, 0, "ns"),
+)
+_BYTE_STEPS = ((1e10, 1e9, 1, "GB"), (1e8, 1e6, 0, "MB"), (1e6, 1e6, 1, "MB"), (1e3, 1e3, 0, "kB"), (0, 1, 0, "B"))
+
+
+def render(phrase: Phrase, stress: Callable[[str], str] = str) -> str:
+    """A sentence with its numbers; `stress` is applied to each stretch of text between the stress marks."""
+    pieces: list[list[str]] = [[]]
+    end = 0
+    for token in _TOKEN.finditer(phrase.template):
+        pieces[-1].append(phrase.template[end : token.start()])
+        end = token.end()
+        if token[1]:
+            pieces[-1].append(quantity(phrase.values[token[1]]) if token[1] in phrase.values else token[0])
+        else:
+            pieces.append([])
+    pieces[-1].append(phrase.template[end:])
+    texts = ["".join(piece) for piece in pieces]
+    return "".join(stress(text) if number % 2 and text else text for number, text in enumerate(texts))
+
+
+def plain(phrase: Phrase) -> str:
+    """A sentence without marks, for files and other programs."""
+    return render(phrase).replace(GAP, " ")
+
+
+def quantity(value: Quantity) -> str:
+    """One value as it stands in a sentence."""
+    if value.value is None:
+        return UNKNOWN
+    if isinstance(value.value, str):
+        return f"`{printable(value.value)}`" if value.unit is Unit.CODE else printable(value.value)
+    return _WRITERS[value.unit](value.value)
+
+
+def duration(ns: float) -> str:
+    """In the unit that fits; nothing at all is told in the unit of most times."""
+    return f"0{GAP}ms" if ns == 0 else _in_steps(ns, _TIME_STEPS)
+
+
+def nbytes(count: float) -> str:
+    """Decimal units, as disks and networks count."""
+    return _in_steps(count, _BYTE_STEPS)
+
+
+def percent(fraction: float) -> str:
+    """Whole, but never 0 or 100 for what only comes near."""
+    whole = round(100 * fraction)
+    if whole in (0, 100) and fraction not in (0, 1):
+        return percent_exact(fraction)
+    return f"{whole}{GAP}%"
+
+
+def percent_exact(fraction: float) -> str:
+    """With one decimal, for tables."""
+    return f"{100 * fraction:.1f}{GAP}%"
+
+
+def count(value: float) -> str:
+    """`12 500`, but `1250`: four digits are read at a glance."""
+    digits = f"{round(value):,}" if abs(value) >= 10_000 else str(round(value))
+    return digits.replace(",", GAP)
+
+
+def counted(value: int, one: str) -> str:
+    """`1 step`, `6 steps`."""
+    return f"{count(value)} {one}" + ("" if value == 1 else "s")
+
+
+def number(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}" if abs(value) < 1000 else count(value)
+
+
+def printable(text: str) -> str:
+    """A name out of a trace without what would steer a terminal."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def _in_steps(value: float, steps: tuple[tuple[float, float, int, str], ...]) -> str:
+    _, divisor, decimals, sign = next((step for step in steps if abs(value) >= step[0]), steps[-1])
+    scaled = value / divisor
+    digits = f"{scaled:,.{decimals}f}".replace(",", GAP)
+    return f"{digits}{GAP}{sign}"
+
+
+_WRITERS: dict[Unit, Callable[[float], str]] = {
+    Unit.NS: duration,
+    Unit.FRACTION: percent,
+    Unit.COUNT: count,
+    Unit.NUMBER: number,
+    Unit.BYTES: nbytes,
+    Unit.BYTES_PER_SECOND: lambda value: f"{nbytes(value)}/s",
+    Unit.TEXT: str,
+    Unit.CODE: str,
+}

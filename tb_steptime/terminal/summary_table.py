@@ -1,0 +1,239 @@
+"""A span as the terminal shows it: verdict, where the mean step goes, GPU figures, what to do, what to beware of."""
+
+from __future__ import annotations
+
+import statistics
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.insights.facts import WORTH_FRACTION
+from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.terminal.printer import (
+    GAP,
+    UNKNOWN,
+    counted,
+    duration,
+    nbytes,
+    percent_exact,
+    plain,
+    printable,
+    render,
+)
+from tb_steptime.terminal.report import Judged, Named
+from tb_steptime.text import Note, Phrase
+
+#: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
+MAX_WIDTH, MIN_WIDTH = 100, 80
+_BAR_CELLS = 30
+_SLOW_NAMES = 6
+_BLOCKING_ROWS = 5
+#: Reasons to be idle under this share of the step are no lines of their own.
+LEAST_FRACTION = 0.001
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True)
+class Ink:
+    """How words are stressed; a pipe or a file gets plain text."""
+
+    bold: Callable[[str], str] = str
+    faint: Callable[[str], str] = str
+
+
+PLAIN = Ink()
+ANSI = Ink(lambda text: f"\033[1m{text}\033[0m", lambda text: f"\033[2m{text}\033[0m")
+
+
+def span_table(span: Judged, width: int, ink: Ink = PLAIN) -> str:
+    """The whole of a span, without a line end at the end. width is clamped to what can be read."""
+    width = max(MIN_WIDTH, min(width, MAX_WIDTH))
+    sections = (
+        _top(span, width, ink), _parts(span), _loading(span), _idle(span), _blocking(span), _gpus(span),
+        _advice(span, width, ink),
+    )  # fmt: skip
+    text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
+    return text.replace(GAP, " ")
+
+
+def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
+    named, facts, headline = span.named, span.measured.facts, span.judgement.headlines["overview"]
+    rank = "" if facts.rank is None or str(facts.rank) in named.worker else f" · rank {facts.rank}"
+    name = printable(f"{_run(named)} · {named.worker}{rank} · span {named.number}")
+    size = f"{counted(facts.step_count, 'step')}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
+    gap = width - len(name) - len(size)
+    yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
+    yield from _wrap(render(headline.verdict), width)
+    if headline.action:
+        yield from _wrap(_stressed(headline.action, ink), width)
+
+
+def _run(named: Named) -> str:
+    """The run, which for the log directory itself is called as its folder is."""
+    return named.run if named.run != "." else Path(named.trace).absolute().parent.name
+
+
+def _stressed(phrase: Phrase, ink: Ink) -> str:
+    """Word by word, so that wrapping cannot part a stress from its end."""
+    return render(phrase, lambda words: " ".join(map(ink.bold, words.split(" "))))
+
+
+def _parts(span: Judged) -> Iterator[str]:
+    """The mean step, then its parts in the order of every picture; a part with no length is left out."""
+    result = span.overview
+    yield _row("Mean step", result.mean_duration_ns, _spread(span))
+    yield from _slow(span)
+    for part in PART_MEANINGS:
+        length = getattr(result.mean_parts_ns, part.id)
+        if length:
+            yield _share_row(f"  {part.label}", length, result.mean_duration_ns)
+
+
+def _row(label: str, length_ns: float | None, rest: str) -> str:
+    value = UNKNOWN if length_ns is None else duration(length_ns)
+    return f"{label:<18}{value:>11}  {rest}".rstrip()
+
+
+def _spread(span: Judged) -> str:
+    lengths = [row.duration_ns for row in span.overview.steps]
+    if len(lengths) < 2:
+        return ""
+    low, middle, high = (duration(value) for value in (min(lengths), statistics.median(lengths), max(lengths)))
+    return f"from {low} to {high}, median {middle}"
+
+
+def _slow(span: Judged) -> Iterator[str]:
+    names = [row.name for row in span.overview.steps if row.slow]
+    if names:
+        more = f" and {len(names) - _SLOW_NAMES} more" if len(names) > _SLOW_NAMES else ""
+        yield f"{'':31}slow: {', '.join(names[:_SLOW_NAMES])}{more}"
+
+
+def _bar(share: float) -> str:
+    """A bar in eighths of a cell."""
+    eighths = round(share * _BAR_CELLS * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _loading(span: Judged) -> Iterator[str]:
+    mean = span.data_loading.mean
+    if mean is None:
+        yield f"{'Waits for batches':<18}{UNKNOWN:>11}  {_reason(span.data_loading.unknown)}".rstrip()
+        return
+    split = f"{duration(mean.exposed_ns)} exposed, {duration(mean.hidden_ns)} hidden behind the GPU's work"
+    if not span.overview.has_device:
+        split = "all of it exposed: this trace has no GPU activity"
+    yield _row("Waits for batches", mean.wait_ns, split)
+
+
+def _idle(span: Judged) -> Iterator[str]:
+    """Why the device that stands for the span is idle; reasons under a thousandth of the step are left out."""
+    host = span.host
+    idle = next((each.mean for each in host.devices if each.device == host.device), None)
+    if idle is None or not idle.total_ns:
+        return
+    yield _share_row(
+        "GPU idle" if len(host.devices) == 1 else f"GPU {host.device} idle", idle.total_ns, host.mean_step_ns
+    )
+    for reason in IDLE_MEANINGS:
+        length = getattr(idle, reason.id)
+        if length >= LEAST_FRACTION * host.mean_step_ns:
+            yield _share_row(f"  {reason.label}", length, host.mean_step_ns)
+
+
+def _share_row(label: str, length_ns: int, step_ns: int) -> str:
+    share = length_ns / step_ns
+    return _row(label, length_ns, f"{percent_exact(share):>7}  {_bar(share)}".rstrip())
+
+
+def _blocking(span: Judged) -> Iterator[str]:
+    """Calls that make the host wait, where what they cost is worth a hundredth of the step."""
+    host = span.host
+    worth = WORTH_FRACTION * host.mean_step_ns
+    rows = [row for row in host.blocking if row.bubble_ns >= worth]
+    if not rows or host.blocking_bubble_ns < worth:
+        return
+    yield _row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
+    yield from _columns(
+        [
+            ("  op", "phase", "calls", "blocked", "GPU idle"),
+            *(
+                (f"  {printable(_maker(row))}", PHASE_LABELS[row.phase].lower(), f"{row.count:.3g}",
+                 duration(row.blocked_ns), duration(row.bubble_ns))
+                for row in rows[:_BLOCKING_ROWS]
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _maker(row: BlockingRow) -> str:
+    """The op, or the call of none, and the line that it comes from."""
+    what, where = brief(row.op or row.call), row.forward_source or row.source
+    return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
+
+
+def _reason(unknown: Phrase | None) -> str:
+    return plain(unknown).partition(":")[0].rstrip(".") if unknown else ""
+
+
+def _gpus(span: Judged) -> Iterator[str]:
+    splits = {split.device: split for split in span.tensor_cores.devices}
+    rows = [
+        (
+            f"{figures.device}  {_shortened(printable(figures.name), 28)}",
+            _share(figures.utilization),
+            _share(figures.est_sm_efficiency),
+            _share(figures.est_achieved_occupancy),
+            _tensor_share(splits.get(figures.device)),
+        )
+        for figures in span.overview.devices
+    ]
+    if rows:
+        yield from _columns([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        yield "  ".join((first.ljust(widths[0]), *cells))
+
+
+def _share(value: float | None) -> str:
+    return UNKNOWN if value is None else percent_exact(value)
+
+
+def _tensor_share(split: DeviceSplit | None) -> str:
+    """A share, or its two bounds where kernel names leave some time open."""
+    if split is None or split.share_low is None or split.share_high is None:
+        return UNKNOWN
+    low, high = percent_exact(split.share_low), percent_exact(split.share_high)
+    return low if low == high else f"{low.removesuffix(GAP + '%')}–{high}"
+
+
+def _shortened(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
+    for insight in span.judgement.insights:
+        gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
+        label = ink.bold(insight.severity.value.capitalize())
+        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
+        yield from _wrap(title, width, "  ")
+    for note in (*span.measured.facts.notes, *span.data_loading.recorder_notes):  # a simulation says so first
+        yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
+
+
+def _note(note: Note) -> str:
+    return f"{render(note.cause)} {render(note.effect)}"
+
+
+def _wrap(text: str, width: int, indent: str = "") -> Iterable[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,24 @@
+"""Sentences, quantities and notes: what is said to the user, before it is known how a number is written."""
+
+from __future__ import annotations
+
+from tb_steptime.text.notes import Note
+from tb_steptime.text.phrases import Phrase, agreeing, phrase, shortened
+from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
+
+__all__ = [
+    "Note",
+    "Phrase",
+    "Quantity",
+    "Unit",
+    "agreeing",
+    "code",
+    "count",
+    "fraction",
+    "label",
+    "nbytes",
+    "ns",
+    "phrase",
+    "shortened",
+    "text",
+]

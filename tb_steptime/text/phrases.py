@@ -1,0 +1,51 @@
+"""Sentences with numbers in them, before anyone decides how a number is written.
+
+A sentence is made where its meaning is known (a rule, a metric, the reader) and its numbers become text only where it
+is shown: in `format.ts` for the tab, in `printer.py` for the terminal. So no percent sign and no decimal point stands
+here.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from tb_steptime.text.quantities import Quantity
+
+_ONE_OR_MANY = re.compile(r"\(([^(|)]*)\|([^(|)]*)\)")
+
+
+class Phrase(msgspec.Struct, frozen=True):
+    """A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+
+    >>> from tb_steptime.text.quantities import ns
+    >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
+    {'step': Quantity(value=177600000, unit=<Unit.NS: 'ns'>)}
+    """
+
+    template: str
+    values: dict[str, Quantity] = {}
+
+
+def phrase(template: str, /, **values: Quantity) -> Phrase:
+    return Phrase(template, values)
+
+
+def agreeing(template: str, number: float) -> str:
+    """The template with the words that agree with a number in it, of each pair (for one|for any other).
+
+    >>> agreeing("{steps} (step is|steps are) slow.", 1)
+    '{steps} step is slow.'
+    """
+    return _ONE_OR_MANY.sub(r"\1" if number == 1 else r"\2", template)
+
+
+def shortened(name: str, most: int) -> str:
+    """A long name without its middle, which says least: what it is stands first, what tells it apart last.
+
+    >>> shortened("at::native::spin_kernel", 15)
+    'at::nat…_kernel'
+    """
+    ends = most - 1
+    return name if len(name) <= most else f"{name[: ends - ends // 2]}…{name[-(ends // 2) :]}"

@@ -1,0 +1,140 @@
+"""Drawn events -> the columns of a Trace. What the drawings mean is told in `timeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.text import Note
+from tb_steptime.trace.model import Device, Job, Thread, Trace
+from tb_steptime.trace.table import EventTable, KernelTable, Kind, SequenceTable, StackTable, StringTable
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One event of a drawing: a run of `char` on a line."""
+
+    char: str
+    start_ns: int
+    end_ns: int
+    kind: Kind
+    name: str
+    thread: Thread
+    device: int = -1
+    stream: int = -1
+    correlation_id: int = -1
+    external_id: int = -1
+
+    def encloses(self, other: Drawn) -> bool:
+        return self.thread == other.thread and self.start_ns <= other.start_ns and other.end_ns <= self.end_ns
+
+
+def trace_of(
+    events: list[Drawn],
+    kernels: Mapping[str, Mapping[str, Any]],
+    nbytes: Mapping[str, int],
+    given_devices: Mapping[int, Device],
+    job: Job,
+    notes: tuple[Note, ...],
+    inputs: Mapping[str, tuple[str, str]],
+) -> Trace:
+    """Events sorted by (start, longer first) as columns. kernels, nbytes, inputs: what those of a character carry."""
+    devices = _devices(events, given_devices)
+    strings = list(dict.fromkeys(event.name for event in events))
+    threads = list(dict.fromkeys(event.thread for event in events))
+    sizes = [nbytes.get(event.char, -1) if event.kind in (Kind.MEMCPY, Kind.MEMSET) else -1 for event in events]
+    texts = list(dict.fromkeys(text for given in inputs.values() for text in given if text))
+    given = [inputs.get(event.char, ("", "")) if event.kind == Kind.CPU_OP else ("", "") for event in events]
+    shapes, dtypes = ([texts.index(one[place]) if one[place] else -1 for one in given] for place in (0, 1))
+    table = EventTable(
+        start_ns=_column([event.start_ns for event in events], np.int64),
+        dur_ns=_column([event.end_ns - event.start_ns for event in events], np.int64),
+        kind=_column([event.kind for event in events], np.uint8),
+        name=_column([strings.index(event.name) for event in events], np.int32),
+        thread=_column([threads.index(event.thread) for event in events], np.int32),
+        device=_column([event.device for event in events], np.int32),
+        stream=_column([event.stream for event in events], np.int32),
+        correlation_id=_column([event.correlation_id for event in events], np.int64),
+        external_id=_column([event.external_id for event in events], np.int64),
+        bytes=_column(sizes, np.int64) if any(size >= 0 for size in sizes) else None,
+        shapes=_column(shapes, np.int32) if max(shapes, default=-1) >= 0 else None,
+        dtypes=_column(dtypes, np.int32) if max(dtypes, default=-1) >= 0 else None,
+    )
+    return Trace(
+        path="drawn",
+        origin_ns=0,
+        events=table,
+        kernels=_kernel_table(events, devices, kernels),
+        strings=StringTable(strings),
+        threads=threads,
+        devices=devices,
+        job=job,
+        notes=notes,
+        file_bytes=0,
+        json_bytes=0,
+        event_count=len(events),
+        inputs=StringTable(texts),
+    )
+
+
+def with_sequences(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[int, int]]) -> Trace:
+    """given: number and forward thread of the ops of a character."""
+    rows = _ops_of(events, given)
+    number, thread = ([given[events[row].char][place] for row in rows] for place in (0, 1))
+    return replace(trace, sequences=SequenceTable(*(_column(one, np.int32) for one in (rows, number, thread))))
+
+
+def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> Trace:
+    """given: call stack of the ops of a character."""
+    rows = _ops_of(events, given)
+    texts = list(dict.fromkeys(given.values()))
+    stack = [texts.index(given[events[row].char]) for row in rows]
+    table = StackTable(_column(rows, np.int32), _column(stack, np.int32))
+    return replace(trace, stacks=table, stack_texts=StringTable(texts))
+
+
+def _ops_of(events: list[Drawn], given: Mapping[str, Any]) -> list[int]:
+    return [row for row, event in enumerate(events) if event.kind == Kind.CPU_OP and event.char in given]
+
+
+def _kernel_table(
+    events: list[Drawn], devices: Mapping[int, Device], given: Mapping[str, Mapping[str, Any]]
+) -> KernelTable:
+    rows = [row for row, event in enumerate(events) if event.kind == Kind.KERNEL]
+    carried = [_carried(events[row], devices, given) for row in rows]
+
+    def column(key: str, dtype: npt.DTypeLike, missing: Any) -> Any:
+        if not any(key in one for one in carried):
+            return None
+        return _column([one.get(key, missing) for one in carried], dtype)
+
+    return KernelTable(
+        event=_column(rows, np.int64),
+        grid=column("grid", np.int64, (-1, -1, -1)),
+        block=column("block", np.int64, (-1, -1, -1)),
+        registers=column("registers", np.int32, -1),
+        shared_memory=column("shared_memory", np.int64, -1),
+        blocks_per_sm=column("blocks_per_sm", np.float64, np.nan),
+        kineto_occupancy=column("kineto_occupancy", np.float64, np.nan),
+    )
+
+
+def _carried(event: Drawn, devices: Mapping[int, Device], given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    carried = dict(given.get(event.char, {}))
+    sm_count = devices[event.device].sm_count
+    if "grid" in carried and sm_count:
+        carried.setdefault("blocks_per_sm", int(np.prod(carried["grid"], dtype=np.int64)) / sm_count)
+    return carried
+
+
+def _column(values: Sequence[Any], dtype: npt.DTypeLike) -> Any:
+    return np.array(values, dtype)
+
+
+def _devices(events: list[Drawn], given: Mapping[int, Device]) -> dict[int, Device]:
+    drawn = sorted({event.device for event in events if event.device >= 0} | set(given))
+    return {device: replace(given.get(device, Device(device, "drawn GPU")), id=device) for device in drawn}

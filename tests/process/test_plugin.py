@@ -1,0 +1,294 @@
+"""The routes through TensorBoard's own WSGI application, on small traces read by real processes."""
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from tensorboard import default, program
+from tensorboard.backend import application
+from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client
+
+from tb_steptime import plugin
+from tb_steptime.plugin import StepTimePlugin
+from tb_steptime.serve import store
+from tb_steptime.serve.wire import RESULTS
+from tests.drawn.small_trace import write_trace
+
+PREFIX = "/data/plugin/tb_steptime/"
+WORK = {"X-Tb-Steptime": "1"}
+
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
+@pytest.fixture
+def logs(tmp_path):
+    write_trace(tmp_path / "logs" / "a" / "host.1.pt.trace.json.gz", rank=2)
+    write_trace(tmp_path / "logs" / "a" / "host.2.pt.trace.json.gz", rank=2)
+    (tmp_path / "logs" / "bad").mkdir()
+    (tmp_path / "logs" / "bad" / "host.1.pt.trace.json").write_text("this is no trace")
+    return tmp_path / "logs"
+
+
+def tensorboard(*flags):
+    """A client of TensorBoard as its command line makes it, with only our plugin and its own."""
+    board = program.TensorBoard(plugins=[*default.get_static_plugins(), StepTimePlugin])
+    board.configure(("tensorboard", *flags))
+    scalars = MultiplexerDataProvider(EventMultiplexer(), board.flags.logdir)
+    return Client(application.TensorBoardWSGIApp(board.flags, board.plugin_loaders, scalars))
+
+
+@pytest.fixture
+def client(logs):
+    return tensorboard("--logdir", str(logs))
+
+
+def get(client, route, status=200, headers=WORK):
+    answer = client.get(PREFIX + route, headers=headers)
+    assert answer.status_code == status, answer.get_data(as_text=True)
+    assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    return json.loads(answer.get_data(), parse_constant=pytest.fail)
+
+
+def read(client):
+    """All spans by file, once every one was read or failed."""
+    end = time.monotonic() + 300
+    while True:
+        index = get(client, "index")
+        spans = {span["file"]: span for run in index["runs"] for worker in run["workers"] for span in worker["spans"]}
+        if spans and all(span["state"] in ("ready", "failed") for span in spans.values()):
+            return spans
+        assert time.monotonic() < end, spans
+        time.sleep(0.05)
+
+
+def test_tensorboard_lists_an_active_tab(client):
+    listing = json.loads(client.get("/data/plugins_listing").get_data())
+    entry = listing["tb_steptime"]
+    assert (entry["enabled"], entry["tab_name"]) == (True, "Step Insights")
+    assert entry["loading_mechanism"] == {"type": "IFRAME", "module_path": PREFIX + "index.js"}
+
+
+def test_an_empty_log_directory_is_an_inactive_tab_that_can_be_opened(tmp_path):
+    (tmp_path / "empty").mkdir()
+    client = tensorboard("--logdir", str(tmp_path / "empty"))
+    assert json.loads(client.get("/data/plugins_listing").get_data())["tb_steptime"]["enabled"] is False
+    index = get(client, "index")
+    assert (index["runs"], index["spans_total"], index["problems"]) == ([], 0, [])
+    assert index["places"] == [str(tmp_path / "empty")]
+    assert abs(index["looked_at_ms"] / 1000 - time.time()) < 60
+
+
+def test_an_index_a_page_a_trend(client):
+    spans = read(client)
+    assert [spans[f"a/host.{number}.pt.trace.json.gz"]["number"] for number in (1, 2)] == [1, 2]
+    for view in RESULTS:
+        page = get(client, f"view?span={spans['a/host.2.pt.trace.json.gz']['id']}&view={view}")
+        assert page["head"]["file"] == "a/host.2.pt.trace.json.gz"
+        assert (page["head"]["run"], page["head"]["rank"], page["head"]["span_count"]) == ("a", 2, 2)
+        assert set(page["result"]) == set(RESULTS[view].__struct_fields__)
+    trends = get(client, "trends?run=a")
+    assert [span["state"] for span in trends["spans"]] == ["ready", "ready"]
+    assert [span["run"] for span in get(client, "trends")["spans"]] == ["a", "a", "bad"]
+    for focus in ("span 1", "span 2", "a"):
+        titles = get(client, f"trends?run=a&focus={focus.replace(' ', '%20')}")["titles"]
+        assert titles["steps"]["values"]["name"]["value"] == focus
+
+
+def test_the_host_view_has_the_cards_that_lead_to_it(client):
+    span = read(client)["a/host.2.pt.trace.json.gz"]["id"]
+    pages = {view: get(client, f"view?span={span}&view={view}") for view in RESULTS}
+    every = pages["overview"]["insights"]
+    assert {card["view"] for card in every} > {"host"}
+    assert pages["host"]["insights"] == [card for card in every if card["view"] in ("host", "timeline")]
+    assert all(page["insights"] == [] for view, page in pages.items() if view not in ("overview", "host"))
+
+
+def test_a_failure_is_told_in_the_users_words(client):
+    bad = read(client)["bad/host.1.pt.trace.json"]
+    assert bad["state"] == "failed"
+    assert bad["error"] == get(client, f"view?span={bad['id']}&view=overview", 422)
+    assert set(bad["error"]) == {"problem", "file", "hint"}
+    assert bad["error"]["file"] == "bad/host.1.pt.trace.json"
+    assert get(client, f"retry?span={bad['id']}", 202)["state"] in ("unread", "reading")
+
+
+def test_work_needs_the_header(client, logs):
+    index = get(client, "index", headers={})
+    span = index["runs"][0]["workers"][0]["spans"][0]
+    assert get(client, f"view?span={span['id']}&view=overview", 202, headers={})["state"] == "unread"
+    get(client, "trends", headers={})
+    assert "header" in get(client, f"retry?span={span['id']}", 403, headers={})["problem"]
+    time.sleep(0.3)
+    assert list(logs.rglob("*.steptime")) == []
+    assert get(client, f"view?span={span['id']}&view=overview", 202)["file"] == span["file"]
+    read(client)
+    assert len(list(logs.rglob("*.steptime"))) == 2
+
+
+def once_read(client, route, status=200):
+    """The answer to a request that has the trace read again."""
+    end = time.monotonic() + 300
+    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
+        assert time.monotonic() < end, answer.get_data(as_text=True)
+        time.sleep(0.05)
+    return get(client, route, status)
+
+
+def test_events_are_read_when_they_are_first_asked_for(client):
+    spans = read(client)
+    first, second = (spans[f"a/host.{number}.pt.trace.json.gz"]["id"] for number in (1, 2))
+    window = "from=0&to=300000&detail=100"
+    assert get(client, f"timeline?span={first}&{window}", 202, headers={})["state"] == "unread"
+    waiting = get(client, f"timeline?span={first}&{window}", 202)
+    assert waiting["file"] == "a/host.1.pt.trace.json.gz"
+    assert waiting["state"] in ("unread", "reading")
+    assert get(client, f"event?span={second}&event=0", 202)["file"] == "a/host.2.pt.trace.json.gz"
+    page = once_read(client, f"timeline?span={first}&{window}")
+    assert (page["start_ns"], page["end_ns"]) == (0, 300_000)
+    assert [track["label"] for track in page["tracks"] if track["kind"] == "stream"] == ["Stream 7"]
+    assert len(page["boxes"]["event"]) == sum(page["boxes"]["count"]) == 15 + 3 + 6  # recorded, steps, phases
+    for event in set(page["boxes"]["event"]):
+        detail = once_read(client, f"event?span={second}&event={event}")
+        assert (detail["event"], detail["facts"][0]["label"]) == (event, "Duration")
+    assert set(get(client, f"event?span={first}&event=1000", 404)) == {"problem", "file", "hint"}
+
+
+def test_events_of_a_trace_that_is_gone_cannot_be_shown(client, logs):
+    span = read(client)["a/host.1.pt.trace.json.gz"]["id"]
+    route = f"timeline?span={span}&from=0&to=1000&detail=1"
+    once_read(client, route)
+    (logs / "a" / "host.1.pt.trace.json.gz").unlink()
+    get(client, "index")  # looks at the directory
+    problem = get(client, route, 422)
+    assert "summary" in problem["problem"]
+    assert problem["file"] == "a/host.1.pt.trace.json.gz"
+    assert get(client, f"view?span={span}&view=overview")["head"]["id"] == span
+
+
+@pytest.mark.parametrize(
+    ("window", "word"),
+    [
+        ("", "from"),
+        ("from=0&to=1000", "detail"),
+        ("from=0.5&to=1000&detail=1", "from"),
+        ("from=0&to=1e9&detail=1", "to"),
+        ("from=0&to=99999999999999999999&detail=1", "to"),
+        ("from=0&to=\u0661&detail=1", "to"),
+        ("from=1000&to=1000&detail=1", "from"),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
+    problem = get(client, f"timeline?span=0&{window}", 400)
+    assert f"`{word}`" in problem["problem"]
+
+
+@pytest.mark.parametrize("event", ["", "-", "1.0", "x", "nan"])
+def test_an_event_that_makes_no_sense_is_a_problem(client, event):
+    assert "`event`" in get(client, f"event?span=0&event={event}", 400)["problem"]
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        "timeline?span=x&from=0&to=1&detail=1",
+        "event?span=x&event=0",
+        "view",
+        "view?span=&view=overview",
+        "view?span=../../etc/passwd&view=overview",
+        "view?span=0&view=",
+        "retry?span=x",
+    ],
+)
+def test_what_is_not_there_is_a_problem(client, route):
+    assert set(get(client, route, 404)) == {"problem", "file", "hint"}
+
+
+def test_an_unknown_view_is_a_problem(client):
+    span = read(client)["a/host.1.pt.trace.json.gz"]
+    assert "no such span or view" in get(client, f"view?span={span['id']}&view=nothing", 404)["problem"]
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_only_get_is_answered(client, method):
+    answer = getattr(client, method)(PREFIX + "index", headers=WORK)
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == "GET, HEAD"
+
+
+def test_an_error_of_ours_shows_no_traceback(client, monkeypatch, caplog):
+    monkeypatch.setattr(store.Store, "index", lambda *_, **__: 1 / 0)
+    problem = get(client, "index", 500)
+    assert "ZeroDivisionError" not in json.dumps(problem)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_unchanged_answer_is_not_sent_again(client):
+    read(client)
+    first = client.get(PREFIX + "index", headers=WORK)
+    again = client.get(PREFIX + "index", headers={**WORK, "If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.get_data()) == (304, b"")
+    for route in ("catalogue", "trends"):
+        first = client.get(PREFIX + route, headers=WORK)
+        again = client.get(PREFIX + route, headers={**WORK, "If-None-Match": first.headers["ETag"]})
+        assert (first.status_code, again.status_code) == (200, 304)
+
+
+def test_a_large_answer_is_compressed_for_whom_it_may_be(client):
+    span = read(client)["a/host.1.pt.trace.json.gz"]["id"]
+    plain = client.get(f"{PREFIX}view?span={span}&view=trends", headers=WORK)
+    packed = client.get(f"{PREFIX}view?span={span}&view=trends", headers={**WORK, "Accept-Encoding": "gzip"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.get_data()) == plain.get_data()
+    assert int(packed.headers["Content-Length"]) < len(plain.get_data())
+
+
+def test_the_catalogue_is_served(client):
+    catalogue = get(client, "catalogue", headers={})
+    assert [view["id"] for view in catalogue["views"]] == list(RESULTS)
+
+
+def test_the_bundle_is_javascript_and_says_when_it_is_missing(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(plugin, "BUNDLE", tmp_path / "index.js")
+    missing = client.get(PREFIX + "index.js")
+    assert (missing.status_code, missing.headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
+    assert "make demo" in missing.get_data(as_text=True)
+    (tmp_path / "index.js").write_text("export function render() {}")
+    built = client.get(PREFIX + "index.js")
+    assert built.get_data() == b"export function render() {}"
+    assert client.get(PREFIX + "index.js", headers={"If-None-Match": built.headers["ETag"]}).status_code == 304
+
+
+def test_a_logdir_spec_names_runs(logs):
+    client = tensorboard("--logdir_spec", f"base:{logs / 'a'},new:{logs}")
+    assert [run["name"] for run in get(client, "index")["runs"]] == ["base", "new/a", "new/bad"]
+
+
+def test_no_answer_tells_where_the_log_directory_really_is(client, logs):
+    for span in read(client).values():
+        for view in RESULTS:
+            answer = client.get(f"{PREFIX}view?span={span['id']}&view={view}", headers=WORK)
+            assert str(logs) not in answer.get_data(as_text=True)
+
+
+def test_the_entry_module_imports_nothing_that_might_be_missing():
+    """An ImportError there stops TensorBoard for the user."""
+    source = (
+        "import sys; before = set(sys.modules); import tb_steptime.plugin; "
+        "print([name for name in ('numpy', 'msgspec', 'isal', 'werkzeug') if name in set(sys.modules) - before])"
+    )
+    printed = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_a_context_without_flags_still_loads(tmp_path):
+    made = StepTimePlugin(base_plugin.TBContext(logdir=str(tmp_path)))
+    assert made.is_active() is False
+    assert "/index" in made.get_plugin_apps()

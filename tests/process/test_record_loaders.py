@@ -1,0 +1,686 @@
+"""The recorder on real loaders of torch, set up in every way: what the rows say against what the samples say."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+from torch.utils.data import DataLoader, IterableDataset, _utils, dataloader, get_worker_info  # noqa: E402
+
+from tb_steptime.ingest.recorder_files.lines import line_looks  # noqa: E402
+from tb_steptime.ingest.recorder_files.rows import read_all  # noqa: E402
+from tb_steptime.record import LoaderRecorder  # noqa: E402
+from tb_steptime.record.file import clock, journal  # noqa: E402
+from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
+from tb_steptime.record.loaders import line_samples, multi_process  # noqa: E402
+from tb_steptime.record.loaders import measurements as lane  # noqa: E402
+from tb_steptime.record.loaders.watched import MAX_HELD  # noqa: E402
+from tests.drawn.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
+
+HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
+
+
+class Endless(IterableDataset):
+    """Samples as Told makes them; each worker its own, and one worker fewer than the others."""
+
+    def __init__(self, count: int) -> None:
+        self.told = Told(count)
+
+    def __iter__(self):
+        own = get_worker_info()
+        missing = 3 if own is not None and own.id == 0 else 0
+        return (self.told[index] for index in range(self.told.count - missing))
+
+
+def spread(samples: list[Any]) -> Any:
+    time.sleep(0.004)
+    return torch.stack(samples)
+
+
+class Uneven(Told):
+    """The batches of the first worker take longer."""
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(0.02 if index % 8 < 4 else 0)
+        return super().__getitem__(index)
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    with LoaderRecorder(tmp_path / "logs") as recorder:
+        yield recorder
+
+
+def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
+    passes = [list(loader) for _ in range(count)]
+    del loader
+    gc.collect()  # workers leave with their iterator
+    return passes
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"num_workers": 1},
+        {"num_workers": 3},
+        {"num_workers": 2, "multiprocessing_context": "spawn"},
+        {"num_workers": 2, "multiprocessing_context": "forkserver"},
+        {"num_workers": 2, "persistent_workers": True},
+        {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"},
+        {"num_workers": 2, "prefetch_factor": 5},
+        {"num_workers": 2, "batch_size": None},
+        {"num_workers": 0, "batch_size": None},
+        {"num_workers": 2, "batch_size": 1, "batch_sampler": [[0, 1, 2], [5], [7, 6], [3, 4]]},
+        {"num_workers": 2, "collate_fn": spread},
+        {"num_workers": 2, "pin_memory": True},
+        {"num_workers": 2, "timeout": 30},
+    ],
+    ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
+)
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set")
+def test_every_batch_is_told_where_and_when_it_was_made(recorder, settings):
+    loader = recorder.watch(DataLoader(Told(16), **{"batch_size": 4, **settings}))
+    assert_tells_what_happened(recorder.directory, passes_over(loader))
+    (main,) = [file for file in recordings(recorder.directory) if file.header["process"] == "main"]
+    workers = [file for file in recordings(recorder.directory) if file.header["process"] == "worker"]
+    assert sorted(file.header["worker"] for file in workers) == list(range(settings.get("num_workers", 0)))
+    assert {file.lost_bytes + file.clock_steps + file.forgotten_rows for file in (main, *workers)} == {0}
+    assert main.header["settings"]["num_workers"] == settings.get("num_workers", 0)
+    assert main.header["main_pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_of_an_iterable_dataset_end_one_by_one(recorder, workers, persistent):
+    persistent = persistent and workers > 0
+    loader = recorder.watch(DataLoader(Endless(10), 2, num_workers=workers, persistent_workers=persistent))
+    passes = passes_over(loader)
+    assert [len(batches) for batches in passes] == ([9, 9] if workers else [5, 5])
+    assert_tells_what_happened(recorder.directory, passes)
+    ends = [row for row in rows(recorder.directory, PRODUCED) if row.flags == EXHAUSTED]
+    assert len(ends) >= 2 * max(1, workers)
+
+
+@pytest.mark.skipif(not HAS_ORDER, reason="this torch always keeps the order")
+def test_batches_out_of_order_are_told_by_their_numbers(recorder):
+    loader = recorder.watch(DataLoader(Uneven(32), 4, num_workers=2, in_order=False))
+    passes = passes_over(loader)
+    order = [[int(batch[0, 0]) // 4 for batch in batches] for batches in passes]
+    assert order[0] != sorted(order[0]), "the first worker should have been overtaken"
+    assert_tells_what_happened(recorder.directory, passes)
+    assert [row.batch for row in rows(recorder.directory, RECEIVED)] == [*order[0], *order[1]]
+
+
+class SlowStart(Told):
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(0.1 if index < 4 else 0)
+        return super().__getitem__(index)
+
+
+def test_batches_that_wait_for_an_earlier_one_count_as_ready(recorder):
+    list(recorder.watch(DataLoader(SlowStart(16), 4, num_workers=2)))
+    first, second, *_ = (row.named() for row in rows(recorder.directory, RECEIVED))
+    assert (first["ready"], first["outstanding"]) == (0, 4)
+    assert second["outstanding"] == 1
+    assert second["ready"] >= 2, "1 and 3 came before 0, and 2 perhaps just now"
+    assert second["arrived_ns"] < second["asked_ns"]
+
+
+@pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this torch asks for its accelerator in another way")
+def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
+    """There is no accelerator here: a thread in torch's place takes 3 ms for each batch and hands it on."""
+
+    def pin(results: Any, pinned: Any, device: int, done: Any, kind: str) -> None:
+        while not done.is_set():
+            result = results.get()
+            time.sleep(0.003)
+            pinned.put(result)
+
+    class Accelerator:
+        type = "cuda"
+
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *arguments: Accelerator())
+    monkeypatch.setattr(torch.accelerator, "current_device_index", lambda: 0)
+    monkeypatch.setattr(torch.utils.data._utils.pin_memory, "_pin_memory_loop", pin)
+    loader = recorder.watch(DataLoader(Told(40), 4, num_workers=2, pin_memory=True))
+    assert_tells_what_happened(recorder.directory, passes_over(loader))
+    taken = [row.named() for row in rows(recorder.directory, RECEIVED)]
+    followed = [row for row in taken if row["pinned_ns"]]
+    assert len(followed) >= 16, "but those that the thread took before it was followed"
+    for row in followed:
+        assert (
+            row["arrived_ns"]
+            <= row["unpickled_ns"]
+            <= row["pinned_ns"] - 3 * MS
+            < row["pinned_ns"]
+            <= row["returned_ns"]
+        )
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(("rest", "looks"), [(0, range(40)), (10**9, [0, 1])])
+def test_batches_are_looked_at_as_often_as_a_small_share_of_the_time_allows(
+    recorder, monkeypatch, workers, rest, looks
+):
+    monkeypatch.setattr(lane, "LOOK_REST", rest)
+    list(recorder.watch(DataLoader(Told(40, 0), 1, num_workers=workers)))
+    made = rows(recorder.directory, PRODUCED)
+    assert {row.batch for row in made if row.named()["bytes"] == 32} == set(looks)
+    assert {row.batch for row in made if row.named()["bytes"] == -1} == set(range(40)) - set(looks)
+    assert_looks_are_whole(made)
+
+
+def test_rows_do_not_pile_up_where_looks_are_rare(recorder, monkeypatch):
+    """A batch of the user's own type may take long to look at, and none is looked at for long after that."""
+    monkeypatch.setattr(lane, "LOOK_REST", 10**9)
+    monkeypatch.setattr(lane, "MOST_APART_NS", 0)
+    monkeypatch.setattr(journal, "MAX_WAITING", 4)
+    iterator = iter(recorder.watch(DataLoader(Told(40, 0), 1)))
+    waiting = [len(iterator._tb_steptime.journal.waiting) for _ in iterator]
+    assert max(waiting) <= 4
+    made = rows(recorder.directory, PRODUCED)
+    assert {row.batch for row in made} == set(range(40))
+    assert {row.batch for row in made if row.named()["bytes"] == 32} == {0, 1}
+
+
+class Numbering(dataloader._SingleProcessDataLoaderIter):
+    """Gives the samples' numbers with a batch; speaks of the same names as the one of torch."""
+
+    def _next_data(self) -> Any:
+        index = self._next_index()
+        data = self._dataset_fetcher.fetch(index)
+        if self._pin_memory:
+            data = _utils.pin_memory.pin_memory(data, self._pin_memory_device)
+        return index, data
+
+
+class Asking(dataloader._SingleProcessDataLoaderIter):
+    """Asks a function of its own for batches."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        fetch = self._dataset_fetcher.fetch
+        self._dataset_fetcher.fetch = lambda index: (index, fetch(index))
+
+
+class Backward(dataloader._SingleProcessDataLoaderIter):
+    """Chooses its samples in its own way."""
+
+    def _next_index(self) -> Any:
+        return super()._next_index()[::-1]
+
+
+@pytest.mark.parametrize("kind", [Numbering, Asking, Backward])
+def test_an_iterator_of_the_users_own_makes_what_it_made(recorder, kind):
+    class Loader(DataLoader):
+        def _get_iterator(self) -> Any:
+            return kind(self)
+
+    dataset = [torch.tensor([index]) for index in range(8)]
+    plain = repr(list(Loader(dataset, 4)))
+    assert repr(list(recorder.watch(Loader(dataset, 4)))) == plain
+    assert len(rows(recorder.directory, PRODUCED)) == (0 if kind is Asking else 2)
+
+
+@pytest.mark.parametrize("kind", [Told, Endless])
+def test_a_collate_function_that_is_replaced_within_a_pass_is_called(recorder, kind):
+    iterator = iter(recorder.watch(DataLoader(kind(12), 4)))
+    next(iterator)
+    iterator._dataset_fetcher.collate_fn = len
+    assert list(iterator) == [4, 4]
+    made = [row.named() for row in rows(recorder.directory, PRODUCED) if not row.flags]
+    assert [row["start_ns"] <= row["collate_ns"] <= row["end_ns"] for row in made] == [True] * 3
+
+
+@pytest.mark.parametrize("kind", [Told, list])
+@pytest.mark.parametrize("close", [False, True])
+def test_no_dataset_is_kept(recorder, kind, close):
+    """Neither one that can be referred to weakly nor a list; of a list its samples tell."""
+    sample = weakref.WeakSet()
+    for _ in range(6):
+        dataset = Told(8, 0) if kind is Told else [torch.zeros(4) for _ in range(8)]
+        sample.add(dataset if kind is Told else dataset[0])
+        list(recorder.watch(DataLoader(dataset, 4)))
+        del dataset
+        if close:
+            recorder.close()
+        gc.collect()
+        assert len(sample) == 0
+    assert not recorder._watched._datasets
+    assert not recorder._watched._held
+
+
+def test_lists_that_are_never_read_are_let_go(recorder):
+    samples = weakref.WeakSet()
+    for _ in range(MAX_HELD + 3):
+        dataset = [torch.zeros(4)]
+        samples.add(dataset[0])
+        recorder.watch(DataLoader(dataset))
+        del dataset
+    gc.collect()
+    assert len(samples) == MAX_HELD
+    recorder.close()
+    gc.collect()
+    assert len(samples) == 0
+
+
+@pytest.mark.parametrize("kind", [Told, list])
+def test_a_loader_that_a_framework_makes_of_a_watched_one_is_recorded(recorder, kind):
+    """It lets go of the first one before it uses its own."""
+    dataset = Told(8, 0) if kind is Told else list(torch.zeros(8))
+    recorder.watch(DataLoader(dataset, 4))
+    gc.collect()
+    loader = DataLoader(dataset, 2)
+    for _ in range(2):
+        list(loader)
+    recorder.close()
+    assert len(rows(recorder.directory, PRODUCED)) == 8
+
+
+def test_loaders_in_one_process_are_told_apart(recorder):
+    training, evaluation = (recorder.watch(DataLoader(Told(8), 4, num_workers=n)) for n in (2, 1))
+    for _ in zip(training, evaluation, strict=True):
+        pass
+    numbers = {(file.header["loader"], file.header["process"]) for file in recordings(recorder.directory)}
+    assert numbers == {(0, "main"), (0, "worker"), (1, "main"), (1, "worker")}
+    assert len(rows(recorder.directory, RECEIVED)) == 4
+
+
+def test_two_iterators_of_one_loader_write_to_files_of_their_own(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    assert len(list(zip(loader, loader, strict=True))) == 2
+    assert [file.header["loader"] for file in recordings(recorder.directory)] == [0, 0, 1, 1]
+    list(loader)
+    assert len(recordings(recorder.directory)) == 4
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iterator_at_its_end_is_no_loader_of_its_own(recorder, workers):
+    """A loop that asks for the next iterator before it lets go of the last one."""
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=workers))
+    passes = []
+    for _ in range(3):
+        iterator = iter(loader)
+        passes.append(list(iterator))
+    del iterator
+    assert {file.header["loader"] for file in recordings(recorder.directory)} == {0}
+    recorder.close()
+    assert_tells_what_happened(recorder.directory, passes)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_iterator_that_is_asked_again_after_its_end_ends_no_later_pass(recorder, workers):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=workers))
+    first = iter(loader)
+    assert len(list(first)) == 2
+    second = iter(loader)
+    assert len([next(second), *first, *second]) == 2
+    ended = [(row.pass_number, row.flags) for row in rows(recorder.directory, ENDED, "main")]
+    assert ended == [(0, EXHAUSTED), (1, EXHAUSTED)]
+
+
+def test_a_loader_made_anew_for_each_epoch_is_one_loader(recorder):
+    dataset = Told(8)
+    recorder.watch(DataLoader(dataset, 4, num_workers=1))
+    passes = [list(DataLoader(dataset, 4, num_workers=1)) for _ in range(3)]
+    assert_tells_what_happened(recorder.directory, passes)
+    assert len(recordings(recorder.directory)) == 2
+
+
+def test_all_loaders_can_be_watched_at_once(recorder):
+    recorder.watch_all()
+    assert_tells_what_happened(recorder.directory, [list(DataLoader(Told(8), 4, num_workers=2))])
+
+
+def test_a_loader_that_is_not_watched_is_not_touched(recorder):
+    recorder.watch(DataLoader(Told(8), 4))
+    iterator = iter(DataLoader(Told(8), 4))
+    assert type(iterator) is torch.utils.data.dataloader._SingleProcessDataLoaderIter
+    list(iterator)
+    assert not recorder.directory.exists()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_times_are_those_that_the_code_takes(recorder, workers):
+    """The dataset sleeps 5 ms a sample, the collate function 4 ms; the machine may add to that, nothing takes away."""
+    loader = recorder.watch(DataLoader(Told(24, sleep_ms=5), 4, num_workers=workers, collate_fn=spread))
+    (batches,) = passes_over(loader, 1)
+    made = [row.named() for row in sorted(rows(recorder.directory, PRODUCED), key=lambda row: row.batch)]
+    told = [sum(int(sample[2] - sample[1]) for sample in batch) for batch in batches]
+    added = [row["collate_ns"] - row["start_ns"] - ns for row, ns in zip(made, told, strict=True)]
+    assert min(added) >= -clock.TOLERANCE_NS
+    assert min(added) < 1 * MS
+    assert all(row["end_ns"] - row["collate_ns"] >= 4 * MS for row in made)
+    assert all(row["samples"] == 4 for row in made)
+
+
+def test_time_on_the_cpu_is_told_from_time_asleep(recorder, monkeypatch):
+    monkeypatch.setattr(lane, "LOOK_REST", 0)
+
+    def share(dataset: Told) -> float:
+        folder = recorder.directory / str(dataset.burn_ms)
+        with LoaderRecorder(folder) as own:
+            list(own.watch(DataLoader(dataset, 2, num_workers=1)))
+        made = [row.named() for row in rows(folder, PRODUCED)]
+        return sum(row["dataset_cpu_ns"] for row in made) / sum(2 * dataset.burn_ms * MS or 20 * MS for _ in made)
+
+    assert share(Told(8, sleep_ms=10)) < 0.3
+    assert 0.99 < share(Told(8, sleep_ms=0, burn_ms=10)) < 1.5
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
+def test_the_wait_for_a_core_is_told_where_two_workers_share_one(recorder, monkeypatch):
+    """Each burns 10 ms a sample on the same core as the other, so that a batch takes about twice its CPU time."""
+    monkeypatch.setattr(lane, "LOOK_REST", 0)
+    (core, *_) = sorted(os.sched_getaffinity(0))
+    loader = DataLoader(Told(24, 0, burn_ms=10), 2, num_workers=2, worker_init_fn=functools.partial(pin_to, core))
+    list(recorder.watch(loader))
+    made = [row.named() for row in rows(recorder.directory, PRODUCED)]
+    whole = sum(row["end_ns"] - row["start_ns"] for row in made)
+    cpu = sum(row["dataset_cpu_ns"] + row["collate_cpu_ns"] for row in made)
+    waited = sum(row["core_wait_ns"] for row in made)
+    assert waited > 0.25 * whole
+    assert cpu + waited == pytest.approx(whole, rel=0.1)
+
+
+def looked_at(folder: Path, lines: bool = True) -> Any:
+    """The looks at a worker that sleeps in one line."""
+    with LoaderRecorder(folder, lines=lines) as own:
+        list(own.watch(DataLoader(Told(160, sleep_ms=10), 4, num_workers=1)))
+    return line_looks(read_all(folder, sorted(path.name for path in folder.iterdir()))[0], 0)
+
+
+def test_the_line_that_a_worker_spends_its_time_in_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
+    for attempt in range(3):
+        looks = looked_at(tmp_path / str(attempt))
+        if looks.met.sum() >= line_samples.LOOKS:
+            break
+    else:
+        assert looks.late > 0
+        pytest.skip(f"This machine is too busy for looks in time: {looks.late} bursts were late.")
+    sleeps = [place for place, name in enumerate(looks.places) if "tests/drawn/recorded.py(" in name]
+    assert looks.met[np.isin(looks.place, sleeps)].sum() > 0.9 * looks.met.sum()
+
+
+def test_lines_are_not_looked_at_where_that_is_not_wanted(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
+    looks = looked_at(tmp_path, lines=False)
+    assert (len(looks.met), looks.late) == (0, 0)
+
+
+@pytest.mark.parametrize(("again_ns", "told"), [(0, {0, 1, 2, 3, 4, 5}), (10**15, {0})])
+def test_arrivals_are_looked_at_as_often_as_a_small_share_of_the_time_allows(recorder, monkeypatch, again_ns, told):
+    """One worker delivers in order, so no other batch comes while one is looked at."""
+    monkeypatch.setattr(multi_process, "LOOK_AGAIN_NS", again_ns)
+    list(recorder.watch(DataLoader(Told(24), 4, num_workers=1)))
+    received = [(row.batch, row.named()) for row in rows(recorder.directory, RECEIVED)]
+    assert {batch for batch, row in received if row["arrived_ns"]} == told
+    assert {batch for batch, row in received if row["unpickled_ns"] >= row["arrived_ns"] > 0} == told
+    assert [row["requested_ns"] < row["asked_ns"] < row["returned_ns"] for _, row in received] == [True] * 6
+
+
+def pin_to(core: int, worker_id: int) -> None:
+    os.sched_setaffinity(0, {core})
+
+
+def seeds(worker_id: int) -> None:
+    get_worker_info().dataset.sleep_ms = 7 + worker_id
+
+
+def refuses(reason: str, worker_id: int) -> None:
+    raise LookupError(f"{reason} {worker_id}")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, method):
+    loader = recorder.watch(
+        DataLoader(Told(8, 0), 4, num_workers=2, worker_init_fn=seeds, multiprocessing_context=method)
+    )
+    list(loader)
+    assert loader.worker_init_fn is seeds
+    slept = {row.worker: row.named() for row in rows(recorder.directory, PRODUCED)}
+    for worker, row in slept.items():
+        assert row["collate_ns"] - row["start_ns"] >= 4 * (7 + worker) * MS
+
+
+def test_errors_are_those_of_the_user(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1, worker_init_fn=functools.partial(refuses, "no")))
+    with pytest.raises(LookupError, match="no 0"):
+        list(loader)
+
+
+class Broken(Told):
+    def __getitem__(self, index: int) -> Any:
+        if index == 5:
+            raise KeyError("no such sample")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_error_in_the_dataset_is_passed_on_and_written_down(recorder, workers):
+    with pytest.raises(KeyError, match="no such sample"):
+        list(recorder.watch(DataLoader(Broken(16), 4, num_workers=workers)))
+    gc.collect()
+    assert [row.flags for row in rows(recorder.directory, PRODUCED) if row.batch <= 1] == [0, FAILED]
+    assert [row.flags for row in rows(recorder.directory, ENDED, "main")] == [FAILED]
+
+
+def test_random_numbers_are_those_of_a_training_that_is_not_recorded(recorder):
+    def draw(loader: Any) -> list[Any]:
+        torch.manual_seed(0)
+        return [batch.tolist() for batch in loader]
+
+    plain, watched = (DataLoader(Random(), 4, shuffle=True, num_workers=2) for _ in range(2))
+    assert draw(recorder.watch(watched)) == draw(plain)
+
+
+class Random:
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.rand(3) + index
+
+
+def test_workers_leave_when_their_iterator_does(recorder):
+    """Nothing of the recorder holds the iterator, whose end is the end of its workers."""
+    gc.disable()
+    try:
+        iterator = iter(recorder.watch(DataLoader(Told(64), 4, num_workers=2)))
+        next(iterator)
+        workers, gone = iterator._workers, weakref.ref(iterator)
+        del iterator
+        assert gone() is None
+        assert not any(worker.is_alive() for worker in workers)
+    finally:
+        gc.enable()
+
+
+def test_iterators_keep_the_name_that_traces_show(recorder):
+    for workers, name in ((0, "_SingleProcessDataLoaderIter"), (1, "_MultiProcessingDataLoaderIter")):
+        iterator = iter(recorder.watch(DataLoader(Told(8), 4, num_workers=workers)))
+        assert type(iterator).__name__ == name
+        assert iterator._profile_name == f"enumerate(DataLoader)#{name}.__next__"
+        assert isinstance(iterator, getattr(torch.utils.data.dataloader, name))
+
+
+def test_nothing_is_recorded_when_not_enabled(tmp_path):
+    recorder = LoaderRecorder(tmp_path / "logs", enabled=False)
+    loader = DataLoader(Told(8), 4, num_workers=1)
+    assert recorder.watch(loader) is loader
+    list(loader)
+    assert not recorder.directory.exists()
+
+
+def test_nothing_is_recorded_after_the_end(tmp_path):
+    with LoaderRecorder(tmp_path) as recorder:
+        loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+        list(loader)
+    list(loader)
+    assert {row.pass_number for row in rows(tmp_path, BEGAN)} == {0}
+
+
+PERSISTENT = {"batch_size": 4, "num_workers": 2, "persistent_workers": True}
+BEGUN_BEFORE = (
+    "Workers that had begun before are not recorded in {}, only what the training gets from them: they persist "
+    "(persistent_workers) since an earlier pass."
+)
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("watched_before", [False, True])
+@pytest.mark.parametrize("cut", [None, 2])
+def test_of_workers_that_had_begun_before_what_is_received_is_recorded(
+    tmp_path, monkeypatch, caplog, watched_before, cut, pinned
+):
+    """By a recorder that was closed, or by none. cut: the pass before was broken off after so many batches."""
+    monkeypatch.setattr(multi_process, "LOOK_AGAIN_NS", 0)
+    loader = DataLoader(Told(32), **PERSISTENT, pin_memory=pinned)
+    if watched_before:
+        with LoaderRecorder(tmp_path / "a") as recorder:
+            recorder.watch(loader)
+            list(zip(range(cut or 100), loader, strict=False))
+    else:
+        list(zip(range(cut or 100), loader, strict=False))
+    with LoaderRecorder(tmp_path / "b") as recorder:
+        recorder.watch(loader)
+        passes = [list(loader) for _ in range(3)]
+    list(loader)
+    received = rows(tmp_path / "b", RECEIVED)
+    assert [(row.pass_number, row.batch) for row in received] == [(p, n) for p in range(3) for n in range(8)]
+    for row, batch in zip(received, [batch for batches in passes for batch in batches], strict=True):
+        times, made = row.named(), batch.reshape(-1, 4)
+        assert times["requested_ns"] <= int(made[:, 1].min())
+        assert int(made[:, 2].max()) - MS <= times["arrived_ns"] <= times["unpickled_ns"] <= times["returned_ns"]
+    assert [row.pass_number for row in rows(tmp_path / "b", BEGAN)] == [0, 1, 2]
+    assert [row.flags for row in rows(tmp_path / "b", ENDED)] == [EXHAUSTED] * 3
+    assert {file.header["process"] for file in recordings(tmp_path / "b")} == {"main"}
+    assert [record.message for record in caplog.records] == [BEGUN_BEFORE.format(tmp_path / "b")]
+
+
+def test_workers_that_begin_under_a_recorder_are_recorded_by_it(tmp_path, caplog):
+    with LoaderRecorder(tmp_path) as recorder:
+        loader = recorder.watch(DataLoader(Told(16), **PERSISTENT))
+        passes = passes_over(loader, 3)
+    assert_tells_what_happened(tmp_path, passes)
+    assert not caplog.records
+
+
+def test_the_newest_recorder_that_watches_takes_over_until_it_is_closed(tmp_path):
+    with LoaderRecorder(tmp_path / "a") as first:
+        loader = first.watch(DataLoader(Told(8, 0), 4))
+        list(loader)
+        with LoaderRecorder(tmp_path / "b") as recorder:
+            list(recorder.watch(loader))
+            with LoaderRecorder(tmp_path / "c").watch_all():
+                list(loader)
+            list(loader)
+        list(loader)
+    passes = {name: {row.pass_number for row in rows(tmp_path / name, PRODUCED)} for name in "abc"}
+    assert passes == {"a": {0, 1}, "b": {0, 1}, "c": {0}}
+
+
+def test_the_newest_recorder_takes_over_a_loader_with_persistent_workers(tmp_path):
+    first = LoaderRecorder(tmp_path / "a")
+    loader = first.watch(DataLoader(Told(8, 0), **PERSISTENT))
+    list(loader)
+    with LoaderRecorder(tmp_path / "b") as second:
+        list(second.watch(loader))
+    list(loader)
+    first.close()
+    taken = {name: [(row.pass_number, row.batch) for row in rows(tmp_path / name, RECEIVED)] for name in "ab"}
+    assert taken["b"] == [(0, 0), (0, 1)]
+    assert [batch for _, batch in taken["a"]] == [0, 1, 0, 1]
+    assert len({number for number, _ in taken["a"]}) == 2
+
+
+def test_a_watched_loader_can_be_pickled(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    list(loader)
+    assert len(list(pickle.loads(pickle.dumps(loader)))) == 2
+
+
+def rank(folder: str, number: int) -> None:
+    os.environ.update(RANK=str(number), WORLD_SIZE="2")
+    list(LoaderRecorder(folder).watch(DataLoader(Told(8), 4, num_workers=1)))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_each_rank_has_files_of_its_own(tmp_path, method):
+    context = multiprocessing.get_context(method)
+    ranks = [context.Process(target=rank, args=(str(tmp_path), number)) for number in range(2)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
+    headers = [file.header for file in recordings(tmp_path)]
+    assert sorted((header["rank"], header["process"]) for header in headers) == [
+        (0, "main"),
+        (0, "worker"),
+        (1, "main"),
+        (1, "worker"),
+    ]
+    assert {header["main_pid"] for header in headers} == {process.pid for process in ranks}
+
+
+def train_on(loader: Any) -> None:
+    list(loader)
+
+
+def test_a_forked_process_that_trains_writes_files_of_its_own(recorder):
+    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    list(loader)
+    child = multiprocessing.get_context("fork").Process(target=train_on, args=(loader,))
+    child.start()
+    child.join()
+    pids = {file.header["main_pid"] for file in recordings(recorder.directory)}
+    assert (child.exitcode, pids) == (0, {os.getpid(), child.pid})
+    assert len(rows(recorder.directory, RECEIVED)) == 4
+
+
+class Nested(Told):
+    """Reads its samples with a loader of its own."""
+
+    def __getitem__(self, index: int) -> Any:
+        return next(iter(DataLoader([super().__getitem__(index)], None)))
+
+
+def test_a_loader_inside_a_dataset_is_part_of_that_dataset(recorder):
+    recorder.watch_all()
+    assert_tells_what_happened(recorder.directory, [list(DataLoader(Nested(8), 4, num_workers=2))])
+
+
+def test_old_versions_of_torch_are_told_and_left_alone(tmp_path, monkeypatch, caplog):
+    monkeypatch.delattr(torch.utils.data.dataloader._DatasetKind, "create_fetcher")
+    recorder = LoaderRecorder(tmp_path / "logs")
+    for _ in range(2):
+        recorder.watch(DataLoader(Told(8), 4))
+    assert [record.message for record in caplog.records] == [
+        f"Loaders are not recorded in {tmp_path / 'logs'}: torch {torch.__version__} has no "
+        "_DatasetKind.create_fetcher. Training goes on."
+    ]
+
+
+def test_importing_the_recorder_imports_neither_torch_nor_the_tab():
+    code = (
+        "import sys, tb_steptime.record; print(sorted({'torch', 'numpy', 'msgspec', 'tensorboard'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
+    assert found.stdout.strip() == "[]"

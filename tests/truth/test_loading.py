@@ -1,0 +1,160 @@
+"""What is said of data loading against real loaders: estimates, and what is missing when something went wrong.
+
+The short version of `benchmarks/loading_truth.py`. A run that the machine disturbed, as its own log tells and never its
+result, is made again while there is time, and then left out, but for what is judged by that log alone. A test is
+skipped when most of its runs were disturbed, every time.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+
+from benchmarks.loader_training import TAKEN, TRUTH, Training
+from benchmarks.loading_truth import STEP_WITHIN, TRACE, Case, Verdict, read_run, run_case, train
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.terminal.printer import plain
+
+SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
+#: One batch in ten takes six times as long as the others.
+UNEVEN = Case("uneven", Training(0, 70, 30, slow=6.0), (3,), (2, 6), steps=100)
+FEW_CORES = Case("few cores", Training(0, 60, 15, burn=True, cores=1), (4,), limited=True)
+#: Two workers that do not keep up.
+TWO = Training(2, 30, 12, steps=20)
+
+
+def told(verdicts: list[Verdict]) -> dict[tuple[int, str], Verdict]:
+    return {(each.workers, each.estimate.source): each for each in verdicts}
+
+
+def failures(verdicts: dict[tuple[int, str], Verdict]) -> dict[tuple[int, str], list[str]]:
+    return {key: each.failures() for key, each in verdicts.items() if each.failures()}
+
+
+def skip_if_mostly_disturbed(verdicts: dict[tuple[int, str], Verdict]) -> None:
+    disturbed = {workers: each.disturbed for (workers, _), each in verdicts.items() if each.disturbed}
+    if 2 * len(disturbed) > len({workers for workers, _ in verdicts}):
+        pytest.skip(f"The machine had other work. By number of workers: {disturbed}")
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory) -> dict[tuple[int, str], Verdict]:
+    return told(run_case(SHORT, tmp_path_factory.mktemp("loading")))
+
+
+def test_what_is_told_is_true(verdicts):
+    """Batch within 5 %, workers within 1 of those that end the stall, every predicted step within 10 %."""
+    assert failures(verdicts) == {}
+    skip_if_mostly_disturbed(verdicts)
+
+
+def test_what_is_told_of_uneven_batches_is_true(tmp_path):
+    """By their mean three workers keep up, and yet a step takes a sixth longer."""
+    verdicts = told(run_case(UNEVEN, tmp_path))
+    assert failures(verdicts) == {}
+    skip_if_mostly_disturbed(verdicts)
+    recorder = next(each for each in verdicts.values() if each.told)
+    assert recorder.truth.step_ns > 1.1 * recorder.truth.rest_ns
+
+
+def test_what_is_told_of_batches_made_further_in_advance_is_true(tmp_path):
+    """Three workers keep up on average, so that it ends the stall as more of them would."""
+    now = run_case(replace(UNEVEN, tried=()), tmp_path / "now")
+    curve = result(tmp_path / "now" / f"{UNEVEN.name}3.0").curve
+    assert "Or keep 3 workers and set `prefetch_factor=8`: est. " in plain(curve.limit).replace("\xa0", " ")
+    deep = replace(UNEVEN.training, workers=3, steps=UNEVEN.steps, prefetch=8)
+    train({tmp_path / "deep": deep})
+    run = read_run(tmp_path / "deep", deep)
+    if run.disturbed or all(each.disturbed for each in now):
+        pytest.skip(f"The machine had other work: {run.disturbed}, {now[0].disturbed}")
+    assert curve.limit.values["step"].value == pytest.approx(run.truth.step_ns, rel=STEP_WITHIN)
+    assert run.truth.step_ns < 0.95 * now[0].truth.step_ns
+
+
+def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):
+    untold = {key for key, each in verdicts.items() if not each.told}
+    assert untold <= {(workers, TRACE) for workers in SHORT.workers if workers}
+    in_peace = {key for key, each in verdicts.items() if not each.disturbed}
+    assert {(1, TRACE), (8, TRACE)} & in_peace <= untold  # one worker shows no pattern, eight keep up
+    for key in untold:
+        assert "cannot be told from this trace, because" in (verdicts[key].estimate.why or "")
+
+
+def test_workers_that_compute_are_not_advised_beyond_the_cores(tmp_path):
+    verdicts = told(run_case(FEW_CORES, tmp_path))
+    assert failures(verdicts) == {}
+    skip_if_mostly_disturbed(verdicts)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory) -> tuple[Path, str]:
+    """A training that lost a worker, and what it said."""
+    folder = tmp_path_factory.mktemp("killed")
+    return folder, trained(folder, kill_at=14)
+
+
+def test_a_killed_worker_is_told(killed):
+    folder, said = killed
+    assert said.startswith("The loader failed: ")  # by torch's own error, as without a recorder
+    assert "not recorded" not in said  # what else is said is of the workers that were left, who find nobody to talk to
+    assert notes(folder) == ["worker_killed"]
+
+
+def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(tmp_path):
+    said = trained(tmp_path, full_bytes=2500)
+    assert said.startswith("Loaders are not recorded in")
+    assert said.count("\n") == 1
+    assert notes(tmp_path)[-1] == "recorder_ended_early"
+    assert result(tmp_path).recorded.batches < TWO.steps
+
+
+def test_a_folder_that_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path):
+    occupied = tmp_path / "file"
+    occupied.touch()
+    said = trained(tmp_path, recorder=str(occupied / "folder"))
+    assert said.startswith("Loaders are not recorded in")
+    assert said.count("\n") == 1
+    assert result(tmp_path).recorded is None
+
+
+def test_a_clock_that_is_set_is_told(tmp_path):
+    assert trained(tmp_path, clock_at=14) == ""
+    assert notes(tmp_path) == ["clock_step"]
+
+
+def test_recordings_of_another_run_are_told_and_left_out(tmp_path, killed):
+    assert trained(tmp_path) == ""
+    alone, without = result(tmp_path), notes(tmp_path)
+    for file in killed[0].glob("*.loader"):
+        shutil.copy2(file, tmp_path)
+    assert (without, notes(tmp_path)) == ([], ["recorder_of_another_run"])
+    assert result(tmp_path).recorded == alone.recorded
+
+
+#: A line of torch's own log, such as that no GPU was found.
+TORCH_LOG = re.compile(r"^[A-Z]+:\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
+
+
+def trained(folder: Path, **what_happens) -> str:
+    """Every step is made, whatever happens. What the training said, without torch's log."""
+    asked = Training(**{**TWO.__dict__, **what_happens})
+    said = train({folder: asked})
+    assert len((folder / TRUTH / TAKEN).read_text().splitlines()) == asked.skip + 1 + asked.steps
+    return TORCH_LOG.sub("", said)
+
+
+def result(folder: Path) -> DataLoadingResult:
+    (trace,) = folder.glob("*.pt.trace.json")
+    return measure_file(trace).results["data_loading"]
+
+
+def notes(folder: Path) -> list[str]:
+    """Of what is missing; not of batches that were made while the profiler started."""
+    return [note.id for note in result(folder).recorder_notes if note.id != "batches_in_store"]

@@ -1,0 +1,185 @@
+"""The Host view's result: whole ones of drawn traces, the laws of conservation and known verdicts on real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.host import HostResult, analyse
+from tb_steptime.insights import judge
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.trace.kineto import read_trace
+from tests.conftest import SHARED
+from tests.drawn.timeline import timeline
+
+US = 1_000
+
+#: Forward on the main thread, backward on the engine's, an optimizer; `.item()` between them drains the device.
+TRAINING = """
+    step                     | 111111111111111111111111111111 |
+    loader single            | lll........................... |
+    op                       | ...aaaaa.iiiiii............... |
+    user Optimizer.step#SGD  | .........................ooooo |
+    op autograd              | .................bbbbb........ |
+    runtime                  | .....k...csssss............o.. |
+    runtime autograd         | ...................q.......... |
+    kernel 7                 | ......kkkkkkkk......qqq.....oo |
+    memcpy 7                 | ..............c............... |"""
+
+NAMES = {
+    "a": "aten::linear", "i": "aten::_local_scalar_dense", "c": "Memcpy DtoH (Device -> Pageable)",
+    "b": "autograd::engine::evaluate_function: AddmmBackward0",
+}  # fmt: skip
+
+
+def training() -> HostResult:
+    return analyse(timeline(TRAINING, names=NAMES, calls={"s": "cudaStreamSynchronize"}))
+
+
+def test_the_pieces_are_the_mean_step():
+    result = training()
+    assert {piece.id: piece.ns // US for piece in result.pieces if piece.ns} == {
+        "kernel": 13, "memory": 1, "data_loading": 3, "cpu_forward": 2, "cpu_backward": 2,
+        "nothing_recorded": 6, "launch_latency": 3,
+    }  # fmt: skip
+    assert sum(piece.ns for piece in result.pieces) == result.mean_step_ns == 30 * US
+
+
+def test_idle_time_is_charged_to_the_site_that_ends_it():
+    sites = {row.site: row for row in training().sites}
+    assert {site: row.idle_ns.total_ns // US for site, row in sites.items()} == {
+        "data_loading": 3, "forward.model": 3, "backward.nodes": 5, "optimizer": 5,
+    }  # fmt: skip
+    assert sites["backward.nodes"].bubble_ns == 5 * US
+    assert [(row.op, row.site, row.bubble_ns) for row in training().blocking] == [
+        ("aten::_local_scalar_dense", "forward.model", 5 * US)
+    ]
+
+
+def test_phases_are_sums_of_sites():
+    result = training()
+    for phase in result.phases:
+        sites = [row for row in result.sites if row.phase == phase.phase]
+        assert phase.idle_ns.total_ns == sum(row.idle_ns.total_ns for row in sites)
+        assert phase.bubble_ns == sum(row.bubble_ns for row in sites)
+        assert phase.launches == sum(row.launches for row in sites)
+    assert {row.phase: row.bound for row in result.phases if row.idle_ns.total_ns} == {
+        "data_loading": Bound.INPUT, "forward": Bound.HOST, "backward": Bound.SYNC, "optimizer": Bound.HOST,
+    }  # fmt: skip
+
+
+def test_a_span_without_a_device_tells_of_the_host():
+    result = analyse(timeline("step | 1111122222 |\nloader single | ll...ll... |\nop | ..aaa..aaa |"))
+    assert (result.device, result.devices, result.pieces, result.bound) == (None, [], [], Bound.INPUT)
+    assert {row.phase: row.host_ns for row in result.phases} == {"data_loading": 2 * US, "forward": 3 * US}
+    assert [step.phase_host_ns["data_loading"] for step in result.steps] == [2 * US, 2 * US]
+    short = analyse(timeline(f"step | {'1' * 100} |\nloader single | {'l' * 9} |\nop | {'a' * 9} |"))
+    assert short.bound is Bound.UNKNOWN
+
+
+def test_a_slow_step_names_what_grew():
+    usual, slow = "k.....", "k..............."
+    drawing = f"""
+        step     | {"111111222222333333444444" + "5" * 16} |
+        op       | {("aaaa.." * 4) + "aaaaaaaaaaaaaa.."} |
+        runtime  | {("...k.." * 4) + ".............k.."} |
+        kernel 7 | {("....kk" * 4) + "..............kk"} |"""
+    assert len(usual) == 6
+    (grown,) = analyse(timeline(drawing)).grown
+    assert (grown.step, grown.excess_ns) == ("5", (len(slow) - len(usual)) * US)
+    assert [(part.label, part.excess_ns) for part in grown.grown] == [("CPU, forward", 10 * US)]
+
+
+def test_gradients_out_of_buckets_are_counted_with_what_they_cost():
+    names = {"a": "aten::mm", "b": "autograd::engine::evaluate_function: MmBackward0",
+             "x": "torch.distributed.ddp.reducer::copy_bucket_to_grad"}  # fmt: skip
+    result = analyse(timeline("""
+        step             | 11111111111111111111 |
+        op               | aaaa................ |
+        op autograd      | ....bbbb..xxxx..yyyy |
+        runtime          | .k.................. |
+        runtime autograd | .....q......x.....z. |
+        kernel 7         | ..kk..qq.....xx....z |""", names=names))  # fmt: skip
+    assert (result.bucket_copies, result.bucket_late_ns) == (1.0, 5 * US)
+
+
+REAL = sorted((SHARED / "traces").rglob("*.json.gz")) if (SHARED / "traces").is_dir() else []
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.relative_to(SHARED / "traces")))
+def test_every_picture_is_a_sum_of_the_same_cells(path: Path):
+    trace = read_trace(path)
+    results = {each.id: each.analyse(trace) for each in ANALYSES}
+    result = results["host"]
+    assert result.mean_step_ns == results["overview"].mean_duration_ns == sum(row.host_ns for row in result.phases)
+    for step in result.steps:
+        assert sum(step.phase_host_ns.values()) == step.end_ns - step.start_ns
+    for each in result.devices:
+        for step, busy_ns, idle in zip(result.steps, each.busy_ns, each.steps, strict=True):
+            assert busy_ns + idle.total_ns == step.end_ns - step.start_ns
+    if result.device is not None:
+        _sums_agree(result)
+    judgement = judge(results)
+    worth = sum(insight.gain_ns for insight in judgement.insights if insight.id in judgement.addable)
+    idle_ns = sum(row.idle_ns.total_ns for row in result.phases) or result.mean_step_ns
+    assert worth <= idle_ns + len(result.blocking) + len(result.sites)  # each is rounded by itself
+
+
+def _sums_agree(result: HostResult) -> None:
+    idle = _sum([row.idle_ns for row in result.sites])
+    assert idle == _sum([row.idle_ns for row in result.phases])
+    assert idle == next(each.mean for each in result.devices if each.device == result.device)
+    assert sum(piece.ns for piece in result.pieces) == result.mean_step_ns
+    assert sum(piece.ns for piece in result.pieces if not piece.works) == idle.total_ns
+    for piece in result.pieces:
+        alike = [each for each in result.pieces if each.reasons == piece.reasons and not each.works]
+        assert sum(each.ns for each in alike) == sum(getattr(idle, reason) for reason in piece.reasons)
+    for step in result.steps:
+        assert sum(step.phase_idle_ns.values()) == step.idle_ns.total_ns
+    for row in result.sites:
+        assert 0 <= row.bubble_ns <= row.idle_ns.total_ns
+        assert all(each.start_ns < each.end_ns for each in row.examples)
+
+
+def _sum(idles: list[IdleNs]) -> IdleNs:
+    return IdleNs(*map(sum, zip(*map(msgspec.structs.astuple, [IdleNs(), *idles]), strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("hta_a100_ddp_nccl", Bound.HOST),
+        ("hta_v100_ns", Bound.GPU),
+        ("kineto_v100_resnet50/workers0", Bound.INPUT),
+        ("tracelens_h100_bert", Bound.HOST),
+        ("tracelens_mi300_resnet", Bound.COMMUNICATION),
+    ],
+)
+def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
+    paths = sorted((SHARED / "traces" / name).glob("*.json.gz"))
+    if not paths:
+        pytest.skip(f"no {name} among the real traces")
+    trace = read_trace(paths[0])
+    judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
+    assert judgement.verdict.bound is bound
+    fired = [insight.id for insight in judgement.insights]
+    assert ("back_pressure" in fired) == (bound is Bound.GPU)
+
+
+def test_a_host_bound_ddp_job_gets_what_each_remedy_gains(trace_path):
+    """Four cards that share 169 of 170 ms out; the rest is a tail, gaps and a blocking call."""
+    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
+    gains = {insight.id: round(insight.gain_ns / 1e6, 1) for insight in judgement.insights if insight.gain_ns}
+    assert gains == {
+        "launch_graphs": 101.1,
+        "buffer_broadcast": 39.4,
+        "gradient_buckets": 14.5,
+        "fused_optimizer": 14.0,
+    }
+    assert judgement.insights_remark is not None
+    assert judgement.insights_remark.values["number"].value == 4

@@ -1,0 +1,239 @@
+"""A log directory -> spans, by names and heads of files."""
+
+import os
+import time
+
+import pytest
+
+from tb_steptime.ingest import discovery
+from tb_steptime.ingest.discovery import Discovery, Place, parse_places, rank_in_name, spans_of_files
+from tests.drawn.small_trace import write_trace
+
+
+def look(*roots, names=()):
+    """What lies under these folders: (run, worker, number, file) in the order of the pickers, and the problems."""
+    places = [Place(name, root, str(root)) for name, root in zip(names or [""] * len(roots), roots, strict=True)]
+    found = Discovery(places).look()
+    return [(span.run, span.worker, span.number, span.file) for span in found.spans], found
+
+
+def touch(path, content="{}"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_a_name_says_run_worker_and_time(tmp_path):
+    for name in (
+        "host.900.pt.trace.json",
+        "host.1000.pt.trace.json.gz",
+        "a.b_12.7.pt.trace.json",
+        "bare.pt.trace.json",
+    ):
+        touch(tmp_path / "resnet" / "lr1" / name)
+    spans, found = look(tmp_path)
+    assert spans == [
+        ("resnet/lr1", "a.b_12", 1, "resnet/lr1/a.b_12.7.pt.trace.json"),
+        ("resnet/lr1", "bare", 1, "resnet/lr1/bare.pt.trace.json"),
+        ("resnet/lr1", "host", 1, "resnet/lr1/host.900.pt.trace.json"),
+        ("resnet/lr1", "host", 2, "resnet/lr1/host.1000.pt.trace.json.gz"),
+    ]
+    assert (found.folders, found.problems) == (2, ())
+
+
+def test_the_log_directory_itself_may_be_the_run(tmp_path):
+    touch(tmp_path / "host.1.pt.trace.json")
+    assert look(tmp_path)[0] == [(".", "host", 1, "host.1.pt.trace.json")]
+
+
+def test_ranks_of_torchtitan_are_workers_and_its_iterations_spans(tmp_path):
+    for iteration in (20, 100):
+        for rank in (0, 2, 10):
+            touch(tmp_path / "job" / f"iteration_{iteration}" / f"rank{rank}_trace.json.gz")
+    assert [span[:3] for span in look(tmp_path)[0]] == [
+        ("job", worker, number) for worker in ("rank0", "rank2", "rank10") for number in (1, 2)
+    ]
+
+
+def test_other_json_is_a_span_when_its_head_looks_like_a_trace(tmp_path):
+    write_trace(tmp_path / "mine.json.gz")
+    touch(tmp_path / "package.json", '{"name": "x", "version": "1"}')
+    touch(tmp_path / "rows.json", "[1, 2, 3]")
+    assert look(tmp_path)[0] == [(".", "mine", 1, "mine.json.gz")]
+
+
+def test_a_file_is_opened_to_look_at_it_only_once(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(discovery, "looks_like_trace", lambda path: opened.append(path) or True)
+    touch(tmp_path / "mine.json")
+    found = Discovery([Place("", tmp_path, "x")])
+    assert [len(found.look().spans) for _ in range(3)] == [1, 1, 1]
+    assert len(opened) == 1
+    touch(tmp_path / "mine.json", '{"more": 1}')
+    found.look()
+    assert len(opened) == 2
+
+
+def test_a_summary_without_its_trace_is_a_span(tmp_path):
+    touch(tmp_path / "r" / "host.1.pt.trace.json.gz.steptime")
+    touch(tmp_path / "r" / "odd name.json.steptime")
+    spans, found = look(tmp_path)
+    assert spans == [("r", "host", 1, "r/host.1.pt.trace.json.gz"), ("r", "odd name", 1, "r/odd name.json")]
+    assert all(span.trace is None and span.summary is not None for span in found.spans)
+
+
+def test_ids_are_those_of_the_same_file_elsewhere(tmp_path):
+    for root in ("here", "there"):
+        touch(tmp_path / root / "r" / "a.1.pt.trace.json")
+        touch(tmp_path / root / "r" / "a.2.pt.trace.json")
+    (_, here), (_, there) = look(tmp_path / "here"), look(tmp_path / "there")
+    (tmp_path / "here" / "r" / "a.1.pt.trace.json").rename(tmp_path / "here" / "r" / "a.1.pt.trace.json.steptime")
+    _, summary_only = look(tmp_path / "here")
+    ids = [span.id for span in here.spans]
+    assert ids == [span.id for span in there.spans] == [span.id for span in summary_only.spans]
+    assert len(set(ids)) == 2
+    assert not any("a.1" in id or "/" in id for id in ids)
+
+
+def test_named_places_keep_same_runs_apart(tmp_path):
+    for root in ("x", "y"):
+        touch(tmp_path / root / "r" / "a.1.pt.trace.json")
+    spans, found = look(tmp_path / "x", tmp_path / "y", names=("base", "new"))
+    assert [span[0] for span in spans] == ["base/r", "new/r"]
+    assert len({span.id for span in found.spans}) == 2
+
+
+def test_links_stay_inside(tmp_path):
+    touch(tmp_path / "outside" / "a.1.pt.trace.json")
+    touch(tmp_path / "logs" / "real" / "b.1.pt.trace.json")
+    (tmp_path / "logs" / "out").symlink_to(tmp_path / "outside")
+    (tmp_path / "logs" / "out.1.pt.trace.json").symlink_to(tmp_path / "outside" / "a.1.pt.trace.json")
+    (tmp_path / "logs" / "loop").symlink_to(tmp_path / "logs")
+    (tmp_path / "logs" / "gone").symlink_to(tmp_path / "nowhere")
+    spans, found = look(tmp_path / "logs")
+    assert spans == [("real", "b", 1, "real/b.1.pt.trace.json")]
+    assert sorted(problem.file for problem in found.problems) == ["out", "out.1.pt.trace.json"]
+    assert all("leads outside" in problem.problem for problem in found.problems)
+
+
+def test_a_linked_log_directory_is_searched(tmp_path):
+    touch(tmp_path / "store" / "r" / "a.1.pt.trace.json")
+    (tmp_path / "logs").symlink_to(tmp_path / "store")
+    assert look(tmp_path / "logs")[0] == [("r", "a", 1, "r/a.1.pt.trace.json")]
+
+
+def test_hidden_folders_are_passed_by(tmp_path):
+    touch(tmp_path / ".cache" / "a.1.pt.trace.json")
+    touch(tmp_path / ".b.1.pt.trace.json")
+    assert look(tmp_path)[0] == []
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+def test_a_folder_that_may_not_be_read_is_a_problem(tmp_path):
+    touch(tmp_path / "shut" / "a.1.pt.trace.json")
+    touch(tmp_path / "open" / "a.1.pt.trace.json")
+    (tmp_path / "shut").chmod(0)
+    try:
+        spans, found = look(tmp_path)
+    finally:
+        (tmp_path / "shut").chmod(0o700)
+    assert [span[0] for span in spans] == ["open"]
+    assert [(problem.file, problem.problem) for problem in found.problems] == [
+        ("shut/", "The folder cannot be read: Permission denied")
+    ]
+
+
+def test_a_folder_that_fails_is_a_problem(tmp_path, monkeypatch):
+    touch(tmp_path / "open" / "a.1.pt.trace.json")
+    (tmp_path / "shut").mkdir()
+    listing = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listing(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    spans, found = look(tmp_path)
+    assert [span[0] for span in spans] == ["open"]
+    assert [(problem.file, problem.problem) for problem in found.problems] == [
+        ("shut/", "The folder cannot be read: Permission denied")
+    ]
+    assert "chmod u+rx" in found.problems[0].hint
+
+
+def test_a_log_directory_may_come_later(tmp_path):
+    spans, found = look(tmp_path / "later")
+    assert spans == []
+    assert [problem.problem for problem in found.problems] == ["The folder cannot be read: No such file or directory"]
+
+
+def test_a_remote_directory_says_that_it_is_not_read():
+    (place,) = parse_places("s3://bucket/logs", "")
+    found = Discovery([place]).look()
+    assert [(each.problem, each.file) for each in found.problems] == [
+        ("Remote directories are not read", "s3://bucket/logs")
+    ]
+
+
+def test_a_huge_tree_is_cut_with_a_problem(tmp_path, monkeypatch):
+    monkeypatch.setattr(discovery, "MAX_FOLDERS", 5)
+    for number in range(20):
+        touch(tmp_path / f"r{number:02}" / "a.1.pt.trace.json")
+    spans, found = look(tmp_path)
+    assert [span[0] for span in spans] == [f"r{number:02}" for number in range(5)]
+    assert [problem.problem for problem in found.problems] == ["The search stopped after 5 folders and 5 traces"]
+
+
+def test_a_data_set_of_json_files_is_not_opened_file_by_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(discovery, "MAX_LOOKS", 3)
+    opened = []
+    monkeypatch.setattr(discovery, "looks_like_trace", lambda path: opened.append(path) is not None)
+    for number in range(10):
+        touch(tmp_path / f"{number}.json")
+    _, found = look(tmp_path)
+    assert len(opened) == 3
+    assert [problem.problem for problem in found.problems] == [
+        "More than 3 JSON files whose names do not say that they are traces"
+    ]
+
+
+def test_a_thousand_folders_take_less_than_a_second(tmp_path):
+    for number in range(1000):
+        (tmp_path / f"{number // 100}" / f"{number}").mkdir(parents=True)
+    began = time.process_time()
+    look(tmp_path)
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("worker", "rank"),
+    [("rank0", 0), ("rank-34.Jul_15", 34), ("node1_rank_3", 3), ("Rank 7", 7), ("host_123", None), ("frank3", None)],
+)
+def test_a_name_may_tell_the_rank(worker, rank):
+    assert rank_in_name(worker) == rank
+
+
+@pytest.mark.parametrize(
+    ("logdir", "spec", "places"),
+    [
+        ("logs", "", [("", "logs")]),
+        ("", "", []),
+        ("", "a:x/y,b:z", [("a", "x/y"), ("b", "z")]),
+        ("", "x/y,z", [("x/y", "x/y"), ("z", "z")]),
+        ("", "gs://bucket/x", [("gs://bucket/x", "gs://bucket/x")]),
+        ("", "a:/abs/o:lute", [("a", "/abs/o:lute")]),
+        ("", "/abs/with:colon", [("/abs/with:colon", "/abs/with:colon")]),
+    ],
+)
+def test_places_are_parsed_as_tensorboard_does(logdir, spec, places):
+    assert [(place.name, place.shown) for place in parse_places(logdir, spec)] == places
+
+
+def test_named_files_are_spans_whatever_their_name(tmp_path):
+    files = [tmp_path / "r" / name for name in ("a.20.pt.trace.json", "a.9.pt.trace.json.steptime", "notes.txt")]
+    assert [(span.run, span.worker, span.number, span.trace is None) for span in spans_of_files(files)] == [
+        ("r", "a", 2, False),
+        ("r", "a", 1, True),
+        ("r", "notes.txt", 1, False),
+    ]

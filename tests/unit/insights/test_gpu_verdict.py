@@ -1,0 +1,78 @@
+"""The first line of the GPU view."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES, gpu, overview
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
+from tb_steptime.insights.gpu_verdict import gpu_headline, gpu_rail
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import V100, timeline
+
+
+def working(cells: str, blocks: int | None) -> Trace:
+    shape = {} if blocks is None else {"x": {"grid": (blocks, 1, 1)}}
+    return timeline(
+        f"""
+        step     | 00000000000000000000 |
+        op       | aaaaaaaaaaaaaaaaaaaa |
+        runtime  | x................... |
+        kernel 7 | {cells.ljust(20, ".")} |""",
+        devices={0: V100},
+        kernels=shape,
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "blocks", "expected"),
+    [
+        ("." + "x" * 10, 800, "The GPU is full when it works, but it works only 50 % of the time."),
+        ("." + "x" * 19, 800, "The GPU works 95 % of the time and is full when it does."),
+        ("." + "x" * 10, 20,
+         "The GPU works 50 % of the time, and then its kernels have blocks for only 25 % of its SMs."),
+        ("." + "x" * 19, 20,
+         "The GPU works 95 % of the time, but its kernels have blocks for only 25 % of its SMs."),
+        ("." + "x" * 10, None, "The GPU works 50 % of the time."),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_how_long_and_how_full(cells: str, blocks: int | None, expected: str):
+    trace = working(cells, blocks)
+    assert plain(gpu_headline(gpu.analyse(trace)).verdict) == expected
+    rail = gpu_rail(gpu.analyse(trace), overview.analyse(trace))
+    assert rail.share == cells.count("x") / 20
+
+
+def test_a_trace_without_a_gpu():
+    trace = timeline("step | 0000 |\nop | aaaa |")
+    assert plain(gpu_headline(gpu.analyse(trace)).verdict) == "This trace has no GPU activity."
+    rail = gpu_rail(gpu.analyse(trace), overview.analyse(trace))
+    assert (rail.share, rail.reason) == (None, gpu.NO_ACTIVITY)
+
+
+def test_a_gpu_that_only_copies():
+    trace = timeline("step | 0000 |\nop | aaaa |\nruntime | x... |\nmemcpy 3 | .xx. |")
+    assert plain(gpu_headline(gpu.analyse(trace)).verdict) == "No kernel runs within the steps."
+
+
+def judged(trace: Trace) -> Judgement:
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def test_the_view_opens_with_what_to_do_first():
+    trace = timeline("""
+        step          | 00000000001111111111 |
+        loader single | llll......llll...... |
+        runtime       | ....x.........x..... |
+        kernel 7      | .....xxxxx.....xxxxx |""")
+    headline = judged(trace).headlines["gpu"]
+    assert headline.action is not None
+    assert (headline.action.values["gain"].value, headline.view) == (4_000, "data_loading")
+    assert judged(trace).rails["gpu"].share == 0.5
+
+
+def test_the_view_has_nothing_to_do_where_the_gpu_always_works():
+    headline = judged(working("x" * 20, None)).headlines["gpu"]
+    assert (headline.verdict.values["works"].value, headline.action, headline.view) == (1.0, None, None)

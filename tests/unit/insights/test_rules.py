@@ -1,0 +1,210 @@
+"""Each rule: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.insights import judge, judge_trends
+from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import A100, timeline
+
+
+def judged(drawing: str | Trace, **kwargs: Any) -> Judgement:
+    trace = timeline(drawing, **kwargs) if isinstance(drawing, str) else drawing
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def card(judgement: Judgement, id: str) -> Insight | None:
+    return next((insight for insight in judgement.insights if insight.id == id), None)
+
+
+def repeated(line: str, times: int = 4) -> str:
+    return line * times
+
+
+STEPS = "111111111122222222223333333333444444444455555555556666666666"
+
+WAITING = f"""
+    step          | {STEPS[:40]} |
+    loader single | {repeated("llll......")} |
+    runtime       | {repeated("....k.....")} |
+    kernel 7      | {repeated(".....kkkkk")} |"""
+
+
+def test_a_batch_made_by_the_training_process_is_worth_its_exposed_wait():
+    insight = card(judged(WAITING), "no_workers")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity, insight.view) == (4_000, Severity.MAJOR, "data_loading")
+    assert insight.text.values["setting"].value == "num_workers=2"
+
+
+def test_a_wait_needs_a_hundredth_of_the_step_for_a_card():
+    def wait(cells: int) -> Judgement:
+        step = "1" * 1000
+        return judged(f"""
+            step          | {step} |
+            loader single | {"l" * cells}{"." * (1000 - cells)} |
+            runtime       | {"." * cells}k{"." * (999 - cells)} |
+            kernel 7      | {"." * (cells + 1)}{"k" * (999 - cells)} |""")
+
+    assert card(wait(9), "no_workers") is None
+    assert card(wait(10), "no_workers") is not None
+
+
+def test_a_wait_that_hides_behind_the_gpu_costs_nothing():
+    judgement = judged("""
+        step     | 11111111112222222222 |
+        loader   | llll......mmmm...... |
+        runtime  | ....k.........q..... |
+        kernel 7 | .....kkkkkkkkkqqqqqq |""")
+    insight = card(judgement, "input_bound")
+    assert insight is not None
+    assert insight.gain_ns == 2_000  # the first wait of two; the second is hidden
+
+
+def test_late_launches_are_worth_the_idle_time_before_them():
+    judgement = judged(f"""
+        step     | {STEPS[:40]} |
+        op       | {repeated("aaaaaaaa..")} |
+        runtime  | {repeated(".....k....")} |
+        kernel 7 | {repeated("......kkkk")} |""")
+    insight = card(judgement, "launch_graphs")
+    assert insight is not None
+    assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
+    assert judgement.headlines["overview"].verdict.template.endswith("because the host launches too late.")
+
+
+def test_a_gpu_that_waits_for_data_is_not_launch_bound():
+    latency = card(judged(WAITING), "launch_graphs")  # 1 us after the wait
+    assert latency is not None
+    assert latency.gain_ns == 1_000
+    assert judged(WAITING).insights[0].id == "no_workers"
+    assert judged(WAITING).headlines["overview"].verdict.template.endswith("the GPU waits for input data.")
+
+
+def test_a_queue_that_is_full_is_not_launch_bound():
+    judgement = judged(f"""
+        step     | {STEPS[:20]} |
+        runtime  | kqrs................ |
+        kernel 7 | .kkkkkqqqqrrrrrsssss |""")
+    insight = card(judgement, "launch_graphs")
+    assert insight is not None
+    assert insight.gain_ns == 1_000  # before the first kernel
+
+
+SGEMM = {"k": "ampere_sgemm_128x64_nn"}
+SHAPE = {"k": {"grid": (108, 1, 1), "block": (256, 1, 1), "registers": 64, "shared_memory": 0}}
+GPU_BOUND = f"""
+    step     | {STEPS[:40]} |
+    runtime  | {repeated("k.........")} |
+    kernel 7 | .{repeated("kkkkkkkkkk")[:39]} |"""
+
+
+def test_unused_tensor_cores_are_worth_the_ratio_of_the_peaks_where_the_gpu_sets_the_pace():
+    blocked = f"""
+        step     | {STEPS[:40]} |
+        runtime  | {repeated("k.yyyyyyyy")} |
+        kernel 7 | {repeated(".kkkkkkkkk")} |"""
+    trace = timeline(blocked, names=SGEMM, calls={"y": "cudaStreamSynchronize"}, kernels=SHAPE, devices={0: A100})
+    insight = card(judged(trace), "tensor_cores_unused")
+    assert insight is not None
+    bound = round(9_000 * (1 - 19.5 / 156.0))  # TF32, as the inputs are FP32
+    floor = 2_000
+    assert insight.gain_ns == min(bound, 9_000 - floor)
+    assert insight.later_ns == bound
+
+
+def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace():
+    trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
+    insight = card(judged(trace), "tensor_cores_unused")
+    assert insight is not None
+    assert (insight.gain_ns, insight.title.template) == (0, "Then use the tensor cores")
+    assert insight.later_ns is not None
+
+
+def test_kernels_on_tensor_cores_leave_nothing_to_gain():
+    names = {"k": "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"}
+    trace = timeline(GPU_BOUND, names=names, kernels=SHAPE, devices={0: A100})
+    assert card(judged(trace), "tensor_cores_unused") is None
+
+
+def test_elementwise_kernels_are_not_eligible():
+    names = {"k": "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"}
+    trace = timeline(GPU_BOUND, names=names, kernels=SHAPE, devices={0: A100})
+    assert card(judged(trace), "tensor_cores_unused") is None
+
+
+def test_the_step_that_could_be_still_sums():
+    judgement = judged(WAITING)
+    assert judgement.could_be is not None
+    assert judgement.could_be.parts_ns.total_ns == judgement.could_be.duration_ns == 6_000
+
+
+def test_a_step_in_which_the_gpu_works_has_no_problem():
+    verdict = judged(GPU_BOUND, names=SGEMM).headlines["overview"].verdict
+    assert verdict.template == "A step takes {step} and the GPU works for {share} of it."
+
+
+def test_without_a_gpu_the_verdict_says_so():
+    judgement = judged("step | 1111122222 |\n op | aaa..aaa.. |")
+    assert judgement.headlines["overview"].verdict.template == "A step takes {step}; this trace has no GPU activity."
+    assert judgement.insights == []
+    assert judgement.rails["tensor_cores"].share is None
+
+
+def trend(*lengths_us: int) -> TrendsResult:
+    """A span whose steps have these lengths and whose GPU works for half of each."""
+    ends = [sum(lengths_us[: i + 1]) for i in range(len(lengths_us))]
+    marks = "".join(str(i % 10) * length for i, length in enumerate(lengths_us))
+    half = "".join("k" * (length // 2) + "." * (length - length // 2) for length in lengths_us)
+    assert ends[-1] == len(marks)
+    return next(a for a in ANALYSES if a.id == "trends").analyse(timeline(f"step | {marks} |\n kernel 7 | {half} |"))
+
+
+def test_two_runs_are_before_and_after():
+    headline, titles = judge_trends([("a", "w", 1, trend(10, 10)), ("b", "w", 1, trend(6, 6))])
+    assert headline.verdict.template == "The mean step falls from {a} in {first} to {b} in {last}."
+    assert headline.verdict.values["b"].value == 6_000
+    assert titles["gpu_utilization"].template == "{label} stays at {b}"
+
+
+def test_slow_steps_are_worth_the_mean_less_the_median():
+    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 10, 10, 60))])
+    assert headline.action is not None
+    assert headline.action.values["gain"].value == (112_000 / 6) - 10_000
+    assert titles["slow"].values["slow"].value == 1  # 12 is near the middle, 60 is not
+
+
+def test_many_runs_are_a_field():
+    spans = [(name, "w", 1, trend(length)) for name, length in (("a", 10), ("b", 30), ("c", 20))]
+    verdict = judge_trends(spans)[0].verdict
+    assert (verdict.values["short"].value, verdict.values["long"].value) == ("a", "b")
+
+
+def test_no_span_is_no_headline_of_numbers():
+    assert judge_trends([])[0].verdict.values == {}
+
+
+def test_the_only_run_is_spoken_of_in_all_its_spans():
+    spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("a", "w", 2, trend(20, 20, 20, 20, 90))]
+    titles = judge_trends(spans)[1]
+    assert titles["slow"].values["slow"].value == 2
+    assert (titles["steps"].values["name"].value, titles["steps"].values["median"].value) == ("a", 20_000)
+    assert judge_trends(spans, "span 1")[1]["slow"].values["slow"].value == 1
+    assert titles["slow_rule"].values["limit"].value == 3.5
+
+
+def test_a_field_of_runs_is_measured_where_any_run_is():
+    spans = [(name, "w", 1, trend(10)) for name in ("a", "b", "c")]
+    titles = judge_trends(spans)[1]
+    assert titles["gpu_utilization"].values["number"].value == 3
+    assert titles["data_loading_exposed"].template == "{label} cannot be measured here"
+
+
+def test_the_run_in_focus_is_the_one_that_titles_speak_of():
+    spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("b", "w", 1, trend(6, 6))]
+    assert judge_trends(spans, "a")[1]["steps"].values["name"].value == "a"
+    assert judge_trends(spans)[1]["steps"].values["name"].value == "b"

@@ -1,0 +1,255 @@
+"""Each rule about kernels: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Device
+from tests.conftest import SHARED
+from tests.drawn.timeline import A100, V100, timeline
+
+US = 1_000
+SGEMM, HGEMM = "ampere_sgemm_128x64_nn", "maxwell_hgemm_128x64_nn"
+TENSOR = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)"
+REDUCE = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)"
+LAYOUT = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, true, false, (cudnnKernelDataType_t)0>(int)"
+HALVES, FLOATS = '["c10::Half","c10::Half"]', '["float","float"]'
+FITS, ODD = "[[4096,4096],[4096,4096]]", "[[4096,4095],[4095,4096]]"
+HIGH = 'torch.set_float32_matmul_precision("high")'
+
+#: The host waits for the GPU, so that what the GPU saves shortens the step, down to the 300 us that the host needs.
+#: Four steps of 1 ms, in each of which the GPU works for 700 us.
+WORKING = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | aaa.......aaa.......aaa.......aaa....... |
+    runtime  | .k.yyyyyyy.k.yyyyyyy.k.yyyyyyy.k.yyyyyyy |
+    kernel 7 | ...kkkkkkk...kkkkkkk...kkkkkkk...kkkkkkk |"""
+#: The same kernels, and a host that needs the whole step.
+HOST_BOUND = WORKING.replace("y", ".")
+
+
+def found(id: str, drawing: str, **kwargs: Any) -> Insight | None:
+    kwargs = {"devices": {0: A100}, "calls": {"y": "cudaStreamSynchronize"}, "cell_ns": 100 * US} | kwargs
+    trace = timeline(drawing, **kwargs)
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return next((insight for insight in judgement.insights if insight.id == id), None)
+
+
+#: What the GPU works longer than the host needs.
+ABOVE_FLOOR = 400 * US
+
+
+def up_to(insight: Insight) -> int:
+    """The gain before the host's floor cuts it."""
+    assert insight.gain_ns == min(insight.later_ns or insight.gain_ns, ABOVE_FLOOR)
+    return insight.gain_ns if insight.later_ns is None else insight.later_ns
+
+
+def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
+    return {"names": {"a": "aten::mm", "k": kernel}, "inputs": {"a": (shapes, dtypes)}}
+
+
+# Tensor cores unused: what the card says of each reason.
+
+
+@pytest.mark.parametrize(
+    ("given", "device", "saved", "words", "setting"),
+    [
+        (
+            product(SGEMM, FITS, FLOATS),
+            A100,
+            1 - 19.5 / 156,
+            "kernel time a step: FP32 inputs, TF32 off. {setting}",
+            HIGH,
+        ),
+        (product(SGEMM, FITS, FLOATS), V100, 1 - 15.7 / 125, "a step: FP32 inputs. {setting}", "torch.autocast"),
+        (product(HGEMM, FITS, HALVES), A100, 1 - 78 / 312, "{kernels} kernel time a step.", None),
+    ],
+)
+def test_unused_tensor_cores_name_the_reason_and_the_setting(
+    given: dict[str, Any], device: Device, saved: float, words: str, setting: str | None
+):
+    insight = found("tensor_cores_unused", WORKING, **given, devices={0: device})
+    assert insight is not None
+    assert up_to(insight) == round(700 * US * saved)
+    assert words in insight.text.template
+    assert setting == (insight.text.values["setting"].value if "setting" in insight.text.values else None)
+
+
+def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
+    insight = found("tensor_cores_unused", HOST_BOUND, **product(SGEMM, FITS, FLOATS))
+    assert insight is not None
+    assert (insight.gain_ns, insight.later_ns) == (0, round(700 * US * (1 - 19.5 / 156)))
+
+
+@pytest.mark.parametrize("span", sorted((SHARED / "traces" / "kineto_v100_resnet50" / "workers0").glob("*.gz"))[:1])
+def test_the_resnet_without_tensor_cores(span: Path):
+    """66.7 ms a step could use them: worth nothing while the loader holds it up, and up to 7/8 of it afterwards."""
+    trace = read_trace(span)
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
+    assert (insight.gain_ns, insight.text.values["setting"].value) == (0, "torch.autocast")
+    assert insight.text.values["eligible"].value == pytest.approx(66.7e6, abs=5e4)
+    assert insight.later_ns == pytest.approx(58.3e6, abs=5e4)
+
+
+def test_what_cannot_move_is_no_unused_tensor_core():
+    assert (
+        found("tensor_cores_unused", WORKING, **product("volta_dgemm_64x64_nn", FITS, '["long int","long int"]'))
+        is None
+    )
+
+
+# Alignment.
+
+
+def test_odd_sizes_are_to_be_padded():
+    insight = found("alignment", WORKING, **product(HGEMM, ODD, HALVES))
+    assert insight is not None
+    assert up_to(insight) == int(700 * US * (1 - 78 / 312))
+    assert {key: value.value for key, value in insight.text.values.items()} == {
+        "time": 700 * US, "op": "aten::mm", "shapes": ODD, "length": 4095, "unit": 8,
+    }  # fmt: skip
+    assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card
+
+
+def test_sizes_that_fit_need_no_padding():
+    for size in (4088, 4096):
+        assert found("alignment", WORKING, **product(HGEMM, f"[[4096,{size}],[{size},4096]]", HALVES)) is None
+    assert found("alignment", WORKING, **product(HGEMM, "[[4096,4092],[4092,4096]]", HALVES)) is not None
+
+
+def test_odd_sizes_on_tensor_cores_are_no_loss():
+    assert found("alignment", WORKING, **product(TENSOR, ODD, HALVES)) is None
+
+
+# Small grids and tails.
+
+
+def launch(blocks: int, name: str = REDUCE) -> dict[str, Any]:
+    """256 threads of 64 registers: an A100 holds 4 blocks per SM, 432 in all."""
+    shape = {"grid": (blocks, 1, 1), "block": (256, 1, 1), "registers": 64, "shared_memory": 0}
+    return {"names": {"a": "aten::sum", "k": name}, "kernels": {"k": shape}}
+
+
+def test_a_small_grid_leaves_sms_empty():
+    insight = found("small_grids", WORKING, **launch(27))
+    assert insight is not None
+    assert up_to(insight) == round(700 * US * (1 - 27 / 108))
+    assert insight.text.values["kernel"].value == "at::native::reduce_kernel"
+
+
+def test_a_grid_of_half_the_sms_is_not_small():
+    assert found("small_grids", WORKING, **launch(53)) is not None
+    assert found("small_grids", WORKING, **launch(54)) is None
+
+
+def test_a_small_last_wave_leaves_places_empty():
+    insight = found("small_grids", WORKING, **launch(432 + 4))
+    assert insight is not None
+    assert up_to(insight) == round(700 * US * (1 - 436 / 864))
+    assert found("small_grids", WORKING, **launch(432 + 215)) is not None
+    assert found("small_grids", WORKING, **launch(432 + 216)) is None  # half full
+    assert found("small_grids", WORKING, **launch(3 * 432 + 4)) is not None
+    assert found("small_grids", WORKING, **launch(4 * 432 + 4)) is None  # one of many
+
+
+@pytest.mark.parametrize("name", ["nvjet_tst_192x8_64x8_4x1_v_bz_TNT", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)"])
+def test_persistent_kernels_and_collectives_are_small_by_design(name: str):
+    assert found("small_grids", WORKING, **launch(16, name)) is None
+
+
+def test_a_kernel_beside_others_leaves_its_sms_to_them():
+    beside = WORKING + "\n    kernel 9 | ....qqqqq....qqqqq.....qqqqq.....qqqqq... |"
+    assert found("small_grids", beside, **launch(27)) is None
+
+
+def test_the_grids_of_short_kernels_do_not_matter():
+    assert found("small_grids", WORKING, **launch(27), cell_ns=1 * US) is None
+
+
+# Layout conversion.
+
+CONVOLVING = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | aaa.......aaa.......aaa.......aaa....... |
+    runtime  | wk.yyyyyyywk.yyyyyyywk.yyyyyyywk.yyyyyyy |
+    kernel 7 | .wwkkkkkkk.wwkkkkkkk.wwkkkkkkk.wwkkkkkkk |"""
+
+
+def convolution(kernel: str, layout: str = LAYOUT) -> dict[str, Any]:
+    return {"names": {"a": "aten::cudnn_convolution", "k": kernel, "w": layout}}
+
+
+def test_conversions_around_tensor_cores_are_worth_their_time():
+    insight = found("layout_conversion", CONVOLVING, **convolution(TENSOR))
+    assert insight is not None
+    assert (insight.gain_ns, insight.text.values["count"].value) == (200 * US, 1)
+
+
+def test_conversions_of_a_hundredth_of_the_step_are_worth_a_card():
+    def step(cells: int) -> str:
+        rest = 200 - 4 - cells
+        line = f"....{'w' * cells}{'k' * rest}"
+        return f"""
+            step     | {"1" * 200}{"2" * 200}{"3" * 200} |
+            op       | {("aaa" + "." * 197) * 3} |
+            runtime  | {("wk.." + "y" * 196) * 3} |
+            kernel 7 | {line * 3} |"""
+
+    assert found("layout_conversion", step(1), **convolution(TENSOR)) is None
+    assert found("layout_conversion", step(2), **convolution(TENSOR)) is not None
+
+
+def test_conversions_around_plain_convolutions_go_with_them():
+    given = convolution("void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int)")
+    assert found("layout_conversion", CONVOLVING, **given) is None
+    assert found("tensor_cores_unused", CONVOLVING, **given) is not None
+
+
+# Tiny optimizer kernels.
+
+
+def optimizing(kernels: int, mark: str = "user Optimizer.step#SGD.step", pause: int = 3) -> str:
+    """Three steps in which so many kernels of one cell are launched, each after a pause, and then the host waits."""
+    each = "q" + "." * pause
+    run = "." + "q" + "." * (pause - 1)
+    width = len(each) * kernels
+    return f"""
+        step     | {"".join(number * (width + 8) for number in "123")} |
+        {mark}   | {("u" * width + "." * 8) * 3} |
+        runtime  | {(each * kernels + "yyyyyyyy") * 3} |
+        kernel 7 | {(run * kernels + "........") * 3} |"""
+
+
+def test_one_kernel_a_tensor_leaves_the_gpu_idle():
+    insight = found("tiny_optimizer_kernels", optimizing(120), names={"q": ADD}, cell_ns=US)
+    assert insight is not None
+    assert insight.text.values["count"].value == 120
+    idle = (
+        (3 * 120 * 3 - 2) * US / 3
+    )  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
+    assert insight.gain_ns == insight.text.values["idle"].value == pytest.approx(idle, abs=1)
+
+
+def test_an_optimizer_of_few_kernels_takes_all_tensors_at_once():
+    assert found("tiny_optimizer_kernels", optimizing(MANY_KERNELS), names={"q": ADD}, cell_ns=US) is not None
+    assert found("tiny_optimizer_kernels", optimizing(MANY_KERNELS - 1), names={"q": ADD}, cell_ns=US) is None
+    many = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<int>(int)"
+    assert found("tiny_optimizer_kernels", optimizing(120), names={"q": many}, cell_ns=US) is None
+
+
+def test_tiny_kernels_elsewhere_or_behind_a_full_queue_are_not_the_optimizer_s():
+    elsewhere = optimizing(120, "user my_range")
+    assert found("tiny_optimizer_kernels", elsewhere, names={"q": ADD}, cell_ns=US) is None
+    busy = optimizing(120) + "\n        kernel 9 | " + "z" * (3 * (120 * 4 + 8)) + " |"
+    assert found("tiny_optimizer_kernels", busy, names={"q": ADD}, cell_ns=US) is None

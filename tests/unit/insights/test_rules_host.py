@@ -1,0 +1,544 @@
+"""Each rule about the host: it fires, its boundary, the same symptom from another cause. Results are made by hand."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses.host import HostResult, HostStep
+from tb_steptime.insights.added_gains import may_be_added
+from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.rules.host.sync_ops import MAKERS, OTHER, Maker, maker_of
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.several_gpus import Holder, SeveralDevices
+from tb_steptime.metrics.launches.queue import BackPressure
+from tb_steptime.metrics.launches.sites import Stretch
+from tb_steptime.metrics.steps.segments import Grown, GrownPart
+from tb_steptime.terminal.printer import plain
+from tb_steptime.text import phrase
+from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
+
+FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
+
+
+def late(us: int) -> IdleNs:
+    return IdleNs(cpu_work=us * US)
+
+
+# Host-bound: launches of the model, of DDP, of the optimizer, and between them.
+
+
+def test_late_launches_of_the_model_are_worth_their_idle_time():
+    host = host_result([site(FORWARD, late(200), device=300 * US), site(NODES, late(100), device=100 * US)])
+    insight = card(host, "launch_graphs")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity, insight.confidence) == (300 * US, Severity.MAJOR, Confidence.MEDIUM)
+    assert plain(insight.title) == "Launch forward and backward as graphs"
+    assert plain(insight.text) == (
+        "200 launches a step, for 2 µs of work on average: `torch.compile` or CUDA graphs; else larger batches and "
+        "fewer tiny ops."
+    )
+    assert insight.evidence == [Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US)]
+
+
+def test_late_launches_need_a_hundredth_of_the_step():
+    assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100 - 1))])) == []
+    assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100))])) == ["launch_graphs"]
+
+
+def test_idle_time_that_no_launch_ends_is_not_the_host_s():
+    others = IdleNs(data_loading=100 * US, queued=100 * US, dependency=100 * US, unknown=40 * US, tail=100 * US)
+    assert fired(host_result([site(FORWARD, others)])) == []
+
+
+@pytest.mark.parametrize(
+    ("sites", "title"),
+    [
+        ([FORWARD], "Launch the forward pass as a graph"),
+        ([NODES], "Launch the backward pass as a graph"),
+        ([FORWARD, "backward.gradient_accumulation"], "Launch forward and backward as graphs"),
+    ],
+)
+def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str):
+    insight = card(host_result([site(each, late(100)) for each in sites]), "launch_graphs")
+    assert insight is not None
+    assert plain(insight.title) == title
+
+
+def test_what_ddp_copies_has_cards_of_its_own():
+    sites = [site(FORWARD, late(100)), site(BROADCAST, late(80), launches=163.0), site(HOOKS, late(60))]
+    host = host_result(sites, bucket_copies=161.0, bucket_late_ns=50 * US)
+    assert fired(host) == ["launch_graphs", "buffer_broadcast", "gradient_buckets"]
+    assert [insight.gain_ns // US for insight in judged(host).insights[:3]] == [110, 80, 50]
+    broadcast, buckets = card(host, "buffer_broadcast"), card(host, "gradient_buckets")
+    assert broadcast is not None
+    assert buckets is not None
+    assert (broadcast.gain_ns, broadcast.text.values["launches"].value) == (80 * US, 163)
+    assert (buckets.gain_ns, buckets.text.values["copies"].value) == (50 * US, 161)
+
+
+def test_hooks_that_copy_no_gradients_are_part_of_the_backward_pass():
+    insight = card(host_result([site(NODES, late(100)), site(HOOKS, late(60))]), "launch_graphs")
+    assert insight is not None
+    assert insight.gain_ns == 160 * US
+    assert card(host_result([site(HOOKS, late(60))]), "gradient_buckets") is None
+
+
+def test_ddp_s_copies_need_a_hundredth_of_the_step():
+    for id, place in (("buffer_broadcast", BROADCAST), ("gradient_buckets", HOOKS)):
+        for us, fires in ((9, False), (10, True)):
+            host = host_result([site(place, late(us))], bucket_copies=1.0, bucket_late_ns=us * US)
+            assert (card(host, id) is not None) == fires
+
+
+def test_an_optimizer_of_few_launches_can_be_fused():
+    insight = card(host_result([site("optimizer", late(140), launches=10.0)]), "fused_optimizer")
+    assert insight is not None
+    assert (insight.gain_ns, insight.text.values["each"].value) == (140 * US, 14 * US)
+    assert card(host_result([site("optimizer", late(9))]), "fused_optimizer") is None
+    assert card(host_result([site("optimizer", IdleNs(tail=140 * US))]), "fused_optimizer") is None
+
+
+def test_work_between_the_passes_is_done_less_often():
+    insight = card(host_result([site("other", late(30)), site("zero_grad", late(20))]), "between_passes")
+    assert insight is not None
+    assert insight.gain_ns == 30 * US
+    assert card(host_result([site("other", late(9))]), "between_passes") is None
+    assert card(host_result([site("other", late(30))], several_devices=two_gpus(1.0)), "between_passes") is None
+    assert card(host_result([site("data_loading", IdleNs(data_loading=50 * US))]), "between_passes") is None
+
+
+def test_gradients_need_no_zeros():
+    insight = card(host_result([site("zero_grad", late(20), launches=161.0)]), "zero_gradients")
+    assert insight is not None
+    assert (insight.gain_ns, insight.text.values["launches"].value) == (20 * US, 161)
+    assert card(host_result([site("zero_grad", late(9))]), "zero_gradients") is None
+    assert card(host_result([site("other", late(20))]), "zero_gradients") is None
+
+
+def test_a_few_long_waits_are_no_matter_of_graphs():
+    def stretched(longest_us: int, launches: float = 100.0) -> HostResult:
+        row = site(FORWARD, late(100), launches=launches)
+        return host_result([msgspec.structs.replace(row, examples=[Stretch("1", STEP, STEP + longest_us * US)])])
+
+    assert fired(stretched(199)) == ["launch_graphs"]
+    assert fired(stretched(200)) == ["long_stretches"]  # half of the 400 us of four steps
+    assert fired(stretched(200, launches=12.0)) == ["launch_graphs"]  # few launches: few waits, however it is
+    insight = card(stretched(200), "long_stretches")
+    assert insight is not None
+    assert (insight.gain_ns, insight.text.values["longest"].value) == (100 * US, 200 * US)
+    pause = Pause("unexplained", False, None, 1, 200 * US, 50 * US, "1", STEP, STEP + 200 * US)
+    paused = msgspec.structs.replace(stretched(200), pauses=[pause])
+    assert fired(paused) == ["launch_graphs", "host_stops"]
+
+
+def test_where_graphs_are_launched_already_they_are_to_hold_more():
+    host = host_result([site(FORWARD, late(100))], launches=msgspec.structs.replace(LAUNCHES, graphs=2.0))
+    insight = card(host, "launch_graphs")
+    assert insight is not None
+    assert plain(insight.title) == "Capture more of the step in each graph"
+    assert len(plain(insight.text)) <= 160
+
+
+# What belongs to one card belongs to no other.
+
+
+def test_a_bubble_is_the_blocking_call_s_and_not_the_launches():
+    host = host_result(
+        [site("other", late(10)), site(FORWARD, late(200), bubble=150 * US)], blocking=[blocking(150 * US)]
+    )
+    assert [(each.id, each.gain_ns) for each in judged(host).insights if each.gain_ns] == [
+        ("sync_bubble", 150 * US),
+        ("launch_graphs", 50 * US),
+        ("between_passes", 10 * US),
+    ]
+
+
+def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
+    pause = Pause("garbage_collection", True, "gc", 1, 50 * US, 33_333, "1", 0, 50 * US)
+    load = Pause("lazy_loading", False, None, 1, 50 * US, 22_222, "1", 0, 50 * US)
+    sites = [
+        site(FORWARD, IdleNs(cpu_work=100_001, nothing_recorded=50_003, launch_latency=10_007), bubble=20_001),
+        site(NODES, IdleNs(cpu_work=70_001, nothing_recorded=20_002)),
+        site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
+    ]
+    host = host_result(sites, pauses=[pause, load], blocking=[blocking(20_001)])
+    judgement = judged(host)
+    late_ns = sum(row.idle_ns.late_ns for row in sites)
+    total = sum(insight.gain_ns for insight in judgement.insights if insight.view == "host")
+    assert late_ns - 10 <= total <= late_ns  # rounded down, site by site
+    assert judgement.insights_remark is not None
+    assert judgement.insights_remark.values["total"].value == total
+    of_host = [insight for insight in judgement.insights if insight.view == "host"]
+    assert may_be_added(of_host, judgement.addable) == phrase("gains can be added")
+    assert may_be_added(of_host[:1], judgement.addable) is None
+    overlapping = msgspec.structs.replace(of_host[0], id="slow_steps")
+    assert may_be_added([*of_host, overlapping], judgement.addable) == judgement.insights_remark
+    assert may_be_added([overlapping, *of_host], judgement.addable) is None
+
+
+# Blocking calls.
+
+
+def test_a_read_value_is_worth_its_bubble_and_not_its_length():
+    host = host_result([site(FORWARD, late(100), bubble=100 * US)], blocking=[blocking(100 * US)])
+    insight = card(host, "sync_bubble")
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence, insight.colour) == (100 * US, Confidence.HIGH, "blocking")
+    assert plain(insight.title) == "Read values from the GPU less often"
+    assert plain(insight.text) == (
+        "aten::item in train.py(54): step leaves the GPU idle for 100 µs a step: read them every few steps."
+    )
+    assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 100 * US)]
+
+
+@pytest.mark.parametrize("maker", [*MAKERS, OTHER], ids=lambda maker: maker.id)
+def test_a_card_with_long_names_fits(maker: Maker, monkeypatch: pytest.MonkeyPatch):
+    for rule in ("sync_bubble", "hidden_sync"):
+        monkeypatch.setattr(sys.modules[f"tb_steptime.insights.rules.host.{rule}"], "maker_of", lambda row: maker)
+    long = {"op": "aten::" + "long_" * 9, "outer_op": None, "source": "train.py(1054): " + "long_" * 9}
+    rows = [blocking(123_400 * US, **long), blocking(50 * US, **long, phase="backward", site=NODES), blocking(US)]
+    for id in ("sync_bubble", "hidden_sync_backward"):
+        insight = card(host_result(blocking=rows), id)
+        assert insight is not None
+        assert len(plain(insight.text)) <= 160
+
+
+def test_a_long_call_without_a_bubble_costs_nothing():
+    assert fired(host_result(blocking=[blocking(0, blocked_ns=900 * US)])) == []
+    assert fired(host_result(blocking=[blocking(9 * US, blocked_ns=900 * US)])) == []
+    assert fired(host_result(blocking=[blocking(10 * US, blocked_ns=900 * US)])) == ["sync_bubble"]
+
+
+def in_backward(bubble: int, **changes: Any) -> BlockingRow:
+    node = "autograd::engine::evaluate_function: SparseAddmmBackward0"
+    return blocking(
+        bubble, op="aten::_coalesce", outer_op=node, phase="backward", site=NODES, source=None,
+        forward_op="aten::_sparse_addmm", forward_source="/home/me/model.py(31): forward", **changes,
+    )  # fmt: skip
+
+
+def test_a_hidden_wait_names_the_line_that_made_it():
+    host = host_result([site(NODES, late(200), bubble=100 * US)], blocking=[in_backward(100 * US)])
+    insight = card(host, "hidden_sync_backward")
+    assert insight is not None
+    assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
+    assert plain(insight.text) == (
+        "aten::_coalesce, made by model.py(31): forward, leaves the GPU idle for 100 µs a step: coalesce "
+        "the transpose once, in a `torch.autograd.Function`."
+    )
+
+
+def test_a_hidden_wait_needs_a_hundredth_of_the_step():
+    assert card(host_result(blocking=[in_backward(9 * US)]), "hidden_sync_backward") is None
+    assert card(host_result(blocking=[in_backward(10 * US)]), "hidden_sync_backward") is not None
+
+
+def test_a_wait_before_the_backward_pass_is_seen_in_the_script():
+    before = blocking(100 * US, phase="backward", site="backward.loss")
+    assert fired(host_result(blocking=[before])) == ["sync_bubble"]
+
+
+def test_the_optimizer_has_hidden_waits_too():
+    rows = [blocking(100 * US, phase="optimizer", site="optimizer", source=None)]
+    insight = card(host_result(blocking=rows), "hidden_sync_optimizer")
+    assert insight is not None
+    assert "made by" not in plain(insight.text)
+    assert card(host_result(blocking=rows), "hidden_sync_backward") is None
+    rows = [blocking(9 * US, phase="optimizer", site="optimizer")]
+    assert card(host_result(blocking=rows), "hidden_sync_optimizer") is None
+
+
+def batch(bubble: int, **changes: Any) -> BlockingRow:
+    moved = {"op": "aten::copy_", "outer_op": "aten::to", "kind": "pageable_copy", "direction": "HtoD",
+             "bytes": 38_535_168, "phase": "forward", "site": FORWARD, "source": None}  # fmt: skip
+    return blocking(bubble, **(moved | changes))
+
+
+def test_a_pageable_batch_is_pinned():
+    insight = card(host_result(blocking=[batch(50 * US)]), "pageable_copies")
+    assert insight is not None
+    assert plain(insight.text) == (
+        "aten::to copies 38.5 MB a step from pageable memory and holds the host for 100 µs: `pin_memory=True` and "
+        "`non_blocking=True`."
+    )
+    assert card(host_result(blocking=[batch(9 * US)]), "pageable_copies") is None
+    assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
+
+
+def test_pinned_memory_does_not_help_what_waits_for_a_result():
+    assert fired(host_result(blocking=[batch(50 * US, direction="DtoH")])) == ["sync_bubble"]
+    item = blocking(50 * US, kind="pageable_copy", direction="HtoD")
+    assert fired(host_result(blocking=[item])) == ["sync_bubble"]
+
+
+def allocating(steps: int, bubble: int = 50 * US) -> list[HostStep]:
+    each = [IdleNs(allocator=bubble if i < steps else 0) for i in range(4)]
+    return [HostStep(str(i), i * STEP, (i + 1) * STEP, idle, {}, {}, 1.0, 100) for i, idle in enumerate(each)]
+
+
+def test_the_allocator_may_ask_for_memory_in_the_first_steps_only():
+    rows = [blocking(50 * US, op=None, outer_op=None, call="cudaMalloc", kind="allocator", source=None)]
+    assert fired(host_result(blocking=rows, steps=allocating(1))) == []
+    assert fired(host_result(blocking=rows, steps=allocating(2))) == ["allocator_steady"]
+    less = [msgspec.structs.replace(rows[0], bubble_ns=9 * US)]
+    assert fired(host_result(blocking=less, steps=allocating(4))) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "outer_op", "call", "maker"),
+    [
+        ("aten::_local_scalar_dense", "aten::item", "cudaMemcpyAsync", "item"),
+        ("aten::_local_scalar_dense", "aten::is_nonzero", "cudaMemcpyAsync", "truth"),
+        ("aten::nonzero", "aten::index", "cudaMemcpyAsync", "mask"),
+        ("aten::masked_select", "aten::masked_select", "cudaMemcpyAsync", "mask"),
+        ("aten::_unique2", "aten::_unique2", "cudaMemcpyAsync", "unique"),
+        ("aten::repeat_interleave", "aten::repeat_interleave", "cudaMemcpyAsync", "repeat_interleave"),
+        ("aten::_coalesce", "aten::coalesce", "cudaMemcpyAsync", "coalesce"),
+        (
+            "aten::_coalesce",
+            "autograd::engine::evaluate_function: SparseAddmmBackward0",
+            "cudaMemcpyAsync",
+            "product_gradient",
+        ),
+        ("aten::_coalesce", "aten::_sparse_mm", "cudaMemcpyAsync", "product"),
+        ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
+        ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
+        ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
+        ("aten::copy_", "aten::to", "cudaMemcpyAsync", "copy"),
+        (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "copy"),
+        (None, None, "cudaDeviceSynchronize", "explicit"),
+        (None, None, "cudaEventSynchronize", "event"),
+        ("c10d::allreduce_", None, "cudaStreamSynchronize", "explicit"),
+        (None, None, "cudaFree", "other"),
+    ],
+)
+def test_what_makes_the_host_wait_is_known_by_name(op: str | None, outer_op: str | None, call: str, maker: str):
+    row = blocking(US, op=op, outer_op=outer_op, call=call, source=None)
+    assert maker_of(row).id == maker
+
+
+def test_cards_about_waits_fit_their_two_lines():
+    long = "a_module.with.a_long_name.and_more(1234): a_function_that_is_long"
+    for maker in MAKERS:
+        rows = [blocking(111 * US, op="aten::a_rather_long_name_of_an_op", user_range=None, source=None)]
+        for place in ({"source": long}, {"forward_module": long}):
+            names = place | ({"phase": "backward", "site": NODES} if "forward_module" in place else {})
+            row = msgspec.structs.replace(rows[0], **names)
+            text = judged(host_result(blocking=[row])).insights[0].text
+            assert len(plain(text)) + _longest_remedy(maker.remedy) - _longest_remedy(maker_of(row).remedy) <= 160
+
+
+def _longest_remedy(remedy: Any) -> int:
+    return len(plain(remedy))
+
+
+# Pauses, slow steps, several GPUs.
+
+
+def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
+    return Pause(cause, sure, None, 3, 600 * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 300 * US)
+
+
+@pytest.mark.parametrize(
+    ("cause", "id"),
+    [
+        ("garbage_collection", "garbage_collection"),
+        ("lazy_loading", "lazy_loading"),
+        ("unexplained", "host_stops"),
+    ],
+)
+def test_stops_of_the_host_are_worth_the_idle_time_they_leave(cause: str, id: str):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=400 * US))]
+    insight = card(host_result(sites, pauses=[pause(cause, 100)]), id)
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.HIGH)
+    assert insight.text.values["longest"].value == 300 * US
+    assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 300 * US)]
+    rest = card(host_result(sites, pauses=[pause(cause, 100)]), "launch_graphs")
+    assert rest is not None
+    assert rest.gain_ns == 300 * US
+    assert card(host_result(sites, pauses=[pause(cause, 9)]), id) is None
+    assert card(host_result(sites, pauses=[pause(cause, 10)]), id) is not None
+    unsure = card(host_result(sites, pauses=[pause(cause, 100, sure=False)]), id)
+    assert unsure is not None
+    assert unsure.confidence is Confidence.LOW
+
+
+def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
+    """The last of four steps is longer than the 900 us of the others, 300 us of it for a reason to be idle."""
+    lengths = [900 * US] * 3 + [last_us * US]
+    ends = [sum(lengths[: i + 1]) for i in range(4)]
+    idle = [IdleNs()] * 3 + [IdleNs(**{reason: 300 * US})]
+    steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], idle[i], {}, {}, 1.0, 100) for i in range(4)]
+    part = GrownPart(reason, reason.replace("_", " ").capitalize(), 300 * US)
+    return {"steps": steps, "grown": [Grown("3", ends[2], ends[3], (last_us - 900) * US, [part])], **changes}
+
+
+def test_slow_steps_are_worth_what_they_lift_the_mean_by():
+    insight = card(host_result(**slow(1_300)), "slow_steps")
+    assert insight is not None
+    assert (insight.gain_ns, insight.steps) == (100 * US, ["3"])
+    assert plain(insight.text) == (
+        "1 of 4 steps is slow. Step 3 takes 400 µs longer than usual, 300 µs of it nothing recorded."
+    )
+    assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
+    assert card(host_result(**slow(936)), "slow_steps") is None  # 9 us of the mean step's 1000
+    assert card(host_result(**slow(940)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize("reason", ["data_loading", "tail"])
+def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str):
+    assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # 100 of 400 us are its own
+    insight = card(host_result(**slow(1_500, reason)), "slow_steps")
+    assert insight is not None
+    assert insight.gain_ns == 75 * US  # the other 300 of 600 us, in one of four steps
+    assert plain(insight.text) == "1 of 4 steps is slow. Step 3 takes 600 µs longer than usual."
+
+
+def test_without_a_gpu_every_wait_for_a_batch_is_the_loader_s():
+    alone = slow(1_300, device=None)
+    last = msgspec.structs.replace(alone["steps"][3], phase_host_ns={"data_loading": 400 * US})
+    assert card(host_result(**alone), "slow_steps") is not None
+    assert card(host_result(**(alone | {"steps": [*alone["steps"][:3], last]})), "slow_steps") is None
+
+
+def two_gpus(concurrency: float, holders: list[Holder] | None = None) -> SeveralDevices:
+    return SeveralDevices([0, 1], concurrency, [300 * US, 300 * US], round(600 * US / concurrency), holders or [])
+
+
+def test_gpus_in_series_get_a_process_each():
+    holder = Holder("aten::_coalesce", 0, 1, 200 * US)
+    insight = card(host_result(several_devices=two_gpus(1.0, [holder])), "serial_devices")
+    assert insight is not None
+    assert insight.gain_ns == 300 * US
+    assert plain(insight.text) == (
+        "Of 2 GPUs 1 work at a time; aten::_coalesce holds GPU 1 up for 200 µs a step: `DistributedDataParallel`, one "
+        "process each."
+    )
+
+
+def test_gpus_that_work_at_the_same_time_are_not_in_series():
+    assert card(host_result(several_devices=two_gpus(1.25)), "serial_devices") is not None
+    assert card(host_result(several_devices=two_gpus(1.26)), "serial_devices") is None
+    assert card(host_result(), "serial_devices") is None
+
+
+# Information.
+
+
+def test_a_cpu_that_waits_for_room_is_left_alone():
+    held = BackPressure(100.0, 600 * US, 0.6, 1024)
+    judgement = judged(host_result(back_pressure=held))
+    insight = next(each for each in judgement.insights if each.id == "back_pressure")
+    assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, None, Severity.MINOR)
+    assert plain(judgement.verdict.text) == (
+        "A step takes 1.0 ms and the GPU works for 100 % of it; the CPU waits for room in its queue."
+    )
+    assert len(plain(insight.text)) <= 160
+
+
+def test_a_full_queue_explains_no_idle_gpu():
+    held = BackPressure(100.0, 600 * US, 0.6, 1024)
+    assert card(host_result([site(FORWARD, late(300))], back_pressure=held), "back_pressure") is None
+    for share, fires in ((49, False), (50, True)):
+        short = msgspec.structs.replace(held, held_ns=share * US)
+        assert (card(host_result(back_pressure=short), "back_pressure") is not None) == fires
+
+
+def test_missing_launches_are_to_be_recorded():
+    insight = card(host_result([site("unknown", IdleNs(unknown=50 * US))]), "trace_quality")
+    assert insight is not None
+    assert insight.gain_ns == 0
+    assert card(host_result([site("unknown", IdleNs(unknown=49 * US))]), "trace_quality") is None
+    assert card(host_result([site("unknown", IdleNs(tail=500 * US))]), "trace_quality") is None
+
+
+# The verdict.
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        (host_result([site(FORWARD, late(300))]),
+         "The GPU is idle for 30 % of the step because the host launches too late."),
+        (host_result([site(FORWARD, late(300), bubble=200 * US)]),
+         "The GPU is idle for 30 % of the step because blocking calls drain it."),
+        (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
+         "The GPU is idle for 30 % of the step because its queued work waits for something else."),
+        (host_result([site("unknown", IdleNs(unknown=300 * US))]),
+         "The GPU is idle for 30 % of the step; this trace does not record the launches that would tell why."),
+        (host_result([site("unknown", IdleNs(tail=300 * US))]),
+         "The GPU is idle for 30 % of the step because nothing follows its last work."),
+        (host_result([site(FORWARD, IdleNs(data_loading=140 * US, cpu_work=100 * US, dependency=60 * US))]),
+         "The GPU is idle for 30 % of the step for several reasons, first because it waits for input data."),
+        (host_result([site(FORWARD, IdleNs(cpu_work=90 * US))]),
+         "A step takes 1.0 ms and the GPU works for 91 % of it."),
+    ],
+)  # fmt: skip
+def test_the_verdict_names_the_largest_cause(host: Any, text: str):
+    verdict = judged(host).verdict
+    assert (verdict.bound, plain(verdict.text)) == (host.bound, text)
+    assert judged(host).headlines["overview"].verdict == judged(host).headlines["host"].verdict == verdict.text
+
+
+def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
+    def said(*pauses: Pause) -> str:
+        sites = [site(FORWARD, IdleNs(cpu_work=150 * US, nothing_recorded=150 * US))]
+        return plain(judged(host_result(sites, pauses=list(pauses))).verdict.text)
+
+    def stopped(count: int, total_us: int, idle_us: int) -> Pause:
+        return Pause("unexplained", False, None, count, total_us * US, idle_us * US, "2", 2 * STEP, 2 * STEP + 650 * US)
+
+    many = "The GPU is idle for 30 % of the step because the host launches too late."
+    one = "The GPU is idle for 30 % of the step because of one stop of 650 µs in step 2."
+    assert said(stopped(1, 650, 150)) == one  # 600 of 1200 us
+    assert said(stopped(1, 650, 149)) == many
+    assert said(stopped(2, 700, 163)) == one  # the other one leaves 50 us at most
+    assert said(stopped(2, 700, 162)) == many
+    assert said(stopped(3, 900, 150)) == many
+
+
+def test_of_several_gpus_the_verdict_names_the_one():
+    host = host_result([site(FORWARD, late(300))])
+    host = msgspec.structs.replace(host, devices=[*host.devices, msgspec.structs.replace(host.devices[0], device=1)])
+    assert plain(judged(host).verdict.text) == "GPU 0 is idle for 30 % of the step because the host launches too late."
+
+
+@pytest.mark.parametrize(
+    ("host", "confidence"),
+    [
+        (host_result([site(FORWARD, late(600))]), Confidence.HIGH),
+        (host_result([site(FORWARD, late(150))]), Confidence.MEDIUM),  # half of it would be no news
+        (host_result([site(FORWARD, late(600))], with_stack=True), Confidence.MEDIUM),
+        (host_result(), Confidence.HIGH),
+        (host_result([site(FORWARD, late(600))], launches=msgspec.structs.replace(LAUNCHES, unlinked=20)),
+         Confidence.LOW),
+        (host_result([site(FORWARD, late(600))], launches=msgspec.structs.replace(LAUNCHES, unlinked=19)),
+         Confidence.HIGH),
+        (host_result([site(FORWARD, late(150)), site("unknown", IdleNs(data_loading=120 * US, unknown=90 * US))]),
+         Confidence.MEDIUM),
+    ],
+)  # fmt: skip
+def test_how_sure_a_verdict_is(host: Any, confidence: Confidence):
+    assert judged(host).verdict.confidence is confidence
+
+
+def test_the_host_view_opens_with_what_the_host_can_do():
+    host = host_result([site(FORWARD, late(300))])
+    headline = judged(host).headlines["host"]
+    assert headline.action is not None
+    assert plain(headline.action) == "Launch the forward pass as a graph: up to 300 µs a step (30 %)."
+    assert judged(host).rails["host"].share == 0.3
+    assert judged(host_result()).headlines["host"].action is None
+
+
+def test_without_a_gpu_there_is_no_share():
+    host = msgspec.structs.replace(host_result(), device=None, devices=[], bound=Bound.UNKNOWN)
+    assert judged(host).rails["host"].share is None

@@ -1,0 +1,174 @@
+"""Lines that the recorder met workers in: what its rows say, and what is made of them."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from tb_steptime.ingest.recorder_files.lines import line_looks
+from tb_steptime.ingest.recorder_files.rows import read_all
+from tb_steptime.metrics.data_loading.recorded.lines import LEAST_BURSTS, recorded_lines
+from tb_steptime.record.file import clock
+from tb_steptime.record.file import source_locations as places
+from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, encode_header
+from tb_steptime.record.file.journal import Journal
+from tb_steptime.record.file.source_locations import Places, is_followed, name_of
+from tb_steptime.record.loaders import line_samples
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
+from tb_steptime.trace.ops import is_source
+from tests.unit.record.test_format import HEADER, refuse
+
+
+def code_of(file: str, lines: int = 1):
+    names: dict = {}
+    exec(compile("\n" * (lines - 1) + "def made(): pass", file, "exec"), names)
+    return names["made"].__code__
+
+
+def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRecords:
+    """One worker's bursts, 1 us apart."""
+    names = sorted({name for each in of_lines for name in each})
+    rows = [
+        (0, 0, at_ns + 1000 * n, names.index(name), met)
+        for n, each in enumerate(of_lines)
+        for name, met in each.items()
+    ]
+    columns = (
+        [np.array(column, np.int64) for column in zip(*rows, strict=True)] if rows else [np.empty(0, np.int64)] * 5
+    )
+    empty = np.empty(0, np.int64)
+    looks = LineLooks(*columns, places=tuple(names), late=late)
+    return LoaderRecords(
+        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), looks, frozenset(), ()
+    )
+
+
+@pytest.mark.parametrize("size", [1, NAMED_BYTES - 1, NAMED_BYTES, 3 * NAMED_BYTES + 5])
+def test_names_of_any_length_are_read_back(tmp_path, size):
+    path = tmp_path / "a_1.1.l0.w0.loader"
+    journal = Journal(path, encode_header(HEADER | {"loader": 0}), 0, refuse)
+    known = Places(journal)
+    file = "/data/" + "ä" * (size // 2) + ".py"
+    code = code_of(file, 7)
+    at = clock.now_ns()
+    assert [known.number((code, 7), at), known.number((code, 8), at), known.number((code, 7), at)] == [1, 2, 1]
+    journal.add(at, LINES, 0, 3, (at, 1, 15, 2, 5))
+    journal.add(at, LINES, LATE, 4, (at,))
+    journal.close()
+    read, broken = read_all(tmp_path, [path.name])
+    looks = line_looks(read, 0)
+    assert broken == []
+    assert looks.places == (f"{file}(7): made", f"{file}(8): made")
+    assert (looks.place.tolist(), looks.met.tolist(), looks.late) == ([0, 1], [15, 5], 1)
+
+
+def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "NAMED_AGAIN", 10)
+    path = tmp_path / "a_1.1.l0.w0.loader"
+    journal = Journal(path, encode_header(HEADER), 0, refuse)
+    known, code = Places(journal), code_of("data.py")
+    at = clock.now_ns()
+    told = []
+    for _ in range(30):
+        before = journal.rows
+        known.number((code, 1), at)
+        told.append(journal.rows - before)
+        journal.add(at, LINES, 0, NO_BATCH, (at, 1, 1))
+    assert [n for n, rows in enumerate(told) if rows] == [0, 9, 18, 27]
+
+
+def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
+    path = tmp_path / "a_1.1.l0.w0.loader"
+    journal = Journal(path, encode_header(HEADER), 0, refuse)
+    at = clock.now_ns()
+    Places(journal).number((code_of("x" * 150 + ".py"), 1), at)
+    journal.add(at, LINES, 0, 0, (at, 1, 20))
+    journal.close()
+    content = bytearray(path.read_bytes())
+    content[-2 * 96] ^= 1  # the last part of the name
+    path.write_bytes(content)
+    (looks,) = [line_looks(read_all(tmp_path, [path.name])[0], 0)]
+    assert (looks.place.tolist(), looks.met.tolist(), looks.places) == ([-1], [20], ())
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["/home/me/train.py", "torchvision/io/image.py", "/env/lib/python3.11/site-packages/PIL/Image.py",
+     "torch/utils/data/_utils/collate.py", "json/decoder.py", "<string>", "<frozen importlib._bootstrap>"],
+)  # fmt: skip
+def test_lines_are_told_apart_where_those_of_traces_are(monkeypatch, file):
+    monkeypatch.setattr(places.sys, "path", ["/env/lib/python3.11/site-packages"])
+    code = code_of(file)
+    assert is_followed(code) == is_source(name_of(code, 1))
+
+
+def test_shares_are_of_all_looks_and_their_error_of_how_bursts_differ():
+    half = [{"data.py(1): get": 20}, {"data.py(2): crop": 20}] * 10
+    mixed = [{"data.py(1): get": 10, "data.py(2): crop": 10}] * 20
+    for each, error in ((half, pytest.approx(0.5 / np.sqrt(19))), (mixed, 0.0)):
+        result = recorded_lines(bursts(*each), 0, 1000, (0, 10**6))
+        assert [(line.line, line.share, line.error, line.ns_per_batch) for line in result.lines] == [
+            ("data.py(1): get", 0.5, error, 500), ("data.py(2): crop", 0.5, error, 500),
+        ]  # fmt: skip
+        assert (result.looks, result.bursts, result.whole, result.why) == (400, 20, False, None)
+
+
+def test_where_the_span_has_few_looks_those_of_the_whole_recording_tell():
+    result = recorded_lines(bursts(*[{"data.py(1): get": 3}] * 30), 0, 1000, (0, 1000 * (LEAST_BURSTS - 1)))
+    assert (result.looks, result.bursts, result.whole) == (90, 30, True)
+
+
+@pytest.mark.parametrize(
+    ("late", "why"),
+    [
+        (
+            0,
+            "Lines cannot be told: the recorder looked at the workers 4 times, once a second at most, and 5 are "
+            "needed. Let the training run for longer.",
+        ),
+        (9, "Lines cannot be told: the machine was too busy to look at the workers in time."),
+    ],
+)
+def test_too_few_looks_tell_nothing_and_say_so(late, why):
+    result = recorded_lines(bursts(*[{"data.py(1): get": 3}] * 4, late=late), 0, 1000, (0, 10**6))
+    assert result.lines == []
+    assert result.why is not None
+    assert plain(result.why) == why
+
+
+def test_workers_are_met_in_the_lines_that_take_their_time():
+    """Real workers, whose parts time themselves; looks may be off by chance, and by some tenths of a millisecond."""
+    pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+    from benchmarks.lines import compare
+
+    for _ in range(3):
+        parts, bursts, late = compare(batches=150, workers=2, scale=4)
+        assert bursts + late >= 10
+        if late < bursts:
+            break
+    else:
+        pytest.skip(f"This machine is too busy for looks in time: {late} bursts were late, {bursts} were not.")
+    assert {each.part: each.told for each in parts} == {
+        each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
+    }
+
+
+def test_late_looks_do_not_count(monkeypatch, tmp_path):
+    """The clock jumps by 2 ms at each reading, so that every look comes too late."""
+    now = [0]
+
+    def later() -> int:
+        now[0] += 2_000_000
+        return now[0]
+
+    journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    sampler = line_samples.LineSampler(journal, (code_of("a.py"),), ())
+    monkeypatch.setattr(line_samples, "now_ns", later)
+    monkeypatch.setattr(line_samples.time, "sleep", lambda seconds: None)
+    usual = sys.getswitchinterval()
+    sampler._burst()
+    assert sys.getswitchinterval() == usual
+    assert [(flags, sum(counts.values())) for _, flags, counts in sampler._bursts] == [(LATE, 0)]

@@ -1,0 +1,613 @@
+"""A recorder's files beside a trace: which are read, and what they tell. Written row by row, as a recorder does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses.data_loading import analyse
+from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place
+from tb_steptime.ingest.recorder_files import SeenRecords, are_current, with_records
+from tb_steptime.metrics.data_loading.epoch_marks import between_epochs_ns
+from tb_steptime.metrics.data_loading.overhead import Overhead, overhead_as_recorded
+from tb_steptime.metrics.data_loading.recorded.lanes import COLLATE, DATASET, TRANSFER, WAIT
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, recorded_loading
+from tb_steptime.metrics.data_loading.recorded.production import recorded_making
+from tb_steptime.metrics.data_loading.scaling.batch_production import burst_of, find_making
+from tb_steptime.record.file.format import (
+    BEGAN,
+    CLOCK,
+    ENDED,
+    FAILED,
+    LINES,
+    NAMED,
+    NO_BATCH,
+    PRODUCED,
+    RECEIVED,
+    STEPPED,
+    encode_header,
+    encode_rows,
+)
+from tb_steptime.terminal.printer import plain
+from tb_steptime.terminal.report import _data_loading
+from tb_steptime.trace.model import Job, Trace
+from tests.drawn.timeline import timeline
+
+US = 1_000
+#: When the drawn traces begin, epoch ns, and how far the recorder's own clock is behind.
+ORIGIN = 1_700_000_000_000_000_000
+BEHIND = 1_690_000_000_000_000_000
+#: The process of drawn traces.
+PID = 1
+
+
+class File:
+    """One recorder's file; times are in us of the drawing."""
+
+    def __init__(
+        self,
+        folder: Path,
+        process: str,
+        *,
+        pid: int = PID,
+        loader: int = 0,
+        start: int = ORIGIN,
+        host: str = "host",
+        rank: int | None = None,
+        **settings: Any,
+    ):
+        self.path = folder / f"{host}_{pid}.{start}.l{loader}.{process}.loader"
+        worker = None if process == "main" else int(process[1:])
+        known = {"num_workers": 2, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2} | settings
+        self.header = {
+            "process": "main" if worker is None else "worker", "worker": worker, "main_pid": pid, "loader": loader,
+            "usable_cores": 4, "settings": known, "recorder_start_ns": start, "host": host, "rank": rank,
+        }  # fmt: skip
+        self.worker = -1 if worker is None else worker
+        self.pid = pid if worker is None else 100 + worker
+        self.rows: list[bytes] = []
+        self._row(CLOCK, 0, NO_BATCH, (0, BEHIND, BEHIND), times=0)
+
+    def produced(
+        self, batch: int, start: int, collate: int, end: int, cpu: int = 0, flags: int = 0, core_wait: int = -1
+    ) -> File:
+        """cpu and core_wait: -1 where the recorder did not look, or nobody told."""
+        dataset_cpu, collate_cpu = (-1, -1) if cpu < 0 else (cpu * US, 0)
+        waited = core_wait * US if core_wait >= 0 else -1
+        values = (start, start, collate, end, dataset_cpu, collate_cpu, waited, 4096, 8)
+        return self._row(PRODUCED, flags, batch, values, times=4)
+
+    def met(self, at: int, line: str, times: int) -> File:
+        """The worker was met in that line, so often in a burst."""
+        text = (line.encode() + b"\0").ljust(64, b"\0")
+        words = tuple(int.from_bytes(text[each : each + 8], "little", signed=True) for each in range(0, 64, 8))
+        number = len(self.rows)
+        self._row(NAMED, 0, 0, (number, *words), times=0)
+        return self._row(LINES, 0, NO_BATCH, (at, number, times), times=1)
+
+    def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
+        """The thread that pins memory has it `there`."""
+        times = (asked - 5, asked, there - 1, there - 1, there, returned)
+        return self._row(RECEIVED, 0, batch, (*times, ready, 2, 0), times=6)
+
+    def unpickled(self, batch: int, asked: int, arrived: int, there: int, returned: int) -> File:
+        """The training loop itself makes an object of the message, which it reads when it arrived."""
+        unpinned, returned_ns = 0, ORIGIN - BEHIND + returned * US
+        times = (asked - 5, asked, arrived, there)
+        return self._row(RECEIVED, 0, batch, (*times, unpinned, returned_ns, 0, 2, 0), times=4)
+
+    def began(self, at: int, ready: int | None = None) -> File:
+        return self._row(BEGAN, 0, NO_BATCH, (at, at if ready is None else ready), times=2)
+
+    def ended(self, at: int, flags: int = 0) -> File:
+        return self._row(ENDED, flags, NO_BATCH, (at,), times=1)
+
+    def clock_was_set(self) -> File:
+        return self._row(CLOCK, STEPPED, NO_BATCH, (0, BEHIND, BEHIND), times=0)
+
+    def write(self, cut: int = 0) -> File:
+        content = encode_header(self.header) + b"".join(self.rows)
+        self.path.write_bytes(content[: len(content) - cut])
+        return self
+
+    def _row(self, kind: int, flags: int, batch: int, values: tuple[int, ...], times: int) -> File:
+        own = tuple(ORIGIN - BEHIND + value * US for value in values[:times]) + values[times:]
+        self.rows.append(encode_rows([(kind, flags, batch, own)], self.worker, len(self.rows), 0, self.pid))
+        return self
+
+
+#: Two workers that need 14 us per batch, of which 2 collate, and a loop that takes 4 us after each wait.
+DRAWN = """
+    step   | 1111111222222233333334444444 |
+    loader | lll....mmm....nnn....ooo.... |
+    op     | ...aaaa...aaaa...aaaa...aaaa |"""
+
+
+def drawn(folder: Path) -> Trace:
+    return replace(timeline(DRAWN), path=str(folder / "host_1.5.pt.trace.json"), origin_ns=ORIGIN)
+
+
+def write_two_workers(folder: Path, **settings: Any) -> None:
+    main = File(folder, "main", **settings).began(-40)
+    for batch in range(5):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in (0, 1):
+        file = File(folder, f"w{worker}", **settings).began(-40)
+        for batch in range(worker, 5, 2):
+            end = 7 * batch + 1
+            file.produced(batch, end - 14, end - 2, end, cpu=3)
+        file.write()
+
+
+def write_and_record(folder: Path) -> Recorded:
+    write_two_workers(folder)
+    return recorded(drawn(folder))
+
+
+def recorded(trace: Trace) -> Recorded:
+    result = recorded_loading(with_records(trace)[0])
+    assert result is not None
+    return result
+
+
+def needed(recorded: Recorded) -> int:
+    making = recorded_making(recorded)
+    assert making is not None
+    return making.needed
+
+
+def notes(trace: Trace) -> list[str]:
+    records = with_records(trace)[0].loader_records
+    return [note.id for note in records.notes] if records else []
+
+
+def test_the_way_of_a_batch_is_split(tmp_path):
+    write_two_workers(tmp_path)
+    result = recorded(drawn(tmp_path))
+    assert (result.files, result.batches) == (3, 4)
+    assert (result.dataset_ns, result.collate_ns, result.production_ns) == (12_000, 2_000, 14_000)
+    assert (result.transfer_ns, result.ready_ns, result.wait_ns) == (1_000, 0, 3_000)
+    assert (result.cpu_share, result.kind) == (pytest.approx(3 / 14), "io")
+    assert (result.bytes, result.samples, result.cores) == (4096, 8, 4)
+
+
+def test_the_number_of_workers_and_of_those_needed_is_exact(tmp_path):
+    write_two_workers(tmp_path)
+    trace, _ = with_records(drawn(tmp_path))
+    burst, making = burst_of(trace), find_making(trace)
+    assert burst is not None
+    assert making is not None
+    assert (burst.workers, burst.workers_from, burst.production_ns, burst.gates) == (2, "recorder", 14_000, [])
+    assert burst.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
+    assert making.needed == burst.needed_workers == 3
+    assert burst.sentence is not None
+    assert plain(burst.sentence).startswith("2 workers need")
+
+
+def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
+    write_two_workers(tmp_path)
+    lane = recorded(drawn(tmp_path)).lanes[1]
+    pieces = list(zip(lane.part, lane.batch, lane.start_ns, lane.end_ns, strict=True))
+    assert lane.worker == 1
+    assert pieces[:4] == [
+        (DATASET, 1, 0, 6_000), (COLLATE, 1, 6_000, 8_000), (DATASET, 3, 8_000, 20_000), (COLLATE, 3, 20_000, 22_000),
+    ]  # fmt: skip
+    assert {TRANSFER, WAIT} >= {part for part, *_ in pieces[4:]}
+    assert all(end <= start for (_, _, _, end), (_, _, start, _) in itertools.pairwise(pieces))
+
+
+@pytest.mark.parametrize(("made", "own", "receiving"), [(-5, 2_000, 2_000 + 4_000 + 2_000), (11, 2_300, 6_300)])
+def test_unpickling_later_batches_in_the_wait_for_one_that_lay_ready_is_receiving(tmp_path, made, own, receiving):
+    """The second wait reads two messages, its own last: 4 us. While its batch is being made that costs nothing,
+    and a wait holds what receiving takes at best, 2.3 us there, which two of these waits are too short for."""
+    trace = timeline("""
+        step   | 111111112222222222333333 |
+        loader | ll......llllll....ll.... |
+        op     | ..aaaaaa......aaaa..aaaa |""")
+    main = File(tmp_path, "main", pin_memory=False).unpickled(4, asked=0, arrived=0, there=1, returned=2)
+    main.unpickled(5, asked=8, arrived=12, there=13, returned=14)
+    main.unpickled(6, asked=18, arrived=8, there=11, returned=20).write()
+    made_at = {4: -5, 5: made, 6: -4}
+    worker = File(tmp_path, "w0", pin_memory=False)
+    for batch, end in made_at.items():
+        worker.produced(batch, end - 3, end - 1, end)
+    worker.write()
+    trace, _ = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))
+    result = recorded_loading(trace)
+    assert result is not None
+    told = overhead_as_recorded(Overhead(None, None, None, None, None, None), result, trace)
+    assert (told.ns, told.exposed_ns, told.told_by) == (own, receiving // 3, "recorder")
+
+
+@pytest.mark.parametrize(
+    ("begun", "making"), [((8, 14), [0, 6, 0]), ((12, 16), [0, 2, 0]), ((5, 9), [2, 2, 0]), ((14, 17), [0, 0, 0])]
+)
+def test_beginning_a_pass_with_kept_workers_is_no_part_of_the_step_that_they_keep_up_with(tmp_path, begun, making):
+    """They hand over what they made for the pass before, which was broken off: no mark tells. What lies in a mark is
+    a wait of that mark's."""
+    trace = timeline("""
+        step   | 1111111222222222222223333333 |
+        loader | lll...........mmm....nnn.... |
+        op     | ...aaaa..........aaaa...aaaa |""")
+    main = File(tmp_path, "main", persistent_workers=True).received(6, asked=0, there=2, returned=3).began(*begun)
+    main.received(0, asked=14, there=16, returned=17).received(1, asked=21, there=23, returned=24).write()
+    trace, _ = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))
+    assert between_epochs_ns(trace).tolist() == [1_000 * each for each in making]
+
+
+def test_the_queue_counts_batches_that_lie_ready(tmp_path):
+    write_two_workers(tmp_path)
+    (queue,) = recorded(drawn(tmp_path)).queues
+    assert (queue.at_ns[:4], queue.depth[:4]) == ([0, 2_000, 3_000, 9_000], [0, 1, 0, 1])
+    assert (queue.late_share, queue.passed_share) == (1.0, 0.0)
+
+
+def test_batches_that_lie_ready_behind_a_late_one_do_not_help_a_request(tmp_path):
+    main = File(tmp_path, "main").began(-40)
+    for batch, there, ready in [(0, -2, 2), (1, 12, 2), (2, 1, 1), (3, 26, 0)]:
+        asked = 7 * batch
+        main.received(batch, asked=asked, there=there, returned=max(asked, there) + 1, ready=ready)
+    main.write()
+    File(tmp_path, "w0").began(-40).produced(1, -5, 11, 12).produced(3, 12, 25, 26).write()
+    File(tmp_path, "w1").began(-40).produced(0, -9, -3, -2).produced(2, -2, 0, 1).write()
+    (queue,) = recorded(drawn(tmp_path)).queues
+    assert (queue.late_share, queue.passed_share) == (0.5, 0.25)
+
+
+def test_each_worker_has_its_row(tmp_path):
+    write_two_workers(tmp_path)
+    rows = [(row.worker, row.pid, row.batches, row.ended) for row in recorded(drawn(tmp_path)).workers]
+    assert rows == [(0, 100, 3, None), (1, 101, 2, None)]
+
+
+def test_the_slowest_batches_come_first(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(3, -3, 20, 22, cpu=25).write()
+    slowest = recorded(drawn(tmp_path)).slowest[0]
+    assert (slowest.batch, slowest.worker, slowest.step, slowest.total_ns) == (3, 1, "4", 25_000)
+
+
+def test_without_files_nothing_is_recorded(tmp_path):
+    trace, seen = with_records(drawn(tmp_path))
+    assert trace.loader_records is None
+    assert recorded_loading(trace) is None
+    assert seen == SeenRecords([PID], [], "host")
+
+
+def test_files_of_another_run_are_left_out_with_a_note(tmp_path):
+    write_two_workers(tmp_path, pid=77, start=ORIGIN + 10**9)
+    trace, _ = with_records(drawn(tmp_path))
+    assert recorded_loading(trace) is None
+    assert notes(drawn(tmp_path)) == ["recorder_of_another_run"]
+
+
+def test_files_of_another_rank_are_left_out_without_a_word(tmp_path):
+    write_two_workers(tmp_path)
+    write_two_workers(tmp_path, pid=77)
+    assert notes(drawn(tmp_path)) == []
+    assert recorded(drawn(tmp_path)).files == 3
+
+
+def test_files_of_another_time_are_left_out_with_a_note(tmp_path):
+    File(tmp_path, "main").received(0, asked=900, there=901, returned=902).write()
+    assert notes(drawn(tmp_path)) == ["recorder_not_then"]
+    assert recorded_loading(with_records(drawn(tmp_path))[0]) is None
+
+
+def test_a_file_that_ends_inside_a_row_is_read_up_to_there(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(1, -6, 6, 8).produced(3, 8, 20, 22).write(cut=40)
+    assert notes(drawn(tmp_path)) == ["recorder_file_damaged", "recorder_worker_missing"]
+    assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
+
+
+def test_a_file_without_a_header_is_left_out_with_a_note(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").path.write_bytes(b"no recording")
+    assert notes(drawn(tmp_path)) == ["recorder_file_unreadable", "recorder_worker_missing"]
+    assert recorded(drawn(tmp_path)).files == 2
+
+
+@pytest.mark.parametrize("size", [0, 20, 60])
+def test_an_empty_file_is_of_a_process_that_was_killed_as_it_began(tmp_path, size):
+    """It can be read, and has nothing to read, not even all of its header."""
+    write_two_workers(tmp_path)
+    path = File(tmp_path, "w1").path
+    path.write_bytes(path.read_bytes()[:size])
+    assert notes(drawn(tmp_path)) == ["recorder_file_empty", "recorder_worker_missing"]
+    assert recorded(drawn(tmp_path)).files == 2
+
+
+def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(tmp_path):
+    write_two_workers(tmp_path)
+    main = File(tmp_path, "main")
+    for batch in range(2):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    records = with_records(drawn(tmp_path))[0].loader_records
+    assert records is not None
+    (note,) = records.notes
+    assert note.id == "recorder_ended_early"
+    assert plain(note.effect).startswith("Steps without a record: 2.")
+    early, whole = recorded(drawn(tmp_path)), write_and_record(tmp_path)
+    assert (early.batches, whole.batches) == (2, 4)
+    assert (early.consumer_ns, early.batches_per_step, needed(early)) == (
+        whole.consumer_ns, whole.batches_per_step, needed(whole),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("lost", ["w0", "main"])
+def test_a_file_that_is_missing_is_told(tmp_path, lost):
+    write_two_workers(tmp_path)
+    File(tmp_path, lost).path.unlink()
+    records = with_records(drawn(tmp_path))[0].loader_records
+    assert records is not None
+    words = {note.id: plain(note.effect) for note in records.notes}
+    assert words == (
+        {"recorder_worker_missing": "How 2 of 4 batches were made is not recorded; means are of the others."}
+        if lost == "w0"
+        else {"recorder_main_missing": "Which steps took the batches that workers made is not known."}
+    )
+
+
+def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
+    write_two_workers(tmp_path)
+    alone = recorded(drawn(tmp_path))
+    main, worker = (File(tmp_path, process, start=ORIGIN + 5, num_workers=1) for process in ("main", "w0"))
+    for batch in range(4):
+        main.received(batch, asked=7 * batch + 3, there=7 * batch + 3, returned=7 * batch + 3, ready=1)
+        worker.produced(batch, 7 * batch, 7 * batch + 1, 7 * batch + 2)
+    for file in (main, worker):
+        file.write()
+    both = recorded(drawn(tmp_path))
+    assert [(each.loader, each.workers, each.batches, each.main) for each in both.loaders] == [
+        (1, 2, 4, True), (2, 1, 4, False),
+    ]  # fmt: skip
+    assert (both.production_ns, needed(both)) == (alone.production_ns, needed(alone))
+
+
+def test_the_first_batch_of_an_evaluation_makes_it_not_the_loader_that_is_waited_for(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "main", loader=1, num_workers=1).received(0, asked=3, there=26, returned=27).write()
+    assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
+
+
+def test_an_evaluation_in_one_step_is_not_what_the_others_wait_for(tmp_path):
+    write_two_workers(tmp_path)
+    evaluation = File(tmp_path, "main", loader=1, num_workers=1)
+    for batch in range(3):
+        evaluation.received(batch, asked=21 + batch, there=25 + batch, returned=26 + batch)
+    evaluation.write()
+    assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rank", "files", "told"),
+    [(None, 0, ["recorder_of_several_machines"]), (0, 3, []), (1, 3, []), (2, 0, ["recorder_of_several_machines"])],
+)
+def test_the_same_process_number_on_two_machines_is_told_apart(tmp_path, rank, files, told):
+    """The trace's file has a name of the user's, so that its rank has to tell."""
+    write_two_workers(tmp_path, host="a", rank=0)
+    write_two_workers(tmp_path, host="b", rank=1)
+    trace = replace(drawn(tmp_path), path=str(tmp_path / "mine.pt.trace.json"), job=Job(rank=rank))
+    records = with_records(trace)[0].loader_records
+    assert records is not None
+    assert (records.files, [note.id for note in records.notes]) == (files, told)
+
+
+def test_a_trace_that_is_named_for_its_machine_takes_that_ones_files(tmp_path):
+    write_two_workers(tmp_path)
+    write_two_workers(tmp_path, host="other")
+    trace, seen = with_records(drawn(tmp_path))
+    assert {each.file.partition("_")[0] for each in seen.files} == {"host"}
+    assert notes(trace) == []
+    assert are_current(seen, tmp_path)
+
+
+def test_workers_that_compute_are_not_the_loops_own_work(tmp_path):
+    """A worker that computes hands a batch's memory over late; the step with enough workers has none of that in it."""
+    write_two_workers(tmp_path)
+    late = recorded(drawn(tmp_path))
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}")
+        for batch in range(worker, 5, 2):
+            file.produced(batch, 7 * batch - 13, 7 * batch - 1, 7 * batch + 1, cpu=14)
+        file.write()
+    computing = recorded(drawn(tmp_path))
+    assert (late.overhead_ns, late.consumer_ns) == (1_000, 5_000)
+    assert (computing.overhead_ns, computing.consumer_ns) == (None, 4_000)
+
+
+def test_a_clock_that_was_set_is_told(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(1, -6, 6, 8).clock_was_set().write()
+    assert notes(drawn(tmp_path)) == ["clock_step"]
+
+
+def test_a_worker_without_an_end_was_killed_if_its_pass_has_one(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").began(-40).produced(1, -6, 6, 8).produced(3, 8, 20, 22).ended(27).write()
+    assert notes(drawn(tmp_path)) == []
+    File(tmp_path, "main").received(0, 0, 2, 3).ended(27, FAILED).write()
+    assert notes(drawn(tmp_path)) == ["worker_killed"]
+    assert [row.ended for row in recorded(drawn(tmp_path)).workers] == [False, None]
+
+
+def test_workers_that_persist_outlive_a_pass(tmp_path):
+    write_two_workers(tmp_path, persistent_workers=True)
+    File(tmp_path, "main", persistent_workers=True).received(0, 0, 2, 3).ended(27).write()
+    assert notes(drawn(tmp_path)) == []
+
+
+def test_batches_that_failed_are_no_batches(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "w1").produced(1, -6, 6, 8, flags=FAILED).produced(3, 8, 20, 22).write()
+    assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
+
+
+@pytest.mark.parametrize(("core_wait", "production"), [(-1, 14_000), (10, 18_000)])
+def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path, core_wait, production):
+    main = File(tmp_path, "main", num_workers=8)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    for worker in range(8):
+        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14, core_wait=core_wait).write()
+    trace, _ = with_records(drawn(tmp_path))
+    result, making = recorded(drawn(tmp_path)), find_making(trace)
+    assert {row.kind for row in result.workers} == {"cores"}
+    assert making is not None
+    assert (making.production_ns, making.busy_cores, making.cores) == (production, True, 4)
+    assert making.loader_ns(8) == making.loader_ns(4)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "core_wait", "kind", "shares"),
+    [
+        (20, 0, "cpu", (20 / 28, 0)),
+        (5, 1, "io", (5 / 28, 1 / 28)),
+        (5, 15, "cores", (5 / 28, 15 / 28)),  # one worker, and other processes on all cores
+        (10, 5, "mixed", (10 / 28, 5 / 28)),
+        (10, -1, "mixed", (10 / 28, None)),
+        (-1, -1, None, (None, None)),
+    ],
+)
+def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(tmp_path, cpu, core_wait, kind, shares):
+    main = File(tmp_path, "main", num_workers=1)
+    for batch in range(4):
+        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.write()
+    worker = File(tmp_path, "w0", num_workers=1).produced(0, 0, 26, 28, cpu=cpu, core_wait=core_wait)
+    worker.produced(1, 28, 40, 42, cpu=-1).write()  # not looked at: it tells nothing of the processor
+    result = recorded(drawn(tmp_path))
+    (row,) = result.workers
+    assert (row.kind, result.kind) == (kind, kind)
+    assert (row.cpu_share, row.core_wait_share) == (pytest.approx(shares[0]), pytest.approx(shares[1]))
+
+
+@pytest.mark.parametrize("pins", [False, True])
+def test_a_loader_without_workers_is_the_training_process(tmp_path, pins):
+    main = File(tmp_path, "main", num_workers=0)
+    for batch in range(4):
+        main.produced(batch, 7 * batch, 7 * batch + 2, 7 * batch + 3)
+        if pins:
+            main.received(batch, asked=7 * batch, there=7 * batch + 4, returned=7 * batch + 4)
+    main.write()
+    result = recorded(drawn(tmp_path))
+    assert [(row.worker, row.batches) for row in result.workers] == [(-1, 4)]
+    assert (result.batches, result.production_ns, result.queues) == (4, 3_000, [])
+    assert (result.wait_ns, result.pin_ns) == ((4_000, 1_000) if pins else (3_000, None))
+
+
+def test_two_loaders_are_told_apart(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "main", loader=1, num_workers=0).received(0, 24, 25, 25).write()
+    result = recorded(drawn(tmp_path))
+    assert [(each.loader, each.workers, each.batches, each.main) for each in result.loaders] == [
+        (1, 2, 4, True), (2, 0, 1, False),
+    ]  # fmt: skip
+
+
+# A summary is of the files that were there.
+
+
+def test_a_summary_is_of_the_files_that_it_was_made_with(tmp_path):
+    write_two_workers(tmp_path)
+    _, seen = with_records(drawn(tmp_path))
+    assert [file.file.split(".")[-2] for file in seen.files] == ["main", "w0", "w1"]
+    assert are_current(seen, tmp_path)
+
+
+def test_a_file_that_appears_later_is_missing_in_the_summary(tmp_path):
+    _, seen = with_records(drawn(tmp_path))
+    assert are_current(seen, tmp_path)
+    write_two_workers(tmp_path)
+    os.utime(tmp_path, ns=(0, 1))  # folders of tests change faster than their times
+    assert not are_current(seen, tmp_path)
+
+
+def test_what_is_added_after_the_traces_end_is_of_no_concern(tmp_path):
+    write_two_workers(tmp_path)
+    main = File(tmp_path, "main").received(0, 0, 2, 3).received(1, asked=90, there=91, returned=92).write()
+    _, seen = with_records(drawn(tmp_path))
+    main.received(2, asked=95, there=96, returned=97).write()
+    assert are_current(seen, tmp_path)
+
+
+def test_what_is_added_within_the_traces_time_is_missing_in_the_summary(tmp_path):
+    main = File(tmp_path, "main").received(0, 0, 2, 3).write()
+    _, seen = with_records(drawn(tmp_path))
+    assert are_current(seen, tmp_path)
+    main.received(1, asked=7, there=9, returned=10).write()
+    assert not are_current(seen, tmp_path)
+
+
+def test_files_of_others_do_not_make_a_summary_old(tmp_path):
+    write_two_workers(tmp_path)
+    _, seen = with_records(drawn(tmp_path))
+    write_two_workers(tmp_path, pid=77)
+    os.utime(tmp_path, ns=(0, 2))
+    assert are_current(seen, tmp_path)
+
+
+def stamp(folder: Path) -> tuple[bool, int, int, int]:
+    (span,) = Discovery([Place("", folder, str(folder))]).look().spans
+    return span.stamp
+
+
+def test_a_span_is_looked_at_again_when_files_appear_or_grow_into_its_time(tmp_path):
+    trace = tmp_path / "host_1.5.pt.trace.json"
+    trace.write_text("{}")
+    now = trace.stat().st_mtime_ns
+    before = stamp(tmp_path)
+    file = File(tmp_path, "main").received(0, 0, 2, 3).write()
+    os.utime(file.path, ns=(now, now - 1))
+    appeared = stamp(tmp_path)
+    os.utime(file.path, ns=(now, now + 1))
+    grown = stamp(tmp_path)
+    os.utime(file.path, ns=(now, now + RECORDS_PATIENCE_NS))
+    passed = stamp(tmp_path)
+    os.utime(file.path, ns=(now, now + 2 * RECORDS_PATIENCE_NS))
+    assert len({before, appeared, grown, passed}) == 4
+    assert stamp(tmp_path) == passed
+
+
+# The command line.
+
+
+def test_the_command_line_tells_of_the_loader_that_is_waited_for(tmp_path):
+    write_two_workers(tmp_path)
+    File(tmp_path, "main", loader=1, num_workers=1).received(0, 25, 26, 26).write()
+    File(tmp_path, "w0", loader=1, num_workers=1).produced(0, 20, 24, 25, cpu=1).write()
+    assert msgspec.to_builtins(_data_loading(analyse(with_records(drawn(tmp_path))[0]))) == {
+        "iterator": "_MultiProcessingDataLoaderIter",
+        "workers": 2,
+        "wait_ns_mean": 3_000,
+        "exposed_ns_mean": 3_000,
+        "hidden_ns_mean": 0,
+        "period": None,
+        "production_ns": 14_000,
+        "consumer_ns": 5_000,
+        "needed_workers": 3,
+        "predicted_step_ns": {"1": 12_813, "2": 7_000} | {str(n): 5_500 for n in range(3, 9)},
+        "why_unknown": None,
+        "recorded": {
+            "batches": 4,
+            "dataset_ns_mean": 12_000,
+            "collate_ns_mean": 2_000,
+            "cpu_share": 3 / 14,
+            "looked_batches": 4,
+            "per_worker": [
+                {"worker": worker, "pid": 100 + worker, "batches": batches, "dataset_ns_mean": 12_000,
+                 "collate_ns_mean": 2_000, "cpu_share": 3 / 14, "looked_batches": batches}
+                for worker, batches in ((0, 3), (1, 2))  # one more is made for the next span
+            ],
+        },
+    }  # fmt: skip

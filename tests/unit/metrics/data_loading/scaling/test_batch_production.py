@@ -1,0 +1,270 @@
+"""What one batch takes, what uses it up, and how many workers keep up: of one loader, per batch, whoever tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.data_loading import analyse
+from tb_steptime.ingest.recorder_files import with_records
+from tb_steptime.insights import judge
+from tb_steptime.terminal.contract import DataLoadingReport
+from tb_steptime.terminal.printer import plain
+from tb_steptime.terminal.report import _data_loading
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
+from tests.unit.metrics.data_loading.scaling.test_bursts import steps_that_wait
+from tests.unit.metrics.data_loading.test_loaders import MULTI, NAMES, SINGLE, TWICE, chains
+
+
+def told(trace: Trace) -> DataLoadingReport:
+    """Without what is only recorded."""
+    return msgspec.structs.replace(_data_loading(analyse(trace)), recorded=None)
+
+
+def drawn(drawing: str) -> Trace:
+    return timeline(drawing, names=NAMES)
+
+
+def in_one_process(**more: Any) -> DataLoadingReport:
+    """A loader that takes 6 us for a batch; the rest of the step takes 4 us."""
+    known: dict[str, Any] = {
+        "iterator": SINGLE, "workers": 0, "wait_ns_mean": 6_000, "exposed_ns_mean": 6_000, "hidden_ns_mean": 0,
+        "period": None, "production_ns": 6_000, "consumer_ns": 4_000, "needed_workers": 2,
+        "predicted_step_ns": points(6_000, *[4_000] * 7), "why_unknown": None, "recorded": None,
+    }  # fmt: skip
+    return DataLoadingReport(**(known | more))
+
+
+def points(*step_ns: int) -> dict[str, int]:
+    return {str(workers): ns for workers, ns in enumerate(step_ns, 1)}
+
+
+def recorded(folder: Path, trace: Trace, batches: Mapping[int, list[tuple[int, int]]]) -> Trace:
+    """Loaders without workers; of each batch when it was asked for and when it was made, in us."""
+    for loader, times in batches.items():
+        file = File(folder, "main", loader=loader, num_workers=0)
+        for batch, (asked, made) in enumerate(times, 8):
+            file.produced(batch, asked, made, made, cpu=1)
+        file.write()
+    return with_records(replace(trace, path=str(folder / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))[0]
+
+
+def test_a_batch_of_a_step():
+    assert told(steps_that_wait([6] * 4, 4, loader="loader single")) == in_one_process()
+
+
+ACCUMULATED = """
+    step          | 1111111111111111111122222222222222222222 |
+    loader single | llllll....mmmmmm....nnnnnn....oooooo.... |
+    op            | ......bbbb......bbbb......bbbb......bbbb |"""
+
+
+def test_a_step_of_several_batches_takes_each_figure_per_batch():
+    """But its waits, and what it would take."""
+    both = {"wait_ns_mean": 12_000, "exposed_ns_mean": 12_000, "predicted_step_ns": points(12_000, *[8_000] * 7)}
+    assert told(drawn(ACCUMULATED)) == in_one_process(**both)
+
+
+def test_a_recorder_tells_the_same_of_the_same(tmp_path):
+    trace = recorded(tmp_path, drawn(ACCUMULATED), {0: [(0, 6), (10, 16), (20, 26), (30, 36)]})
+    assert trace.loader_records is not None
+    assert told(trace) == told(drawn(ACCUMULATED))
+
+
+def test_a_tile_and_the_cards_say_per_batch_what_is():
+    result = analyse(drawn(ACCUMULATED))
+    assert {tile.metric: (tile.value, tile.steps) for tile in result.tiles if tile.metric == "batch_time"} == {
+        "batch_time": (6_000, [6_000, 6_000])
+    }
+    assert (result.batch_ns, result.consumer_ns, result.batches_per_step) == (6_000, 4_000, 2.0)
+    assert result.curve is not None
+    assert plain(result.curve.pace).replace("\xa0", " ") == "the batches of a step every 12 µs / workers"
+    assert plain(result.tile_remarks["needed_workers"]).replace("\xa0", " ") == "6 µs / 4 µs per batch"
+
+
+def test_the_loader_that_is_waited_for_decides_who_makes_batches():
+    """A training without workers, and an evaluation that has some."""
+    trace = drawn("""
+        step          | 11111111112222222222222222222233333333334444444444 |
+        loader single | llllll....mmmmmm..............nnnnnn....oooooo.... |
+        loader        | ....................x...y......................... |
+        op            | ......bbbb......bbbb.aaa.aaaaa......bbbb......bbbb |""")
+    consumer = (50_000 - 24_000) // 4
+    assert told(trace) == in_one_process(
+        wait_ns_mean=6_500,
+        exposed_ns_mean=6_500,
+        consumer_ns=consumer,
+        predicted_step_ns=points(*[consumer] * 8),
+    )
+
+
+#: Two loaders that are zipped, both in the training process; the second takes 3 us.
+ZIPPED = chains([(6, 3)] * 6, work=4)
+
+
+@pytest.mark.parametrize("known", ["by its waits", "by a recorder"])
+def test_of_zipped_loaders_the_curve_is_of_the_one_that_is_waited_for_most(tmp_path, known: str):
+    """The other one's waits stay."""
+    trace = drawn(ZIPPED)
+    if known == "by a recorder":
+        first = [(13 * step, 13 * step + 6) for step in range(6)]
+        trace = recorded(tmp_path, trace, {0: first, 1: [(made, made + 3) for _, made in first]})
+    assert told(trace) == in_one_process(
+        wait_ns_mean=9_000, exposed_ns_mean=9_000, consumer_ns=7_000, predicted_step_ns=points(*[7_000] * 8)
+    )
+
+
+def test_what_a_batch_is_made_of_is_of_the_loader_that_is_waited_for_most():
+    """The other one's ops are none of it."""
+    step = "".join(digit * 13 for digit in "123456")
+    trace = drawn(f"""
+        step          | {step} |
+        loader single | {"llllllmmm...." * 6} |
+        op            | {".aa....cc...." * 6} |
+        op            | {".........bbbb" * 6} |""")
+    activities = [(each.name, each.ns_per_batch) for each in analyse(trace).activities]
+    assert activities == [(None, 4_000), ("a", 2_000)]
+
+
+IN_A_ROW = (
+    "How many workers keep up cannot be told from this trace, because a step asks for 2 batches in a row: one loader "
+    "may make them, or several. A recorder tells."
+)
+
+
+def test_of_batches_in_a_row_it_is_open_how_many_workers_keep_up():
+    trace = drawn(chains([(6, 6)] * 4, work=8))
+    assert told(trace) == in_one_process(
+        wait_ns_mean=12_000, exposed_ns_mean=12_000, consumer_ns=None, needed_workers=None, predicted_step_ns=None,
+        why_unknown=IN_A_ROW,
+    )  # fmt: skip
+    assert {plain(tile.reason) for tile in analyse(trace).tiles if tile.metric == "needed_workers" and tile.reason} == {
+        "one loader or several, not known"
+    }
+
+
+def test_of_batches_in_a_row_no_burst_is_told():
+    """Four workers that are asked for two batches at once."""
+    trace = drawn(chains([(9, 1), (1, 1)] * 6, "loader", work=2))
+    assert told(trace) == DataLoadingReport(
+        iterator=MULTI, workers=None, wait_ns_mean=6_000, exposed_ns_mean=6_000, hidden_ns_mean=0, period=4,
+        why_unknown=IN_A_ROW,
+    )  # fmt: skip
+
+
+def test_with_a_recorder_batches_in_a_row_are_no_riddle(tmp_path):
+    trace = drawn(TWICE)
+    for worker in ("main", "w0"):
+        file = File(tmp_path, worker, num_workers=1)
+        for batch, asked in enumerate((0, 3, 7, 10, 14, 17, 21, 24), 8):
+            if worker == "main":
+                file.received(batch, asked, asked + 2, asked + 2)
+            else:
+                file.produced(batch, asked - 1, asked + 1, asked + 2, cpu=1)
+        file.write()
+    trace = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))[0]
+    report = told(trace)
+    assert (report.workers, report.production_ns, report.why_unknown) == (1, 3_000, None)
+    assert (report.consumer_ns, report.needed_workers) == (1_500, 2)
+
+
+NULLS = {
+    "in a row": chains([(6, 6)] * 4),
+    "in a row, of workers": chains([(6, 6)] * 4, "loader"),
+    "only first batches": "step | 1111111122222222 |\nloader | .ll.....ll...... |\nop | s..bbbbs...bbbb. |",
+    "only waits": "step | 11112222 |\nloader single | llllmmmm |",
+    "no batch in the steps": "step | ....11112222 |\nloader | ll.......... |\nop | ..bbbbbbbbbb |",
+    "no loader": "step | 11112222 |\nop | bbbbbbbb |",
+    "a pipe": "step | 11112222 |\nuser enumerate(DataPipe)#Batcher | ll..mm.. |\nop | ..bb..bb |",
+    "no burst": chains([(6,)] * 9, "loader"),
+    "keeps up": chains([(1,)] * 9, "loader", work=40),
+}
+
+
+@pytest.mark.parametrize("drawing", NULLS.values(), ids=NULLS)
+def test_what_is_not_known_says_why(drawing: str):
+    report = told(drawn(drawing))
+    fields = {**msgspec.structs.asdict(report), "period": 0, "recorded": 0}
+    assert None in fields.values()
+    assert report.why_unknown is not None
+    assert "cannot be told from this trace, because" in report.why_unknown or "no loader events" in report.why_unknown
+
+
+# What the cards say of it.
+
+
+def card(trace: Trace, rule: str) -> str:
+    judged = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    (insight,) = [each for each in judged.insights if each.id == rule]
+    return plain(insight.text).replace("\xa0", " ")
+
+
+def test_a_card_says_per_batch_what_is():
+    """Two workers that need 14 us for a batch, of which a step takes two."""
+    trace = drawn(f"""
+        step   | {"".join(digit * 14 for digit in "123456")} |
+        loader | {"lllllllll..m.." * 6} |
+        op     | {".........bb.bb" * 6} |""")
+    assert card(trace, "more_workers") == (
+        "2 workers need 14 µs per batch, the loop uses one up in 3 µs: `num_workers=5` if it is 2 now; "
+        "else every second batch is slow."
+    )
+    burst = analyse(trace).burst
+    assert burst is not None
+    assert burst.sentence is not None
+    assert plain(burst.sentence).replace("\xa0", " ") == (
+        "2 workers need 14 µs per batch, the loop uses one up in 3 µs: every second batch waits 9 µs; 5 workers would "
+        "end it."
+    )
+
+
+def test_without_a_number_of_workers_a_card_still_says_to_use_some():
+    trace = drawn(chains([(6, 6)] * 4, work=8))
+    assert card(trace, "no_workers") == (
+        "The training process makes each batch itself. Of the 12 µs this takes, 12 µs leave the step standing; workers "
+        "hide them: raise `num_workers` until it is waited for no more."
+    )
+
+
+def test_a_card_counts_the_batches_of_its_loader_alone():
+    assert card(drawn(ZIPPED), "no_workers") == (
+        "Loader 1: The training process makes each batch itself. Of the 6 µs this takes, 6 µs leave the step standing; "
+        "2 workers hide them: `num_workers=2`."
+    )
+
+
+def test_of_late_batches_in_a_row_neither_the_loaders_own_work_nor_jitter_is_told():
+    """Two workers make both batches of a step at the same time, and take longer than the step does."""
+    waits = [(6, 1), (6, 1), (6, 1), (12, 1)] + [(6, 1)] * 5
+    result = analyse(drawn(chains(waits, "loader", work=40)))
+    assert result.overhead is not None
+    assert (result.overhead.ns, result.jitter) == (None, None)
+
+
+def test_batches_in_a_row_that_lie_ready_are_the_loaders_own_work():
+    drawing = "\n".join(
+        f"{label} | {''.join(cells)} |"
+        for label, cells in {
+            "step": ["xy"[step % 2] * (2 + work) for step, work in enumerate(WORK)],
+            "loader": ["lm" + "." * work for work in WORK],
+            "op": [".." + "b" * work for work in WORK],
+        }.items()
+    )
+    result = analyse(drawn(drawing))
+    assert result.overhead is not None
+    assert (result.overhead.ns, result.overhead.told_by) == (1_000, "steady")
+    assert result.burst is not None
+    assert result.burst.sentence is not None
+    assert plain(result.burst.sentence).replace("\xa0", " ").startswith("The workers keep up")
+
+
+#: The work of steps, in us, that is far from alike.
+WORK = [50, 90, 70, 60, 80, 55, 95, 65]

@@ -1,0 +1,114 @@
+"""Workers that take turns, replayed: held against a plain simulation, a batch and a worker at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.metrics.data_loading.scaling.in_order_delivery import held_up_ns, replayed_waits
+from tb_steptime.metrics.data_loading.scaling.needed_workers import HELD_UP_FRACTION, workers_for
+
+
+def simulated(times: list[float], consumer: float, workers: int, prefetch: int) -> list[float]:
+    """What a loop waits for each batch, as torch's loader works: each worker has a queue of its own, all of them are
+    filled in turn before the loop begins, and who gave a batch away gets the next one."""
+    queues: list[deque[tuple[int, float]]] = [deque() for _ in range(workers)]
+    free, ready, waits = [0.0] * workers, {}, []
+    given_out, now = 0, 0.0
+
+    def give_out(worker: int) -> None:
+        nonlocal given_out
+        if given_out < len(times):
+            queues[worker].append((given_out, now))
+            given_out += 1
+
+    for place in range(workers * prefetch):
+        give_out(place % workers)
+    for batch in range(len(times)):
+        worker = batch % workers
+        while queues[worker]:  # nothing else makes a worker wait than that it was not asked
+            made, asked = queues[worker].popleft()
+            free[worker] = ready[made] = max(free[worker], asked) + times[made]
+        waits.append(max(0.0, ready[batch] - now))
+        now = max(now, ready[batch])
+        give_out(worker)
+        now += consumer
+    return waits
+
+
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=40),
+    st.integers(0, 30),
+    st.integers(1, 6),
+    st.integers(1, 4),
+)
+def test_a_replay_is_what_the_queues_do(times, consumer, workers, prefetch):
+    drawn = np.array([times, times[::-1]], float).T
+    both = replayed_waits(drawn, np.full_like(drawn, consumer), np.arange(1, workers + 1), prefetch)
+    assert both.shape == (len(times), 2, workers)
+    for loop, order in enumerate((times, times[::-1])):
+        for number in range(1, workers + 1):
+            assert both[:, loop, number - 1].tolist() == simulated(order, consumer, number, prefetch)
+
+
+def test_even_batches_hold_up_nothing():
+    assert [held_up_ns(190_000, 0, 40_000, workers) for workers in range(1, 9)] == [0] * 8
+    assert held_up_ns(0, 0, 40_000, 1) == 0
+
+
+def test_slow_batches_hold_up_most_where_the_loader_is_as_fast_as_the_loop():
+    """Until then a stall is of the pace, and beyond there is room for them."""
+    held = [held_up_ns(190_000, 60_000, 40_000, workers) for workers in range(1, 11)]
+    assert held[0] == 0
+    assert max(held) == held[3] > 0.05 * 40_000
+    assert held[3:] == sorted(held[3:], reverse=True)
+    assert held[-1] == 0
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 1.0])
+def test_more_batches_in_advance_hold_up_less(share):
+    held = [held_up_ns(190_000, round(share * 190_000), 40_000, 4, prefetch) for prefetch in (1, 2, 4, 8)]
+    assert held == sorted(held, reverse=True)
+    assert held[0] > 2 * held[-1]
+
+
+SEED = 5
+#: Of one mean, 1, and one spread.
+SHAPES = {
+    "normal": lambda random, spread, size: np.maximum(0, random.normal(1, spread, size)),
+    "gamma": lambda random, spread, size: random.gamma(1 / spread**2, spread**2, size),
+    "some are slow": lambda random, spread, size: np.where(random.random(size) < 0.1, 1 + 3 * spread, 1 - spread / 3),
+    "two kinds": lambda random, spread, size: 1 + spread * random.choice([-1, 1], size),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("spread", "within"), [(0.2, 0.03), (0.4, 0.05), (0.7, 0.12)])
+@pytest.mark.parametrize("workers", [2, 4, 5, 6, 8])
+def test_the_mean_and_the_spread_tell_enough(shape, spread, within, workers):
+    """Of a step of 40 that uses batches of 190, or of the pace where that is slower."""
+    times = SHAPES[shape](np.random.default_rng(SEED), spread, (400, 30))
+    times *= 190 / times[100:].mean()
+    waits = replayed_waits(times, np.full_like(times, 40), np.array([workers]), 2)[100:].mean()
+    told = max(0, 190 / workers - 40) + held_up_ns(190_000, round(spread * 190_000), 40_000, workers) / 1000
+    assert told == pytest.approx(waits, abs=within * max(40, 190 / workers))
+
+
+@pytest.mark.parametrize("share", [0, 0.2, 0.5, 1, 2])
+def test_as_many_workers_are_needed_as_leave_little_held_up(share):
+    """If twice as many as keep up on average can."""
+    spread = round(share * 190_000)
+    needed = workers_for(190_000, spread, 40_000)
+    assert needed is not None
+    assert 5 <= needed <= 10
+    enough = held_up_ns(190_000, spread, 40_000, needed) <= HELD_UP_FRACTION * 40_000
+    assert enough or needed == 10
+    assert enough == (share < 1)
+
+
+def test_batches_made_further_in_advance_need_fewer_workers():
+    assert [workers_for(190_000, 190_000, 40_000, prefetch) for prefetch in (2, 4, 8)] == [10, 8, 7]

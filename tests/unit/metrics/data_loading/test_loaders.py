@@ -1,0 +1,232 @@
+"""Which loader each wait is for: what a trace proves, what a recorder tells, and what stays open. Traces are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.ingest.recorder_files import with_records
+from tb_steptime.metrics.data_loading.loaders import LoaderRow, find_batches, judged_loader, loader_table
+from tb_steptime.terminal.printer import plain
+from tb_steptime.text import count, phrase
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
+
+MULTI, SINGLE = "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
+NAMES = {
+    "b": "autograd::engine::evaluate_function: AddmmBackward0",
+    "s": "aten::random_",
+    "m": "aten::to",
+    "r": "aten::randperm",
+}
+
+
+def row(label: str, iterator: str, batches: int, wait: int, **more: Any) -> LoaderRow:
+    """Times in us; all of the wait is exposed."""
+    words, _, place = label.partition(" #")
+    first = more.pop("first", None)
+    known = {
+        "label": phrase(words + " {place}", place=count(int(place))) if place else phrase(words),
+        "iterator": iterator, "multiprocess": iterator == MULTI, "position": int(place) if place else None,
+        "role": {"Training loader": "training", "Evaluation loader": "evaluation", "Loader": None}[words],
+        "batches": batches, "wait_ns": wait * 1000, "exposed_ns": wait * 1000, "hidden_ns": 0,
+        "first_batches": 0 if first is None else 1, "first_batch_ns": None if first is None else first * 1000,
+        "in_a_row": 1,
+    }  # fmt: skip
+    return LoaderRow(**(known | more))
+
+
+def table(drawing: str) -> list[LoaderRow]:
+    return loader_table(timeline(drawing, names=NAMES))
+
+
+def chains(waits: Sequence[Sequence[int]], loader: str = "loader single", work: int = 3) -> str:
+    """A step for each chain of waits, in us, and the work after it."""
+    rows = {"step": "", loader: "", "op": ""}
+    for number, chain in enumerate(waits):
+        marks = "".join("lm"[place % 2] * wait for place, wait in enumerate(chain))
+        rows["step"] += "xy"[number % 2] * (len(marks) + work)
+        rows[loader] += marks + "." * work
+        rows["op"] += "." * len(marks) + "b" * work
+    return "\n".join(f"{label} | {cells} |" for label, cells in rows.items())
+
+
+def test_batches_in_a_row_are_of_one_loader_or_of_several():
+    assert table(chains([(3, 2, 1)] * 4, "loader")) == [row("Loader", MULTI, 12, 2, in_a_row=3)]
+
+
+def test_moving_a_batch_is_no_work_on_it():
+    """What asks for the batches of a step at once may send each one to its device first."""
+    drawing = """
+        step   | 1111111222222233333334444444 |
+        loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
+        op     | ..m..mb..m..mb..m..mb..m..mb |"""
+    assert table(drawing) == [row("Loader", MULTI, 8, 2, in_a_row=2)]
+
+
+def test_work_before_the_backward_passes_is_no_evaluation():
+    """Two batches are asked for, with work on the first one between, and two backward passes follow."""
+    drawing = """
+        step   | 1111111222222233333334444444 |
+        loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
+        op     | ..a..bb..a..bb..a..bb..a..bb |"""
+    assert table(drawing) == [row("Loader", MULTI, 8, 2)]
+
+
+def test_batches_that_always_take_longer_in_one_place_are_of_a_loader_of_their_own():
+    slow, fast = row("Loader #1", SINGLE, 6, 4), row("Loader #2", SINGLE, 6, 2)
+    assert table(chains([(4, 2)] * 6)) == [slow, fast]
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        [(4, 2)] * 5,  # by chance, once in a few hundred traces
+        [(4, 3)] * 6,  # the first batch of a step may be slower in itself
+        [(4, 2)] * 3 + [(2, 4)] * 3,
+    ],
+)
+def test_waits_that_one_loader_may_have_are_of_one(waits: list[tuple[int, int]]):
+    (only,) = table(chains(waits))
+    assert (only.label, only.batches, only.in_a_row) == (phrase("Loader"), 2 * len(waits), 2)
+
+
+def test_workers_leave_no_trace_of_which_loader_they_are_of():
+    """One loader with two workers waits long, then short, in every step, as two loaders may."""
+    (only,) = table(chains([(9, 1)] * 8, "loader"))
+    assert only == row("Loader", MULTI, 16, 5, in_a_row=2)
+
+
+def test_a_new_iterators_seed_tells_the_first_batch_and_the_end_before():
+    drawing = """
+        step   | 11112222333333333444455555 |
+        loader | ll..oo..e..ffff..pp..qq... |
+        op     | ..bb..bb..s....bb..bb..bb. |"""
+    assert table(drawing) == [row("Loader", MULTI, 4, 2, first=4)]
+
+
+def test_a_sampler_that_shuffles_is_part_of_the_new_iterator():
+    """It draws a seed of its own, and an order with it."""
+    drawing = """
+        step   | 111122223333333333344444555555 |
+        loader | ll..oo..e....ffff..pp...qq.... |
+        op     | ..bb..bb..srr....bb..bbb..bbbb |"""
+    assert table(drawing) == [row("Loader", MULTI, 4, 2, first=4)]
+
+
+def test_the_batch_that_is_asked_for_ahead_of_the_first_ones_work_is_none_of_an_epoch_that_ended():
+    """`accelerate` asks for the next batch before it gives away the one that it has."""
+    drawing = """
+        step   | 11111111222223333344444 |
+        loader | .ffff.oo.pp...qq...rr.. |
+        op     | s.......b..bb...bb...bb |"""
+    assert table(drawing) == [row("Loader", MULTI, 4, 2, first=4)]
+
+
+def test_the_end_of_an_evaluation_is_no_batch_of_it():
+    drawing = """
+        step          | 1111111111111122222333334444455555 |
+        loader        | ll............oo...pp...qq...rr... |
+        loader single | ......fff.vv.e.................... |
+        op            | ..bbbs...a..a...bbb..bbb..bbb..bbb |"""
+    assert table(drawing) == [
+        row("Training loader", MULTI, 5, 2), row("Evaluation loader", SINGLE, 1, 2, first=3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("after", ["", "3333"])
+def test_the_end_of_an_evaluation_at_a_steps_end_is_no_batch_of_it(after: str):
+    drawing = f"""
+        step          | 1111222222222222222{after} |
+        loader        | ll..oo.............{"pp.." if after else ""} |
+        loader single | ........fff.vv..e.. |
+        op            | ..bb..bs...a..a....{"..bb" if after else ""} |"""
+    training = row("Training loader", MULTI, 3 if after else 2, 2)
+    assert table(drawing) == [training, row("Evaluation loader", SINGLE, 1, 2, first=3)]
+
+
+@pytest.mark.parametrize(
+    ("wait", "why"), [(9, "which more steps ask than the one that is waited for most"), (1, "which is waited for most")]
+)
+def test_of_several_loaders_the_one_that_most_steps_ask_is_judged_and_it_is_said_why(wait: int, why: str):
+    drawing = f"""
+        step          | 11111{"1" * (7 + wait)}2222233333 |
+        loader        | ll...{"." * (7 + wait)}oo...pp... |
+        loader single | .....{".f." + "v" * wait + "..e."}.......... |
+        op            | ..bbb{"s.a" + "." * wait + "a..."}..bbb..bbb |"""
+    said = judged_loader(timeline(drawing, names=NAMES))
+    assert said is not None
+    assert plain(said) == f"the training loader, {why}"
+    assert judged_loader(timeline(chains([(3,)] * 4), names=NAMES)) is None
+
+
+# What a recorder tells.
+
+
+def recorded(folder: Path, drawing: str, rows: dict[int, Sequence[tuple[int, int, int]]], workers: int = 1) -> Trace:
+    """rows: of each loader its batches' number, and when it was asked for and returned, in us."""
+    for loader, batches in rows.items():
+        file = File(folder, "main", loader=loader, num_workers=workers)
+        for batch, asked, returned in batches:
+            file.received(batch, asked, returned, returned)
+        file.write()
+    trace = timeline(drawing, names=NAMES)
+    return with_records(replace(trace, path=str(folder / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))[0]
+
+
+#: Each step asks twice in a row.
+TWICE = """
+    step   | 1111111222222233333334444444 |
+    loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
+    op     | .....bb.....bb.....bb.....bb |"""
+ASKED = [(0, 2), (3, 5), (7, 9), (10, 12), (14, 16), (17, 19), (21, 23), (24, 26)]
+
+
+def test_a_recorder_knows_that_batches_in_a_row_are_of_one_loader(tmp_path):
+    trace = recorded(tmp_path, TWICE, {0: [(8 + number, *times) for number, times in enumerate(ASKED)]})
+    assert loader_table(trace) == [row("Loader", MULTI, 8, 2)]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1]
+
+
+@pytest.mark.parametrize("off", [-1, 0, 1])
+def test_a_mark_that_lasts_much_longer_than_its_batch_is_received_is_still_its_own(tmp_path, off):
+    """As of a thread that is stopped once it has its batch. off: by how much the recorder's clock is."""
+    drawing = """
+        step   | 11111111111111111222222222222222223333333333333333 |
+        loader | ll.mmmmmmmmmmmm..nn.oooooooooooo..pp.qqqqqqqqqqq.. |
+        op     | ...............bb...............bb..............bb |"""
+    asked = [first + each + off for first in (0, 17, 34) for each in (0, 3)]
+    trace = recorded(tmp_path, drawing, {0: [(8 + number, at, at + 2) for number, at in enumerate(asked)]})
+    assert [(each.label.template, each.batches) for each in loader_table(trace)] == [("Loader", 6)]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1]
+
+
+def test_a_recorder_tells_zipped_loaders_apart(tmp_path):
+    batches = [(8 + number // 2, *times) for number, times in enumerate(ASKED)]
+    trace = recorded(tmp_path, TWICE, {0: batches[::2], 1: batches[1::2]})
+    assert loader_table(trace) == [row("Loader #1", MULTI, 4, 2), row("Loader #2", MULTI, 4, 2)]
+    assert [each.recorded for each in find_batches(trace).loaders] == [1, 2]
+
+
+def test_a_loader_that_is_not_recorded_is_apart_from_one_that_is(tmp_path):
+    trace = recorded(tmp_path, TWICE, {0: [(8 + number, *times) for number, times in enumerate(ASKED[::2])]})
+    assert [each.recorded for each in find_batches(trace).loaders] == [1, None]
+    assert [each.batches for each in loader_table(trace)] == [4, 4]
+
+
+def test_a_mark_that_a_recorder_does_not_know_ends_its_pass(tmp_path):
+    """An evaluation of one batch: it is asked for ahead, and once more at its end; then the training goes on."""
+    drawing = """
+        step   | 11111112222222222222223333333 |
+        loader | ll.nn..oo.pp..fff.e...qq.rr.. |
+        op     | .....bb.....b........a.....bb. |"""
+    training = [(8, 0, 2), (9, 3, 5), (10, 7, 9), (11, 10, 12), (12, 22, 24), (13, 25, 27)]
+    trace = recorded(tmp_path, drawing, {0: training, 1: [(0, 14, 17)]})
+    assert loader_table(trace) == [
+        row("Training loader", MULTI, 6, 2), row("Evaluation loader", MULTI, 0, 0, first=3),
+    ]  # fmt: skip

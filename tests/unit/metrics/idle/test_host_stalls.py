@@ -1,0 +1,148 @@
+"""Rare long stops of the host, and the cause of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.idle.gaps import idle_outside_loader
+from tb_steptime.metrics.idle.host_stalls import LOADING_TIMES, Pause, pauses
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.steps import find_steps
+from tests.conftest import SHARED
+from tests.drawn.timeline import timeline
+
+RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
+MS = 1_000_000
+
+
+def test_a_collection_that_the_trace_names_is_sure():
+    trace = timeline(
+        """
+        step     | 00000000001111111111 |
+        python   | .............gggg... |
+        runtime  | k.q........r......s. |
+        kernel 7 | .k.qqqqqqq..rr.....s |""",
+        names={"g": "Python GC"},
+        cell_ns=100_000,
+    )
+    # the device still works in the first tenth of it
+    assert pauses(trace, 0) == [
+        Pause("garbage_collection", True, "Python GC", 1, 400_000, 150_000, "1", 1_300_000, 1_700_000)
+    ]
+
+
+def test_loading_that_the_trace_names_is_sure_and_told_once():
+    trace = timeline(
+        """
+        step     | 00000000000000000000 |
+        driver   | .....m.............. |
+        runtime  | k.p.qqqqqqqqqqq..... |
+        runtime  | ................r.s. |
+        overhead | .......oooo......... |
+        kernel 7 | .k.p...........q.r.s |""",
+        names={"o": "Lazy Function Loading"},
+        calls={"m": "cuModuleLoadData"},
+    )
+    assert pauses(trace, 0) == [
+        Pause("lazy_loading", True, "Lazy Function Loading", 2, 5_000, 5_000, "0", 7_000, 11_000)
+    ]
+
+
+def loading(times: int) -> str:
+    return f"""
+        step     | {"0" * 8}{"0" * times}00000 |
+        runtime  | a.b.c...{"q" * times}..... |
+        kernel 7 | .a.b.c..{"." * times}.q... |"""
+
+
+def test_a_first_launch_that_takes_very_long_has_loaded_its_kernel():
+    found = pauses(timeline(loading(LOADING_TIMES), names={"q": "sgemm"}), 0)
+    took = LOADING_TIMES * 1_000
+    assert found == [Pause("lazy_loading", False, "sgemm", 1, took, took, "0", 8_000, 8_000 + took)]
+
+
+@pytest.mark.parametrize(
+    ("drawing", "names", "calls"),
+    [
+        (loading(LOADING_TIMES - 1), {}, {}),
+        (loading(LOADING_TIMES), {"q": "a"}, {}),
+        (loading(LOADING_TIMES), {}, {"q": "cudaGraphLaunch"}),
+    ],
+    ids=["not as long", "not the first launch of its kernel", "a captured graph"],
+)
+def test_other_long_launches_load_nothing(drawing: str, names: dict[str, str], calls: dict[str, str]):
+    assert pauses(timeline(drawing, names=names, calls=calls), 0) == []
+
+
+def test_a_long_stop_in_one_step_has_no_explanation():
+    trace = timeline(
+        """
+        step     | 0000111122223333 |
+        runtime  | a.b...a.a...a.a. |
+        kernel 7 | .abbbbba.a...a.a |""",
+        cell_ns=MS,
+    )
+    # nothing is recorded from 10 ms, when the device runs dry, to 12 ms
+    assert pauses(trace, 0) == [Pause("unexplained", False, None, 1, 2 * MS, MS // 2, "2", 10 * MS, 12 * MS)]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "kernels", "cell_ns"),
+    [
+        ("a.b...a.a...a.a.", ".abbbbba.a...a.a", MS - 1),
+        ("a...a...a...a...", ".a...a...a...a..", MS),
+        ("...a..a.a.a.a.a.", "....aa.a.a.a.a.a", MS),
+    ],
+    ids=["shorter than 2 ms", "in every step", "where the recording begins"],
+)
+def test_other_stops_are_no_pauses(runtime: str, kernels: str, cell_ns: int):
+    drawing = f"""
+        step     | 0000111122223333 |
+        runtime  | {runtime} |
+        kernel 7 | {kernels} |"""
+    assert pauses(timeline(drawing, cell_ns=cell_ns), 0) == []
+
+
+def test_a_stop_in_which_an_op_runs_is_the_ops():
+    trace = timeline(
+        """
+        step     | 0000111122223333 |
+        op       | .........ooo.... |
+        runtime  | a.b...a.a...a.a. |
+        kernel 7 | .abbbbba.a...a.a |""",
+        cell_ns=MS,
+    )
+    assert pauses(trace, 0) == []
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_the_idle_time_of_pauses_is_part_of_the_devices(path: Path):
+    trace = read_trace(path)
+    steps = find_steps(trace)
+    low, high = steps.window
+    for device in devices_with_activity(trace):
+        found = pauses(trace, device)
+        idle_ns = idle_outside_loader(trace, device).total_ns
+        assert sum(pause.idle_ns for pause in found) <= idle_ns // len(steps.steps) + len(found)
+        for pause in found:
+            assert low <= pause.worst_start_ns < pause.worst_end_ns <= high
+            assert pause.worst_end_ns - pause.worst_start_ns <= pause.total_ns
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("hta_a100_alexnet_cudasync", [("lazy_loading", False, 1, 3_055_567)]),
+        ("hta_a100_ddp_nccl", []),
+        ("hta_a100_ddp_control", [("unexplained", False, 1, 2_285)]),
+        ("hta_v100_ns", []),
+        ("tracelens_b200_eager", [("lazy_loading", True, 8, 440)]),
+    ],
+)
+def test_pauses_of_recorded_traces(trace_path, name: str, expected: list[tuple[str, bool, int, int]]):
+    trace = read_trace(trace_path(name))
+    found = pauses(trace, devices_with_activity(trace)[0])
+    assert [(pause.cause, pause.sure, pause.count, pause.total_ns // 1_000) for pause in found] == expected

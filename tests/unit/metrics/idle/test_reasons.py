@@ -1,0 +1,351 @@
+"""Why the device is idle: every idle instant has one reason, and is charged to one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
+from tb_steptime.metrics.phases.marks import SITES
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tests.conftest import SHARED
+from tests.drawn.timeline import timeline
+
+RECORDED = sorted((SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
+
+
+def reasons_us(trace: Trace, device: int = 0) -> dict[str, list[int]]:
+    per_step = idle_partition(trace)[device].per_step_ns
+    return {reason: (per_step[reason] // 1_000).tolist() for reason in REASONS if per_step[reason].any()}
+
+
+def pieces_us(trace: Trace, device: int = 0) -> list[tuple[int, int, str, str]]:
+    """(start, end, reason, site) in time order."""
+    return [
+        (start // 1_000, end // 1_000, REASONS[reason], SITES[site].id)
+        for each in idle_pieces(trace, device)
+        for start, end, reason, site in zip(
+            each.start.tolist(), each.end.tolist(), each.reason.tolist(), each.site.tolist(), strict=True
+        )
+    ]
+
+
+def test_before_the_launch_the_host_is_late_and_after_it_launches_take_time():
+    trace = timeline("""
+        step     | 0000000000 |
+        runtime  | k...q..... |
+        kernel 7 | .kk...qqqq |""")
+    assert reasons_us(trace) == {"nothing_recorded": [1], "launch_latency": [3]}
+    assert idle_partition(trace)[0].host_bound_ns.tolist() == [4_000]
+
+
+def test_what_the_launching_thread_did_before_its_call():
+    """Where two things overlap, the one that stands first in the list of reasons counts."""
+    trace = timeline(
+        """
+        step     | 000000000000000000000000 |
+        user x   | .uuuuuuuuuuuuuuuuuuuuuu. |
+        op       | ..aaaaaa.bbbb........... |
+        runtime  | k..s.m..ec......f..q.... |
+        kernel 7 | .k..................qqqq |""",
+        calls={"s": "cudaStreamSynchronize", "m": "cudaMalloc", "e": "cudaEventQuery", "c": "cudaGetDevice",
+               "f": "hipFree"},
+    )  # fmt: skip
+    assert pieces_us(trace) == [
+        (0, 1, "launch_latency", "forward.model"),
+        (2, 3, "cpu_work", "forward.model"),
+        (3, 4, "blocking_call", "forward.model"),
+        (4, 5, "cpu_work", "forward.model"),
+        (5, 6, "allocator", "forward.model"),
+        (6, 13, "cpu_work", "forward.model"),
+        (13, 16, "nothing_recorded", "forward.model"),
+        (16, 17, "allocator", "forward.model"),
+        (17, 19, "nothing_recorded", "forward.model"),
+        (19, 20, "launch_latency", "forward.model"),
+    ]
+
+
+def test_only_the_launching_thread_counts():
+    trace = timeline("""
+        step         | 0000000000 |
+        op           | ..aaaaaa.. |
+        op other     | ...bbb.... |
+        runtime      | k......... |
+        runtime other| ......q... |
+        kernel 7     | .k......qq |""")
+    assert reasons_us(trace) == {"cpu_work": [3], "nothing_recorded": [1], "launch_latency": [3]}
+
+
+def test_a_training_thread_that_stands_still_waits_for_the_threads_of_the_engine():
+    trace = timeline(
+        """
+        step          | 000000000000 |
+        op engine     | ...nnnnn.... |
+        runtime       | k.........q. |
+        runtime engine| ....ss...... |
+        kernel 7      | .k........qq |""",
+        names={"n": "autograd::engine::evaluate_function: MmBackward0"},
+        calls={"s": "cudaStreamSynchronize"},
+    )
+    assert reasons_us(trace) == {
+        "blocking_call": [2], "cpu_work": [3], "nothing_recorded": [3], "launch_latency": [1],
+    }  # fmt: skip
+
+
+def test_a_launching_call_that_blocks_is_no_latency():
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        runtime  | k...ccccc. |
+        kernel 7 | .kk....... |
+        memcpy 7 | .......c.. |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)"},
+    )
+    assert reasons_us(trace) == {
+        "blocking_call": [3], "nothing_recorded": [1], "launch_latency": [1], "tail": [2],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("............jjjjjj.....", {"launch_latency": [70], "dependency": [50]}),  # from 50 us after the call's end on
+        (".............jjj.......", {"launch_latency": [90], "dependency": [30]}),  # as long as it works
+        (".....jjjjjjjj..........", {"launch_latency": [120]}),
+        (".......................", {"launch_latency": [120]}),
+    ],
+)
+def test_a_launch_that_returned_long_ago_waits_for_another_device(other: str, expected: dict[str, list[int]]):
+    trace = timeline(
+        f"""
+        step          | 00000000000000000000000 |
+        runtime       | k...j.aa............... |
+        kernel 7 gpu0 | kkkkkk............aaaaa |
+        kernel 7 gpu1 | {other} |""",
+        cell_ns=10_000,
+    )
+    assert reasons_us(trace) == expected
+
+
+def test_work_that_was_launched_before_the_gap_is_queued():
+    trace = timeline("""
+        step     | 0000000000 |
+        runtime  | kq........ |
+        kernel 7 | .kk..qqqqq |""")
+    assert reasons_us(trace) == {"launch_latency": [1], "queued": [2]}
+
+
+@pytest.mark.parametrize(("gap", "reason"), [(10, "queued"), (11, "dependency")])
+def test_queued_work_that_does_not_start_waits_for_other_work(gap: int, reason: str):
+    trace = timeline(f"""
+        step     | {"0" * (gap + 5)} |
+        runtime  | kq{"." * (gap + 3)} |
+        kernel 7 | .kk{"." * gap}qq |""")
+    assert reasons_us(trace) == {"launch_latency": [1], reason: [gap]}
+
+
+def test_kernels_of_a_graph_share_its_call():
+    trace = timeline(
+        """
+        step     | 000000000000000000000000 |
+        runtime  | .g...................... |
+        kernel 7 | ...gg.gg..............gg |""",
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert reasons_us(trace) == {
+        "nothing_recorded": [1], "launch_latency": [2], "queued": [1], "dependency": [14],
+    }  # fmt: skip
+
+
+def test_a_stream_that_works_leaves_no_gap():
+    trace = timeline("""
+        step     | 0000000000 |
+        runtime  | kj....q... |
+        kernel 7 | .kkk....qq |
+        kernel 9 | ..jjj..... |""")
+    assert reasons_us(trace) == {"launch_latency": [3], "nothing_recorded": [1]}
+
+
+def test_each_device_has_its_own_gaps():
+    trace = timeline("""
+        step          | 0000000000 |
+        runtime       | k..q...... |
+        kernel 7 gpu0 | .kkkkk.... |
+        kernel 7 gpu1 | .....qqqqq |""")
+    assert reasons_us(trace, 0) == {"launch_latency": [1], "tail": [4]}
+    assert reasons_us(trace, 1) == {"cpu_work": [1], "nothing_recorded": [2], "launch_latency": [2]}
+
+
+def test_the_wait_for_a_batch_comes_first():
+    trace = timeline("""
+        step     | 0000000000 |
+        loader   | ..lll..... |
+        runtime  | k..s...q.. |
+        kernel 7 | .kk.....qq |""")
+    assert pieces_us(trace) == [
+        (0, 1, "launch_latency", "forward.model"),
+        (3, 5, "data_loading", "data_loading"),
+        (5, 7, "nothing_recorded", "forward.model"),
+        (7, 8, "launch_latency", "forward.model"),
+    ]
+
+
+def test_work_without_a_launch_record_leaves_the_cause_unknown():
+    trace = timeline("""
+        step     | 0000000000 |
+        runtime  | k......... |
+        kernel 7 | .kk..u.... |""")
+    assert pieces_us(trace) == [
+        (0, 1, "launch_latency", "forward.model"),
+        (3, 5, "unknown", "unknown"),
+        (6, 10, "tail", "unknown"),
+    ]
+
+
+def test_a_gap_across_steps_is_cut_where_the_step_begins():
+    trace = timeline("""
+        step     | 0000011111 |
+        runtime  | k.....q... |
+        kernel 7 | .kk....qqq |""")
+    assert reasons_us(trace) == {"nothing_recorded": [2, 1], "launch_latency": [1, 1]}
+
+
+def test_what_an_activity_ended_and_the_longest_gaps():
+    trace = timeline("""
+        step     | 0000000001111111 |
+        loader   | .......ll....... |
+        op       | ..a............. |
+        runtime  | k...q.....r...s. |
+        kernel 7 | .k...q......r..s |""")
+    assert (idle_of_activity(trace, 0) // 1_000).tolist() == [1, 3, 4, 2]
+    assert longest_gaps(trace, 0, 1) == {
+        ("data_loading", "data_loading"): [Longest(7_000, 9_000, "0")],
+        ("forward.model", "cpu_work"): [Longest(2_000, 3_000, "0")],
+        ("forward.model", "nothing_recorded"): [Longest(3_000, 4_000, "0")],
+        ("forward.model", "launch_latency"): [Longest(10_000, 12_000, "1")],
+    }
+
+
+def test_a_window_asks_for_the_gaps_that_reach_into_it():
+    trace = timeline("""
+        step     | 000000000000 |
+        runtime  | kqrs........ |
+        kernel 7 | .k.q..r...ss |""")
+    (some,) = idle_pieces(trace, 0, (4_500, 6_500))
+    assert list(zip(some.start.tolist(), some.end.tolist(), some.launch.tolist(), strict=True)) == [(4_000, 6_000, 2)]
+    assert list(idle_pieces(trace, 0, (1_200, 1_800))) == []
+
+
+def test_bubbles_are_part_of_the_idle_time():
+    trace = timeline(
+        """
+        step     | 000000000000 |
+        runtime  | k.ssss...q.. |
+        kernel 7 | .kkkk.....qq |""",
+        calls={"s": "cudaStreamSynchronize"},
+    )
+    sums = idle_sums(trace)[0]
+    assert {REASONS[i]: ns for i, ns in enumerate(sums.ns.sum((0, 1)).tolist()) if ns} == {
+        "blocking_call": 1_000, "nothing_recorded": 3_000, "launch_latency": 2_000,
+    }  # fmt: skip
+    assert {REASONS[i]: ns for i, ns in enumerate(sums.bubble_ns.sum((0, 1)).tolist()) if ns} == {
+        "blocking_call": 1_000, "nothing_recorded": 3_000,
+    }  # fmt: skip
+
+
+def test_pieces_are_the_same_however_many_are_made_at_once_and_kept(monkeypatch: pytest.MonkeyPatch):
+    drawing = """
+        step     | 000000000000 |
+        op       | ..aa.....bb. |
+        runtime  | k...q.r....s |
+        kernel 7 | .k...q..r... |"""
+    whole = pieces_us(timeline(drawing))
+    monkeypatch.setattr("tb_steptime.metrics.idle.attribution._GAPS_AT_ONCE", 1)
+    monkeypatch.setattr("tb_steptime.metrics.idle.attribution._KEPT_PIECES", 2)
+    trace = timeline(drawing)
+    assert [pieces_us(trace), pieces_us(trace)] == [whole, whole]
+    assert len(whole) == 5
+
+
+CALLS = {"s": "cudaStreamSynchronize", "t": "cudaDeviceSynchronize", "m": "cudaMalloc", "z": "cudaMemcpy"}
+
+
+@st.composite
+def drawings(draw: st.DrawFn) -> str:
+    """Kernels on two streams and two devices, launched anywhere by two threads or nowhere, among calls that block, ops
+    and waits for a loader."""
+
+    def cells(alphabet: str) -> str:
+        return draw(st.text(alphabet=alphabet, min_size=24, max_size=24))
+
+    def once(chars: str) -> str:
+        return "".join(draw(st.permutations([*chars, *"." * (24 - len(chars))])))
+
+    def runs(chars: str) -> str:
+        lengths = [(draw(st.integers(0, 4)), draw(st.integers(1, 3))) for _ in chars]
+        return "".join("." * gap + char * length for (gap, length), char in zip(lengths, chars, strict=True))
+
+    return f"""
+        step           | 000000000001111111111111 |
+        loader         | {cells("...l")} |
+        op             | {cells("..o")} |
+        runtime        | {once("abest")} |
+        runtime other  | {once("cdm")} |
+        memcpy 7 gpu0  | {runs("z")} |
+        kernel 7 gpu0  | {runs("abx")} |
+        kernel 9 gpu0  | {runs("cy")} |
+        kernel 7 gpu1  | {runs("de")} |"""
+
+
+@given(drawings())
+def test_every_idle_instant_has_one_reason(drawing: str):
+    assert_conserved(timeline(drawing, calls=CALLS))
+
+
+def assert_conserved(trace: Trace) -> None:
+    steps = find_steps(trace)
+    for device, sums in idle_sums(trace).items():
+        busy = busy_intervals(trace, device).overlap_ns(steps.start_ns, steps.end_ns)
+        assert (sums.ns.sum(axis=(1, 2)) + busy).tolist() == (steps.end_ns - steps.start_ns).tolist()
+        assert (sums.ns >= 0).all()
+        assert (sums.bubble_ns >= 0).all()
+        assert (sums.bubble_ns <= sums.ns).all()
+        assert sums.bubble_ns.sum() == bubbles(trace, device).idle_ns.sum()
+        by_reason = dict(zip(REASONS, sums.ns.sum(axis=(0, 1)).tolist(), strict=True))
+        charged = sum(by_reason.values()) - by_reason["data_loading"] - by_reason["tail"]
+        assert idle_of_activity(trace, device).sum() == charged
+        for pieces in idle_pieces(trace, device):
+            assert (pieces.start[1:] >= pieces.end[:-1]).all()
+            assert (pieces.end > pieces.start).all()
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}"[:60])
+def test_every_idle_instant_of_real_traces_has_one_reason(path: Path):
+    assert_conserved(read_trace(path))
+
+
+def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
+    """An A100 that waits for Python, as a picture of this trace was drawn by hand from its events."""
+    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    partition = idle_partition(trace)[0]
+    ms = {reason: round(float(ns.mean()) / 1e6, 1) for reason, ns in partition.per_step_ns.items() if ns.any()}
+    assert ms == {
+        "blocking_call": 0.0, "cpu_work": 134.4, "nothing_recorded": 24.9, "launch_latency": 9.7, "queued": 0.6,
+        "dependency": 0.0, "tail": 0.2,
+    }  # fmt: skip
+    assert devices_by_activity(trace) == (0,)
+    assert len(idle_of_activity(trace, 0)) == len(find_launches(trace).activity)
+    assert np.array_equal(partition.host_late_ns, sum(partition.per_step_ns[reason] for reason in HOST_LATE))
+    assert np.array_equal(partition.host_bound_ns, sum(partition.per_step_ns[reason] for reason in HOST_BOUND))

@@ -1,0 +1,392 @@
+"""The phase of every instant of a host thread, and from where each activity was launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_steptime.metrics.host.annotations import RANGE_ROWS, RangeRow, range_rows
+from tb_steptime.metrics.phases.assignment import PHASES, activity_sites, host_phases, host_time_ns, kernel_phases
+from tb_steptime.metrics.phases.marks import NO_MARK, SITE, SITES, backward_passes, site_of_name, training_threads
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tests.conftest import SHARED
+from tests.drawn.timeline import timeline
+
+RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
+
+ENGINE = "autograd::engine::evaluate_function: "
+NAMES = {
+    "n": ENGINE + "MmBackward0",
+    "m": "MmBackward0",
+    "A": ENGINE + "torch::autograd::AccumulateGrad",
+    "a": "torch::autograd::AccumulateGrad",
+}
+
+
+def launched_from(trace: Trace) -> dict[str, str]:
+    """Name of each activity -> the place that it was launched from."""
+    activities = find_launches(trace).activity
+    names = [trace.strings[name] for name in trace.events.name[activities].tolist()]
+    return dict(zip(names, (SITES[site].id for site in activity_sites(trace).tolist()), strict=True))
+
+
+def host_us(trace: Trace) -> list[dict[str, int]]:
+    """Per step, the phases that have any time."""
+    return [
+        {phase: ns // 1_000 for phase, ns in zip(PHASES, row, strict=True) if ns}
+        for row in host_time_ns(trace).tolist()
+    ]
+
+
+def test_every_place_of_a_training_step():
+    trace = timeline(
+        """
+        step                          | 000000000000000000000000000000 |
+        loader                        | ll............................ |
+        user Optimizer.zero_grad#SGD  | ..ll.......................... |
+        user ## backward ##           | ......uuuuuuuuuuuuuuuu........ |
+        op back                       | ........nnnn.AAAA.x........... |
+        op back                       | .........mm..aa............... |
+        user Optimizer.step#SGD.step  | .......................uuu.... |
+        runtime                       | c.dde.f................h...i.. |
+        runtime                       | .......g...................... |
+        runtime back                  | .........p..qr..s.t........... |
+        kernel 7                      | .......................cdefghi |
+        kernel 9                      | .......................pqrstuv |""",
+        names=NAMES,
+    )
+    assert launched_from(trace) == {
+        "c": "data_loading",
+        "d": "zero_grad",
+        "e": "forward.model",
+        "f": "backward.loss",  # in the backward range, before the engine's first node
+        "g": "backward.loss",
+        "p": "backward.nodes",
+        "q": "backward.hooks",  # beside any node, on a thread of the engine
+        "r": "backward.gradient_accumulation",
+        "s": "backward.hooks",  # after AccumulateGrad itself, within the engine's mark of it
+        "t": "backward.hooks",
+        "h": "optimizer",
+        "i": "other",  # after the last backward pass, in no range
+        "u": "unknown",
+        "v": "unknown",
+    }
+    assert host_us(trace) == [
+        {"data_loading": 2, "zero_grad": 2, "forward": 2, "backward": 16, "optimizer": 3, "other": 5}
+    ]
+
+
+def test_the_training_thread_is_in_the_backward_pass_from_its_first_to_its_last_node():
+    trace = timeline(
+        """
+        step      | 00000000000000 |
+        op        | aaa........bb. |
+        op back   | ....nn.nn..... |
+        runtime   | .k.........q.. |
+        kernel 7  | ..k.........q. |""",
+        names={**NAMES, "a": "aten::mm"},
+    )
+    assert backward_passes(trace) == Intervals.of((4_000, 9_000))
+    assert host_phases(trace)["backward"] == Intervals.of((4_000, 9_000))
+    assert host_us(trace) == [{"forward": 4, "backward": 5, "other": 5}]
+
+
+def test_each_micro_batch_has_a_backward_pass_and_forward_is_what_comes_before_the_last():
+    trace = timeline(
+        """
+        step      | 0000000000000000 |
+        op        | ff....ff....oo.. |
+        op back   | ..nn....nn...... |
+        runtime   | k......q.....r.. |
+        kernel 7  | .k......q.....r. |""",
+        names=NAMES,
+    )
+    assert backward_passes(trace) == Intervals.of((2_000, 4_000), (8_000, 10_000))
+    assert host_us(trace) == [{"forward": 6, "backward": 4, "other": 6}]
+    assert launched_from(trace) == {"k": "forward.model", "q": "forward.model", "r": "other"}
+
+
+def test_without_a_gpu_the_engine_runs_on_the_training_thread():
+    trace = timeline(
+        """
+        step                          | 00000000000000 |
+        op                            | ff..nnn.AA.... |
+        op                            | .....m..a..... |
+        user Optimizer.step#SGD.step  | ...........uu. |""",
+        names=NAMES,
+    )
+    assert training_threads(trace) == (0,)
+    assert host_us(trace) == [{"forward": 4, "backward": 6, "optimizer": 2, "other": 2}]
+
+
+def test_a_step_without_backward_is_all_forward_and_nothing_is_between_steps():
+    trace = timeline("""
+        step      | 0000..1111..... |
+        op        | ff..g.h....i... |
+        runtime   | .k..l.m....n... |
+        kernel 7  | ..k..l.mmmm.nnn |""")
+    assert launched_from(trace) == {"k": "forward.model", "l": "other", "m": "forward.model", "n": "other"}
+
+
+def test_a_host_that_runs_ahead_is_at_the_next_step():
+    trace = timeline(
+        """
+        step      | 0000111122 |
+        op back   | .nn..nn... |
+        runtime   | k...q..... |
+        kernel 7  | .kkkkkqqqq |""",
+        names=NAMES,
+    )
+    # step 0 ends with its kernel, at 6 us, when the host is in the backward pass of step 1
+    assert host_us(trace) == [{"forward": 2, "backward": 3, "other": 1}, {"backward": 1, "other": 1, "forward": 2}]
+
+
+def test_without_steps_and_marks_all_is_forward():
+    trace = timeline("""
+        op        | aaaaaa.. |
+        runtime   | .k...... |
+        kernel 7  | ..kkkkk. |""")
+    assert launched_from(trace) == {"k": "forward.model"}
+    assert host_us(trace) == [{"forward": 7}]
+
+
+def test_without_steps_the_training_thread_is_the_one_without_nodes():
+    trace = timeline(
+        """
+        op        | aaa......b |
+        op back   | ...nnnnn.. |
+        op back   | ...xxyyz.. |
+        runtime   | .k.......q |
+        kernel 7  | ..k....... |
+        kernel 7  | .........q |""",
+        names={**NAMES, "a": "aten::mm"},
+    )
+    assert [trace.threads[thread].tid for thread in training_threads(trace)] == ["main"]
+    assert launched_from(trace) == {"k": "forward.model", "q": "other"}
+
+
+def test_the_innermost_mark_wins():
+    trace = timeline(
+        """
+        step                          | 0000000000 |
+        user forward                  | aaaaaaaa.. |
+        user Optimizer.step#SGD.step  | ..bbbb.... |
+        loader                        | ...l...... |
+        runtime                       | .kppq.r... |
+        kernel 7                      | .....kpqr. |""",
+    )
+    assert launched_from(trace) == {"k": "forward.model", "p": "optimizer", "q": "optimizer", "r": "forward.model"}
+    assert host_us(trace) == [{"data_loading": 1, "forward": 6, "optimizer": 3}]
+
+
+def test_a_forward_that_is_computed_again_belongs_to_the_backward_pass():
+    trace = timeline(
+        """
+        step                | 0000000000 |
+        op back             | ..nnnnnn.. |
+        user forward @back  | ...uuu.... |
+        runtime back        | ....k..... |
+        kernel 7            | .....k.... |""",
+        names=NAMES,
+    )
+    assert launched_from(trace) == {"k": "backward.nodes"}
+
+
+def test_an_optimizer_that_runs_in_the_backward_pass_is_the_optimizer():
+    trace = timeline(
+        """
+        step                                | 0000000000 |
+        op back                             | ..AAAAAA.. |
+        user Optimizer.step#SGD.step @back  | ...uuu.... |
+        runtime back                        | ....k..... |
+        kernel 7                            | .....k.... |""",
+        names=NAMES,
+    )
+    assert launched_from(trace) == {"k": "optimizer"}
+    assert host_us(trace) == [{"forward": 2, "backward": 6, "other": 2}]  # the training thread waits for the engine
+
+
+@pytest.mark.parametrize(
+    ("name", "site"),
+    [
+        ("## forward ##", "forward.model"),
+        ("forward", "forward.model"),
+        ("Forward Pass", "forward.model"),
+        ("## forward:over_arch ##", "forward.model"),
+        ("## backward ##", "backward.loss"),
+        ("loss.backward", "backward.loss"),
+        ("Optimizer.step#AdamW.step", "optimizer"),
+        ("optimizer-step", "optimizer"),
+        ("optim", "optimizer"),
+        ("Optimizer.zero_grad#SGD.zero_grad", "zero_grad"),
+        ("## zero_grad ##", "zero_grad"),
+        ("## load_batch ##", "data_loading"),
+        ("wait_for_batch", "data_loading"),
+        ("data", "data_loading"),
+        ("## sparse_data_dist ##", None),
+        ("forwarding", None),
+        ("database", None),
+        ("ProfilerStep#5", None),
+        ("##", None),
+        ("", None),
+    ],
+)
+def test_what_a_range_is_called(name: str, site: str | None):
+    found = site_of_name(name)
+    assert (None if found == NO_MARK else SITES[found].id) == site
+
+
+FORWARD = "DistributedDataParallel.forward"
+SYNC_NAMES = {
+    "F": "aten::flatten_dense_tensors",
+    "B": "c10d::broadcast_",
+    "C": "aten::copy_",
+    "X": "aten::conv2d",
+}
+
+
+def test_what_a_forward_does_to_send_its_buffers_is_a_place_of_its_own():
+    trace = timeline(
+        f"""
+        step           | 00000000000000 |
+        user {FORWARD} | .uuuuuuuuuuuu. |
+        op             | ..FF.B.C.C.XX. |
+        op             | ...........C.. |
+        runtime        | k.p..q.r.t.s.. |
+        kernel 7       | .k.p..q.r.t.s. |""",
+        names=SYNC_NAMES,
+    )
+    assert launched_from(trace) == {
+        "k": "forward.model",
+        "p": "forward.buffer_broadcast",
+        "q": "forward.buffer_broadcast",
+        "r": "forward.buffer_broadcast",
+        "t": "forward.buffer_broadcast",
+        "s": "forward.model",  # this copy is part of a convolution
+    }
+    assert host_us(trace) == [{"forward": 14}]
+
+
+@pytest.mark.parametrize("ops", ["..FF...C.C.XX.", "..X..B.C.C.XX."])
+def test_a_forward_that_does_not_begin_with_a_broadcast_is_the_model(ops: str):
+    trace = timeline(
+        f"""
+        step           | 00000000000000 |
+        user {FORWARD} | .uuuuuuuuuuuu. |
+        op             | {ops} |
+        runtime        | k.p..q.r.t.s.. |
+        kernel 7       | .k.p..q.r.t.s. |""",
+        names=SYNC_NAMES,
+    )
+    assert set(launched_from(trace).values()) == {"forward.model"}
+
+
+def test_named_ranges_are_a_tree_with_what_they_launch():
+    trace = timeline("""
+        step                          | 0000000000 |
+        user outer                    | aaaaaaaa.. |
+        user inner                    | .bb..bb... |
+        user Optimizer.step#SGD.step  | ........u. |
+        runtime                       | .p...q.rs. |
+        kernel 7                      | ..pp..qqrs |""")
+    rows = range_rows(trace, np.array([1_000, 2_000, 3_000, 4_000]))
+    assert rows == [
+        RangeRow(["outer"], "forward", 1, 8_000, 4_000, 5_000, 6_000, 3),
+        RangeRow(["outer", "inner"], "forward", 2, 4_000, 4_000, 4_000, 3_000, 2),
+        RangeRow(["step"], "optimizer", 1, 1_000, 1_000, 1_000, 4_000, 1),
+    ]
+
+
+def test_ranges_are_told_per_step_and_within_the_steps():
+    trace = timeline("""
+        step                | 0000111122 |
+        user work           | .aa...aaaa |
+        runtime             | .p...q..rr |
+        kernel 7            | ..p...qqqq |""")
+    # nothing ran that step 2 launched, so the last step is 1, which ends with its kernel
+    assert range_rows(trace) == [RangeRow(["work"], "forward", 1, 3_000, 3_000, 500, 0, 0.5)]
+
+
+def test_what_the_engine_does_is_inside_the_range_that_waits_for_it():
+    trace = timeline(
+        """
+        step                         | 0000000000 |
+        user backward                | .aaaaaaa.. |
+        op back                      | ..nnnnnn.. |
+        user nccl:all_reduce @back   | ....bb.... |
+        runtime back                 | ..p..q.... |
+        kernel 7                     | ...p..qq.. |""",
+        names=NAMES,
+    )
+    assert range_rows(trace) == [
+        RangeRow(["backward"], "backward", 1, 7_000, 5_000, 3_000, 0, 2),
+        RangeRow(["backward", "nccl:all_reduce"], "backward", 1, 2_000, 2_000, 2_000, 0, 1),
+    ]
+
+
+def test_only_the_ranges_with_most_time_are_listed():
+    lines = (f"user r{i} | {'.' * i}a{'.' * (RANGE_ROWS + 9 - i)} |" for i in range(RANGE_ROWS + 10))
+    trace = timeline("\n".join((f"step | {'0' * (RANGE_ROWS + 10)} |", "user all | " + "b" * 50 + " |", *lines)))
+    rows = range_rows(trace)
+    # all are as long; of those, what stands outside comes first
+    inner = [["all", f"r{i}"] for i in range(RANGE_ROWS - 61)]
+    assert [row.path for row in rows] == [["all"], *inner, *([f"r{i}"] for i in range(50, RANGE_ROWS + 10))]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_every_instant_and_every_activity_has_one_phase(path: Path):
+    trace = read_trace(path)
+    steps = find_steps(trace)
+    assert host_time_ns(trace).sum(axis=1).tolist() == (steps.end_ns - steps.start_ns).tolist()
+    parts = host_phases(trace).values()
+    whole = Intervals.union(steps.start_ns, steps.end_ns)
+    assert sum(part.total_ns for part in parts) == whole.total_ns
+    assert (
+        Intervals.union(*(np.concatenate([getattr(part, side) for part in parts]) for side in ("start", "end")))
+        == whole
+    )
+    without_call = find_launches(trace).call < 0
+    assert not (activity_sites(trace)[~without_call] == len(SITES) - 1).any()
+    assert len(kernel_phases(trace)) == len(trace.kernels)
+    for row in range_rows(trace):
+        inside = [each for each in range_rows(trace) if each.path[:-1] == row.path and each.phase == row.phase]
+        assert 0 <= row.self_ns <= row.host_ns + len(inside)
+        assert sum(each.launches for each in inside) <= row.launches + 1e-6
+
+
+def test_the_recorded_step_of_a_distributed_training(trace_path: Callable[[str], Path]):
+    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    step = find_steps(trace).steps[1]
+    start = trace.events.start_ns[find_launches(trace).activity]
+    launched = activity_sites(trace)[(start >= step.start_ns) & (start < step.end_ns)]
+    number, count = np.unique(launched, return_counts=True)
+    assert {SITES[site].id: n for site, n in zip(number.tolist(), count.tolist(), strict=True)} == {
+        "forward.buffer_broadcast": 163,
+        "forward.model": 289,
+        "backward.loss": 6,
+        "backward.nodes": 464,
+        "backward.hooks": 327,
+        "optimizer": 9,
+    }
+    host_ms = dict(zip(PHASES, (host_time_ns(trace)[1] / 1e6).tolist(), strict=True))
+    assert host_ms["forward"] == pytest.approx(103.15, abs=0.1)
+    assert host_ms["backward"] == pytest.approx(101.1, abs=0.05)
+    assert host_ms["optimizer"] == pytest.approx(14.8, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "broadcast"), [("hta_a100_ddp_nccl", 163), ("hta_v100_ns", 161), ("tracelens_mi300_resnet", 64)]
+)
+def test_recorded_buffer_broadcasts(trace_path: Callable[[str], Path], name: str, broadcast: int):
+    trace = read_trace(trace_path(name))
+    step = find_steps(trace).steps[1]
+    start = trace.events.start_ns[find_launches(trace).activity]
+    launched = activity_sites(trace)[(start >= step.start_ns) & (start < step.end_ns)]
+    assert int((launched == SITE["forward.buffer_broadcast"]).sum()) == broadcast

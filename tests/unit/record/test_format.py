@@ -1,0 +1,331 @@
+"""The recorder's file: what is read back when it was cut, damaged, filled up, or written across steps of the clock."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_steptime.record.file import clock, format, journal
+from tb_steptime.record.file.format import (
+    BEGAN,
+    CLOCK,
+    NO_WORKER,
+    PRODUCED,
+    RECEIVED,
+    ROW,
+    VALUES,
+    FormatError,
+    decode,
+    encode_header,
+    encode_rows,
+    read_file,
+    read_header,
+)
+from tb_steptime.record.file.journal import Journal
+from tb_steptime.record.file.resuming import next_sequence
+
+HEADER = {"host": "a", "settings": {"num_workers": 2}}
+
+
+def refuse(reason: str) -> None:
+    raise AssertionError(reason)
+
+
+def written(path: Path, batches: int, worker: int = 3) -> Journal:
+    """A journal with a row for each batch; batch n has the number n everywhere."""
+    own = Journal(path, encode_header(HEADER), worker, refuse)
+    for batch in range(batches):
+        own.add(clock.now_ns(), PRODUCED, 0, batch, (clock.now_ns(), *[batch] * 8))
+    return own
+
+
+def batches(path: Path) -> list[int]:
+    return [row.batch for row in read_file(path).rows() if row.kind == PRODUCED]
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    path = tmp_path / "x.loader"
+    before = clock.wall_ns()
+    written(path, 3).close()
+    after = clock.wall_ns()
+    found = read_file(path)
+    assert (found.header, read_header(path)) == (HEADER, HEADER)
+    assert (found.lost_bytes, found.forgotten_rows, found.clock_steps, len(found)) == (0, 0, 0, 4)
+    told, *rows = found.rows()
+    assert (told.kind, told.sequence) == (CLOCK, 0)
+    for batch, row in enumerate(rows):
+        assert row[:7] == (PRODUCED, 0, 3, batch + 1, 0, batch, os.getpid())
+        assert before - clock.TOLERANCE_NS <= row.named()["requested_ns"] <= after + clock.TOLERANCE_NS
+        assert row.values[4:] == (batch,) * 5
+
+
+def test_rows_are_encoded_one_behind_the_other_each_with_its_checksum():
+    values = {kind: tuple(range(-4, -4 + len(VALUES[kind]))) for kind in VALUES}
+    content = encode_rows([(kind, 1, -1, values[kind]) for kind in VALUES], -1, sequence=7, pass_number=2, pid=99)
+    for n, (kind, (checksum, *row)) in enumerate(zip(VALUES, ROW.iter_unpack(content), strict=True)):
+        assert row == [kind, 1, -1, 7 + n, 2, -1, 99, *values[kind], *[0] * (9 - len(values[kind]))]
+        assert checksum == zlib.crc32(content[n * ROW.size + 4 : (n + 1) * ROW.size])
+    assert encode_rows([], -1, 7, 2, 99) == b""
+
+
+def one_row(sequence: int) -> bytes:
+    return encode_rows([(BEGAN, 0, -1, (1, 2))], worker=0, sequence=sequence, pass_number=0, pid=1)
+
+
+def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
+    path = tmp_path / "x.loader"
+    written(path, 3).close()
+    content = path.read_bytes()
+    rows_at = len(encode_header(HEADER))
+    for length in range(rows_at, len(content) + 1):
+        found = decode(content[:length])
+        whole, rest = divmod(length - rows_at, ROW.size)
+        assert (len(found), found.lost_bytes, found.header) == (whole, rest, HEADER)
+        assert [row.sequence for row in found.rows()] == list(range(whole))
+    for length in range(rows_at):
+        with pytest.raises(FormatError):
+            decode(content[:length])
+
+
+def test_a_damaged_row_is_left_out_and_its_neighbours_stay(tmp_path):
+    path = tmp_path / "x.loader"
+    written(path, 4).close()
+    content = bytearray(path.read_bytes())
+    second = len(encode_header(HEADER)) + 2 * ROW.size
+    for position in range(second, second + ROW.size):
+        damaged = content.copy()
+        damaged[position] ^= 0x40
+        found = decode(bytes(damaged))
+        assert [row.batch for row in found.rows() if row.kind == PRODUCED] == [0, 2, 3]
+        assert found.lost_bytes == ROW.size
+
+
+@pytest.mark.parametrize("junk", [b"", b"{}", b"\0" * 4096, b"TBSTLOAD", b"TBSTLOAD" + b"\xff" * 64])
+def test_other_files_are_refused(junk):
+    with pytest.raises(FormatError):
+        decode(junk)
+
+
+def test_a_damaged_header_is_refused():
+    header = bytearray(encode_header(HEADER))
+    header[40] ^= 1
+    with pytest.raises(FormatError, match="header is damaged"):
+        decode(bytes(header))
+
+
+def test_files_of_a_later_version_say_so(monkeypatch):
+    monkeypatch.setattr(format, "VERSION", format.VERSION + 1)
+    later = encode_header(HEADER)
+    monkeypatch.undo()
+    with pytest.raises(FormatError, match=f"format {format.VERSION + 1}, this is {format.VERSION}"):
+        decode(later)
+
+
+@pytest.mark.parametrize("cut", [0, 30, 50, 95])
+def test_the_next_worker_goes_on_behind_what_the_last_one_left(tmp_path, cut):
+    """The last row of a killed worker may be cut: it is lost, and the rows of the next one lie where rows lie."""
+    path = tmp_path / "x.loader"
+    written(path, 3).close()
+    os.truncate(path, path.stat().st_size - cut)
+    written(path, 2).close()
+    assert batches(path) == ([0, 1, 2, 0, 1] if not cut else [0, 1, 0, 1])
+    assert read_file(path).lost_bytes == (ROW.size if cut else 0)
+
+
+@pytest.fixture
+def small_file(monkeypatch):
+    """Eight rows stay, sixteen go round."""
+    for module in (format, journal):
+        monkeypatch.setattr(module, "FIRST_ROWS", 8)
+        monkeypatch.setattr(module, "LATEST_ROWS", 16)
+    monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
+    monkeypatch.setattr(journal, "CLOCK_ROWS", 10_000)
+    monkeypatch.setattr(journal, "LEAST_REST_NS", 0)
+
+
+@pytest.mark.parametrize("count", [22, 23, 24, 40, 100])
+@pytest.mark.parametrize("rest", [0, 10**6])
+def test_a_full_file_keeps_the_first_rows_and_the_latest(tmp_path, small_file, monkeypatch, count, rest):
+    monkeypatch.setattr(journal, "REST", rest)
+    path = tmp_path / "x.loader"
+    written(path, count).close()
+    expected = list(range(count))
+    if count > 23:
+        expected = [*range(7), *range(count - 16, count)]
+    assert batches(path) == expected
+    assert path.stat().st_size <= len(encode_header(HEADER)) + 24 * ROW.size
+    assert read_file(path).forgotten_rows == count - len(expected)
+
+
+@pytest.mark.parametrize("count", [10, 23, 30, 70])
+def test_a_full_file_is_gone_on_with(tmp_path, small_file, count):
+    path = tmp_path / "x.loader"
+    written(path, count).close()
+    last = max(row.sequence for row in read_file(path).rows())
+    written(path, 1).close()
+    rows = list(read_file(path).rows())
+    assert [(row.kind, row.sequence) for row in rows[-2:]] == [(CLOCK, last + 1), (PRODUCED, last + 2)]
+
+
+def rows_of(count: int, first_rows: int, latest_rows: int) -> bytearray:
+    """The rows of a file that so many were written to, of which so many stay and so many go round."""
+    content = bytearray()
+    for sequence in range(count):
+        row = one_row(sequence)
+        at = place_in(sequence, first_rows, latest_rows) * ROW.size
+        content[at : at + ROW.size] = row
+    return content
+
+
+def place_in(sequence: int, first_rows: int, latest_rows: int) -> int:
+    return sequence if sequence < first_rows else first_rows + (sequence - first_rows) % latest_rows
+
+
+@given(
+    sizes=st.tuples(st.integers(0, 5), st.integers(1, 20)),
+    count=st.integers(0, 90),
+    cut=st.one_of(st.just(0), st.integers(0, 2000)),
+    damaged=st.lists(st.integers(0, 2400), max_size=30),
+    lost=st.one_of(st.none(), st.tuples(st.integers(0, 25), st.integers(0, 25))),
+)
+def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count, cut, damaged, lost):
+    """As one finds that reads all rows: behind the highest number, and behind the end of a file that is not full."""
+    content = rows_of(count, *sizes)
+    for byte in damaged:
+        content[byte : byte + 1] = bytes(255 - old for old in content[byte : byte + 1])
+    for position in range(*lost) if lost else ():
+        content[position * ROW.size : (position + 1) * ROW.size] = bytes(
+            len(content[position * ROW.size : (position + 1) * ROW.size])
+        )
+    del content[max(0, len(content) - cut) :]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(format, "FIRST_ROWS", sizes[0])
+        patch.setattr(format, "LATEST_ROWS", sizes[1])
+        header = encode_header(HEADER)
+        highest = max((row.sequence for row in decode(header + content).rows()), default=-1)
+        found = next_sequence(lambda at: bytes(content[at * ROW.size : (at + 1) * ROW.size]), len(content))
+    assert found == max(highest + 1, -(-len(content) // ROW.size))
+
+
+def test_few_rows_of_a_full_file_are_read_to_go_on_with_it():
+    """Its last row is found by halving. Here places 0 to 29 999 have been written a second time."""
+    read = []
+
+    def row_at(position: int) -> bytes:
+        read.append(position)
+        sequence = position + (format.LATEST_ROWS if position < 30_000 and position >= format.FIRST_ROWS else 0)
+        return one_row(sequence)
+
+    size = (format.FIRST_ROWS + format.LATEST_ROWS) * ROW.size
+    assert next_sequence(row_at, size) == 30_000 + format.LATEST_ROWS
+    assert len(read) < 20
+
+
+@pytest.mark.parametrize("size", [0, 10, 24, 40, 95])
+def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
+    """A worker was killed, or the disk was full, when it had just made the file."""
+    path = tmp_path / "x.loader"
+    path.write_bytes(encode_header({**HEADER, "pid": 1})[:size])
+    written(path, 2).close()
+    assert (batches(path), read_header(path)) == ([0, 1], HEADER)
+    assert read_file(path).lost_bytes == 0
+
+
+def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
+    """Between two rows the clock is set back by an hour: later rows follow it, and each row's times stay together."""
+    hour = 3600 * 10**9
+    path = tmp_path / "x.loader"
+    monkeypatch.setattr(journal, "LEAST_REST_NS", 0)
+    monkeypatch.setattr(journal, "REST", 0)
+    own = Journal(path, encode_header(HEADER), NO_WORKER, refuse)
+    real, began, set_back = clock.wall_ns, clock.now_ns(), 0
+    monkeypatch.setattr(clock, "wall_ns", lambda: real() - set_back)
+    own.add(clock.now_ns(), BEGAN, 0, -1, (began, began + 5))
+    set_back = hour
+    own.add(clock.now_ns(), BEGAN, 0, -1, (began, began + 7))
+    own.add(clock.now_ns(), BEGAN, 0, -1, (began, began + 9))
+    own.close()
+    found = read_file(path)
+    first, second, third = (row.named() for row in found.rows() if row.kind == BEGAN)
+    assert found.clock_steps == 1
+    assert [row["ready_ns"] - row["begin_ns"] for row in (first, second, third)] == [5, 7, 9]
+    assert second["begin_ns"] == third["begin_ns"]
+    assert first["begin_ns"] - second["begin_ns"] == pytest.approx(hour, abs=2 * clock.TOLERANCE_NS)
+
+
+def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "LEAST_REST_NS", 0)
+    monkeypatch.setattr(journal, "REST", 0)
+    path = tmp_path / "x.loader"
+    own = Journal(path, encode_header(HEADER), NO_WORKER, refuse)
+    real = clock.wall_ns
+    monkeypatch.setattr(clock, "wall_ns", lambda: real() + 400_000)
+    own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
+    own.close()
+    found = read_file(path)
+    assert (len(found.ahead), found.clock_steps) == (2, 0)
+    assert found.ahead[1][1] - found.ahead[0][1] == pytest.approx(400_000, abs=100_000)
+
+
+def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_told(tmp_path, monkeypatch):
+    path = tmp_path / "x.loader"
+    own, real = Journal(path, encode_header(HEADER), NO_WORKER, refuse), clock.wall_ns
+    own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
+    own.add(clock.now_ns(), BEGAN, 0, -1, (3, 4))
+    monkeypatch.setattr(clock, "wall_ns", lambda: real() + 10**12)
+    assert [row[0] for row in own.waiting] == [BEGAN]  # it waits for a write that is not due for a quarter of a second
+    own.close()
+    assert read_file(path).clock_steps == 1
+
+
+def test_rows_whose_clock_was_overwritten_follow_the_next_ones_past(tmp_path, small_file, monkeypatch):
+    path = tmp_path / "x.loader"
+    real, set_by = clock.wall_ns, [0]
+    monkeypatch.setattr(clock, "wall_ns", lambda: real() + set_by[0])
+
+    def set_clock() -> None:
+        set_by[0] += 10**12
+        own._clock.ahead_ns += 10**12
+        own._add_clock(1, 10**12)
+
+    own = written(path, 12)  # sequences 0 to 12
+    set_clock()
+    for batch in range(12, 36):
+        own.add(clock.now_ns(), RECEIVED, 0, batch, (1, 1, 1, 1, 1, 1, 0, 0, 0))
+    set_clock()
+    own.close()
+    found = read_file(path)
+    kept = [ahead for _, ahead in found.ahead]
+    assert [later - kept[0] for later in kept] == [0, 10**12, 2 * 10**12]
+    assert [position for position, _ in found.ahead][1] == 8
+
+
+def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
+    """A write takes 2 ms here, so that the next may come after 400 ms; by then all rows go together.
+
+    That of the first may have been chance, so the second comes early.
+    """
+    now = [10**9]
+    calls = []
+    monkeypatch.setattr(journal, "now_ns", lambda: now[0])
+    monkeypatch.setattr(clock, "now_ns", lambda: now[0])
+    own = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+
+    def write(file: int, content: bytes, offset: int) -> int:
+        now[0] += 2 * 10**6
+        calls.append(len(content) // ROW.size)
+        return len(content)
+
+    monkeypatch.setattr(journal, "_write_at", write)
+    monkeypatch.setattr(own._clock, "moved_ns", lambda at_ns: 0)
+    for batch in range(1000):
+        now[0] += 10**6
+        own.add(now[0], BEGAN, 0, batch, (1, 2))
+    assert calls == [2, 250, 400]
+    own.close()
+    assert sum(calls) == 1001

@@ -1,0 +1,504 @@
+"""The event file: which boxes a window shows, what is told of one event, and that nothing gets lost on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
+from tb_steptime.text import Quantity as Q
+from tb_steptime.text import Unit as U
+from tb_steptime.timeline import page as page_module
+from tb_steptime.timeline.answers import Boxes, Depth, EventDetail, EventFact, EventLink, TimelinePage, Track
+from tb_steptime.timeline.bars import Bars, join_alike, merge
+from tb_steptime.timeline.build import LEVELS, write_events
+from tb_steptime.timeline.colours import COLOURS
+from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.page import timeline_page
+from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kineto import read_trace
+from tests.drawn.timeline import A100, timeline
+from tests.unit.trace.test_kineto_real import REAL
+
+US = 1000
+
+STEP = """
+    step           | 55555555555555555555 |
+    loader         | lll................. |
+    python         | ...pppppppp......... |
+    op             | ...aaaaaa........... |
+    op             | ....bbb............. |
+    op backward    | ..........nnnnn..... |
+    op backward    | ...........ccc...... |
+    runtime        | .....k.............. |
+    runtime backward | ...........m........ |
+    kernel 7       | ........kkkkk....... |
+    memcpy 9       | .............mm..... |"""
+
+NAMES = {
+    "p": "train.py(54): step",
+    "a": "aten::linear",
+    "b": "aten::addmm",
+    "n": "autograd::engine::evaluate_function: AddmmBackward0",
+    "c": "aten::mm",
+    "k": "volta_sgemm_64x64_nt",
+}
+STEP_TRACE = {
+    "names": NAMES,
+    "kernels": {"k": {"grid": (216, 1, 1), "block": (256, 1, 1), "registers": 32, "shared_memory": 1024}},
+    "nbytes": {"m": 4096},
+    "inputs": {"b": ("[[8,4],[4,2]]", '["float","float"]')},
+    "sequences": {"b": (7, 0), "n": (7, 1)},
+    "devices": {0: A100},
+}
+
+
+def event_file(trace, folder):
+    folder.mkdir(exist_ok=True)
+    write_events(trace, folder)
+    return EventFile.open(folder)
+
+
+@pytest.fixture
+def step(tmp_path):
+    return event_file(timeline(STEP, **STEP_TRACE), tmp_path / "step")
+
+
+def boxes(page):
+    """Each box as (track, row, name, start us, length us, colour, count)."""
+    drawn = page.boxes
+    columns = (drawn.track, drawn.row, drawn.name, drawn.start_ns, drawn.length_ns, drawn.colour, drawn.count)
+    return [
+        (page.tracks[track].label, row, page.names[name], start / US, length / US, page.colours[colour], number)
+        for track, row, name, start, length, colour, number in zip(*columns, strict=True)
+    ]
+
+
+def numbers(events):
+    """Event numbers by name; the last of those that share one."""
+    return {events.string(int(name)): int(event) for name, event in zip(events.name, events.event, strict=True)}
+
+
+def detail(events, name):
+    return event_detail(events, numbers(events)[name])
+
+
+def test_a_step_in_tracks(step):
+    page = timeline_page(step, 0, 20 * US, 1)
+    tracks = [
+        Track(0, "steps", "Steps", "Steps", 1),
+        Track(1, "phases", "Steps", "Phases", 1),
+        Track(2, "loader", "Steps", "Data loading", 1),
+        Track(3, "thread", "Process 1", "Training thread main", 4),
+        Track(4, "calls", "Process 1", "Calls of training thread main", 1),
+        Track(5, "thread", "Process 1", "Autograd thread backward", 2),
+        Track(6, "calls", "Process 1", "Calls of autograd thread backward", 1),
+        Track(7, "stream", "GPU 0", "Stream 7", 1),
+        Track(8, "stream", "GPU 0", "Stream 9", 1),
+    ]
+    assert (page.start_ns, page.end_ns, page.detail_ns, page.tracks) == (0, 20 * US, 2, tracks)
+    assert boxes(page) == [
+        ("Steps", 0, "Step 5", 0, 20, "other", 1),
+        ("Phases", 0, "Data loading", 0, 3, "data", 1),
+        ("Phases", 0, "Forward", 3, 7, "cpu", 1),
+        ("Phases", 0, "Backward", 10, 5, "cpu", 1),
+        ("Phases", 0, "Other", 15, 5, "other", 1),
+        ("Data loading", 0, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 3, "data", 1),
+        ("Training thread main", 0, "ProfilerStep#5", 0, 20, "cpu", 1),
+        ("Training thread main", 1, "train.py(54): step", 3, 8, "other", 1),
+        ("Training thread main", 2, "aten::linear", 3, 6, "cpu", 1),
+        ("Training thread main", 3, "aten::addmm", 4, 3, "cpu", 1),
+        ("Calls of training thread main", 0, "cudaLaunchKernel", 5, 1, "runtime", 1),
+        ("Autograd thread backward", 0, NAMES["n"], 10, 5, "cpu", 1),
+        ("Autograd thread backward", 1, "aten::mm", 11, 3, "cpu", 1),
+        ("Calls of autograd thread backward", 0, "cudaMemcpyAsync", 11, 1, "runtime", 1),
+        ("Stream 7", 0, "volta_sgemm_64x64_nt", 8, 5, "kernel", 1),
+        ("Stream 9", 0, "Memcpy HtoD (Pinned -> Device)", 13, 2, "copy", 1),
+    ]
+
+
+def test_a_whole_page(tmp_path):
+    trace = timeline("""
+        op          | ab.... |
+        runtime     | .k.... |
+        kernel 7    | ...kk. |""")
+    page = timeline_page(event_file(trace, tmp_path / "e"), US, 4 * US, 3 * US)
+    assert page == TimelinePage(
+        start_ns=US,
+        end_ns=4 * US,
+        detail_ns=2048,
+        tracks=[
+            Track(0, "steps", "Steps", "Steps", 1),
+            Track(1, "phases", "Steps", "Phases", 1),
+            Track(2, "thread", "Process 1", "Training thread main", 1),
+            Track(3, "calls", "Process 1", "Calls of training thread main", 1),
+            Track(4, "stream", "GPU 0", "Stream 7", 1),
+        ],
+        names=["b", "cudaLaunchKernel", "k", "The recording", "Forward"],
+        colours=list(COLOURS),
+        boxes=Boxes(
+            track=[0, 1, 2, 3, 4],
+            row=[0, 0, 0, 0, 0],
+            start_ns=[-US, -US, 0, 0, 2 * US],
+            length_ns=[5 * US, 5 * US, US, US, 2 * US],
+            name=[3, 4, 0, 1, 2],
+            colour=[COLOURS.index(each) for each in ("other", "cpu", "cpu", "runtime", "kernel")],
+            count=[1, 1, 1, 1, 1],
+            covered_ns=[5 * US, 5 * US, US, US, 2 * US],
+            event=[4, 5, 1, 2, 3],
+        ),
+        queue=Depth(bin_ns=2048, mean_permille=[977, 0], peak=[1, 0]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "shown"),
+    [
+        ((0, 4), ["a"]),
+        ((4, 8), ["a", "b"]),  # a is under way; b begins inside
+        ((6, 7), []),
+        ((5, 9), ["b"]),
+        ((8, 12), ["b"]),
+        ((9, 12), []),
+        ((20, 30), []),
+    ],
+)
+def test_a_window_shows_what_touches_it(tmp_path, window, shown):
+    trace = timeline("op other | .aaaa..bb. |\n kernel 7 | k........k |")
+    start, end = (edge * US for edge in window)
+    page = timeline_page(event_file(trace, tmp_path / "e"), start, end, 1)
+    assert [name for track, _, name, *_ in boxes(page) if "other" in track] == shown
+
+
+MANY = """
+    kernel 7 | abcdefgh............iiiiijk.l |
+    op       | ............................. |"""
+
+
+@pytest.mark.parametrize(
+    ("detail_us", "shown"),
+    [
+        (1, [("a", 0, 1, 1), ("b", 1, 1, 1), ("c", 2, 1, 1), ("d", 3, 1, 1), ("e", 4, 1, 1), ("f", 5, 1, 1),
+             ("g", 6, 1, 1), ("h", 7, 1, 1), ("i", 20, 5, 1), ("j", 25, 1, 1), ("k", 26, 1, 1), ("l", 28, 1, 1)]),
+        (2.048, [("a", 0, 8, 8), ("i", 20, 5, 1), ("j", 25, 4, 3)]),
+        (4.096, [("a", 0, 8, 8), ("i", 20, 5, 1), ("j", 25, 4, 3)]),
+        (8.192, [("a", 0, 8, 8), ("i", 20, 9, 4)]),
+        (16.384, [("a", 0, 29, 12)]),
+    ],
+)  # fmt: skip
+def test_what_is_too_narrow_stands_together(tmp_path, detail_us, shown):
+    page = timeline_page(event_file(timeline(MANY), tmp_path / "e"), 0, 29 * US, round(detail_us * US))
+    kernels = [(name, *times, number) for track, _, name, *times, _, number in boxes(page) if track == "Stream 7"]
+    named = {(start, length, number): name for name, start, length, number in kernels}
+    assert list(named) == [tuple(each[1:]) for each in shown]
+    if detail_us == 16.384:
+        assert named[0, 29, 12] == "i"  # the longest gives the name
+    else:
+        assert list(named.values()) == [each[0] for each in shown]
+
+
+def test_neighbours_of_another_colour_stay_apart(tmp_path):
+    trace = timeline("kernel 7 | ab....c |\n memcpy 7 | ..mn... |")
+    page = timeline_page(event_file(trace, tmp_path / "e"), 0, 7 * US, 2 * US)
+    assert [box[3:] for box in boxes(page) if box[0] == "Stream 7"] == [
+        (0, 2, "kernel", 2),
+        (2, 2, "copy", 2),
+        (6, 1, "kernel", 1),
+    ]
+
+
+def test_overlapping_events_of_a_stream_get_further_rows(tmp_path):
+    trace = timeline("""
+        kernel 7 | aaaa....dd |
+        kernel 7 | ..bbbb.... |
+        kernel 7 | ....ccc... |
+        kernel 7 | .........e |""")
+    page = timeline_page(event_file(trace, tmp_path / "e"), 0, 10 * US, 1)
+    assert [(name, row) for track, row, name, *_ in boxes(page) if track == "Stream 7"] == [
+        ("a", 0), ("c", 0), ("d", 0), ("b", 1), ("e", 1),
+    ]  # fmt: skip
+
+
+def test_more_boxes_than_a_picture_holds_make_the_detail_coarser(tmp_path, monkeypatch):
+    monkeypatch.setattr(page_module, "MAX_BOXES", 6)
+    events = event_file(timeline("kernel 7 | a.b.c.d.e.f.g.h. |"), tmp_path / "e")
+    page = timeline_page(events, 0, 16 * US, 1)
+    assert page.detail_ns == 1024
+    assert len(page.boxes.count) <= 6
+    assert sum(page.boxes.count) == len(events.start)
+
+
+def test_the_queue(tmp_path):
+    trace = timeline("""
+        runtime  | ab......c... |
+        kernel 7 | ...aa.b..... |
+        kernel 9 | ..........c. |""")
+    depth = timeline_page(event_file(trace, tmp_path / "e"), 0, 12 * US, 1024).queue
+    assert depth.bin_ns == 1024
+    assert depth.peak[:4] == [2, 2, 2, 1]
+    assert sum(depth.mean_permille) * depth.bin_ns == pytest.approx(1000 * (3 + 5 + 2) * US, rel=1e-3)
+    assert timeline_page(event_file(timeline("op | aaa |"), tmp_path / "f"), 0, 3 * US, 1).queue is None
+
+
+def link(events, role, name):
+    place = int(events.place[numbers(events)[name]])
+    line = events.line_of(place)
+    track, row = events.head.line_track[line], events.head.line_row[line]
+    start = int(events.start[place])
+    return EventLink(role, int(events.event[place]), name, track, row, start, events.end_of(place))
+
+
+def test_a_kernel(step):
+    assert detail(step, "volta_sgemm_64x64_nt") == EventDetail(
+        event=numbers(step)["volta_sgemm_64x64_nt"],
+        name="volta_sgemm_64x64_nt",
+        track=7,
+        row=0,
+        start_ns=8 * US,
+        end_ns=13 * US,
+        facts=[
+            EventFact("Duration", ns(5 * US)),
+            EventFact("Since its launch call", ns(3 * US)),
+            EventFact("Phase", text("Forward: model")),
+            EventFact("Correlation", text("1")),
+            EventFact("Grid", text("216 x 1 x 1")),
+            EventFact("Block", text("256 x 1 x 1")),
+            EventFact("Registers per thread", count(32)),
+            EventFact("Shared memory per block", nbytes(1024)),
+            EventFact("Blocks per SM", Q(2.0, U.NUMBER)),
+            EventFact("Waves", count(1)),
+            EventFact("Est. occupancy", fraction(0.25)),
+            EventFact("On tensor cores", text("No: FP32 matrix product on CUDA cores")),
+            EventFact("Step", text("5")),
+            EventFact("Source line", text("train.py(54): step")),
+        ],
+        links=[
+            link(step, "Launched by", "cudaLaunchKernel"),
+            link(step, "In op", "aten::addmm"),
+            link(step, "In outermost op", "aten::linear"),
+        ],
+        gap_start_ns=0,
+        why_gap=Phrase(
+            "The GPU was idle for [{gap}] before this: for {part0} the training process waited for a batch; "
+            "for {part1} the launch was on its way to the GPU; for {part2} the launching thread was in {cause2}.",
+            {
+                "gap": ns(8 * US),
+                "part0": ns(3 * US),
+                "part1": ns(3 * US),
+                "part2": ns(2 * US),
+                "cause2": text("aten::linear"),
+            },
+        ),
+    )
+
+
+def test_a_launch_call(step):
+    told = detail(step, "cudaLaunchKernel")
+    assert told.facts == [
+        EventFact("Duration", ns(US)),
+        EventFact("Until its work starts", ns(3 * US)),
+        EventFact("Step", text("5")),
+        EventFact("Phase", text("Forward")),
+        EventFact("Source line", text("train.py(54): step")),
+    ]
+    assert told.links == [
+        link(step, "Launches", "volta_sgemm_64x64_nt"),
+        link(step, "In op", "aten::addmm"),
+        link(step, "In outermost op", "aten::linear"),
+    ]
+    assert (told.gap_start_ns, told.why_gap) == (None, None)
+
+
+def test_an_op(step):
+    told = detail(step, "aten::addmm")
+    assert told.facts == [
+        EventFact("Duration", ns(3 * US)),
+        EventFact("Self time", ns(3 * US)),
+        EventFact("In runtime calls", ns(US)),
+        EventFact("Launches", count(1)),
+        EventFact("Device time of what it launches", ns(5 * US)),
+        EventFact("Step", text("5")),
+        EventFact("Phase", text("Forward")),
+        EventFact("Source line", text("train.py(54): step")),
+        EventFact("Input shapes", text("[[8,4],[4,2]]")),
+        EventFact("Input types", text('["float","float"]')),
+    ]
+    assert told.links == [link(step, "In op", "aten::linear")]
+    outer = detail(step, "aten::linear")
+    assert outer.facts[1] == EventFact("Self time", ns(3 * US))
+    assert outer.links == [link(step, "In", "train.py(54): step")]
+
+
+def test_work_of_the_backward_pass_names_its_forward_op(step):
+    told = detail(step, "Memcpy HtoD (Pinned -> Device)")
+    assert told.links == [
+        link(step, "Launched by", "cudaMemcpyAsync"),
+        link(step, "In op", "aten::mm"),
+        link(step, "In outermost op", NAMES["n"]),
+        link(step, "Made in the forward pass by", "aten::addmm"),
+    ]
+    assert EventFact("Size", nbytes(4096)) in told.facts
+    assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in told.facts
+    assert EventFact("Forward source line", text("train.py(54): step")) in told.facts
+    assert told.why_gap is None  # the other stream worked until it began
+
+
+def test_a_step_and_a_phase(step):
+    assert detail(step, "Step 5").facts == [EventFact("Duration", ns(20 * US))]
+    assert (detail(step, "Backward").start_ns, detail(step, "Backward").end_ns) == (10 * US, 15 * US)
+
+
+def test_a_graph_launches_many(tmp_path):
+    events = event_file(
+        timeline(
+            "runtime | g......... |\n kernel 7 | ..gg.gg.gg |\n kernel 9 | ....g..g.. |", calls={"g": "cudaGraphLaunch"}
+        ),
+        tmp_path / "e",
+    )
+    told = detail(events, "cudaGraphLaunch")
+    assert EventFact("Launches", count(5)) in told.facts
+    assert [each.start_ns // US for each in told.links] == [2, 4, 5, 7, 8]
+
+
+def test_call_stacks_of_older_traces(tmp_path):
+    trace = timeline(
+        "op | aaaa |\n op | .bb. |", names={"a": "aten::linear"}, stacks={"a": "net.py(7): forward;train.py(9): step"}
+    )
+    events = event_file(trace, tmp_path / "e")
+    assert EventFact("Source line", text("net.py(7): forward")) in detail(events, "b").facts
+
+
+GAPS = {
+    "a gap of the hardware": ("op | aaaa........ |\n runtime | pk.......... |\n kernel 7 | ..pp.kk..... |",
+                              "it was queued already: a gap of the hardware"),
+    "other work": ("op | aaaa................. |\n runtime | pk................... |\n"
+                   " kernel 7 | ..pp...............kk |", "it was queued already and waited for other work"),
+    "no launch": ("op | aaaaaaaaa |\n kernel 7 | ..pp.kk.. |", "its launch is not recorded"),
+    "nothing": ("op | aaaa.....bbb.. |\n runtime | p.........k... |\n kernel 7 | .ppp........kk |",
+                "for {part0} nothing is recorded on the launching thread; "
+                "for {part1} the launch was on its way to the GPU; "
+                "for {part2} the launching thread was in {cause2}"),
+    "a call": ("op | aaaaaaaaaa... |\n runtime | p.sssss..k... |\n kernel 7 | .ppp.....kk.. |",
+               "for {part0} the launching thread stood in {cause0}; for {part1} the launching thread was in {cause1}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_why_the_device_was_idle(tmp_path, case):
+    drawing, told = GAPS[case]
+    events = event_file(timeline(drawing, calls={"s": "cudaStreamSynchronize"}), tmp_path / "e")
+    found = detail(events, "k")
+    assert found.why_gap.template == f"The GPU was idle for [{{gap}}] before this: {told}."
+    assert found.gap_start_ns + found.why_gap.values["gap"].value == found.start_ns
+    parts = [value.value for key, value in found.why_gap.values.items() if key.startswith("part")]
+    assert sum(parts) in (0, found.why_gap.values["gap"].value)
+    if case == "a call":
+        assert [found.why_gap.values[f"cause{i}"].value for i in (0, 1)] == ["cudaStreamSynchronize", "a"]
+
+
+def test_numbers_that_are_no_event(step):
+    assert [event_detail(step, number) for number in (-1, 10_000)] == [None, None]
+
+
+events_of_a_line = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40)), min_size=1, max_size=40)
+
+
+def sorted_columns(drawn):
+    start, length = np.array(sorted(drawn, key=lambda each: (each[0], -each[1])), np.int64).T
+    return start, length
+
+
+@given(events_of_a_line)
+def test_events_of_one_row_never_overlap_and_all_have_one(drawn):
+    start, length = sorted_columns(drawn)
+    row = stack_rows(start, length, np.arange(len(start), dtype=np.int32))
+    assert row.max() < LEFT_OUT
+    expected, free = [], []
+    for first, size in zip(start.tolist(), length.tolist(), strict=True):  # the plain way to say it
+        line = next((line for line, until in enumerate(free) if until <= first), len(free))
+        free[line:line + 1] = [first + size]  # fmt: skip
+        expected.append(line)
+    assert row.tolist() == expected
+
+
+def test_rows_beyond_the_limit_are_left_out():
+    count = MAX_ROWS + 5
+    row = stack_rows(np.arange(count), np.full(count, 1000), np.arange(count, dtype=np.int32))
+    assert row.tolist() == [*range(MAX_ROWS), *[LEFT_OUT] * 5]
+
+
+@given(events_of_a_line, st.integers(0, 6), st.lists(st.integers(0, 2), min_size=40, max_size=40))
+def test_bars_cover_their_events_and_only_gaps_narrower_than_the_detail(drawn, power, colours):
+    start, length = sorted_columns(drawn)
+    first_row = stack_rows(start, length, np.arange(len(start), dtype=np.int32)) == 0
+    start, length = start[first_row], length[first_row]
+    colour, level = np.array(colours, np.uint8)[: len(start)], 1 << power
+    events = Bars.of(0, start, length, colour, 0)
+    bars = join_alike(merge(events, level), level)
+    assert (bars.count.sum(), bars.covered.sum()) == (len(start), length.sum())
+    assert (bars.start[1:] >= bars.end[:-1]).all()
+    bars_cover = Intervals.union(bars.start, bars.end)
+    assert len(Intervals.union(start, start + length) - bars_cover) == 0
+    closed = bars_cover - Intervals.union(start, start + np.maximum(length, 1))  # one without a length ends a gap too
+    assert (closed.end - closed.start < level).all()
+    wide = {(a, b) for a, b in zip(start.tolist(), length.tolist(), strict=True) if b >= level}
+    alone = {(a, b - a) for a, b in zip(bars.start.tolist(), bars.end.tolist(), strict=True)}
+    assert wide <= alone
+    finer = merge(merge(events, max(1, level // 4)), level)
+    assert [column.tolist() for column in vars(finer).values()] == [
+        column.tolist() for column in vars(merge(events, level)).values()
+    ]
+
+
+cells = st.text(alphabet=".abc", min_size=30, max_size=30)
+
+
+@settings(max_examples=30)
+@given(st.lists(cells, min_size=1, max_size=3), cells, st.sampled_from([1, *LEVELS]))
+def test_the_boxes_of_a_track_cover_its_events_at_any_detail(tmp_path_factory, ops, kernels, level):
+    drawing = "\n".join([*(f"op | {each} |" for each in ops), f"kernel 7 | {kernels} |", "step | 5" + " " * 29 + " |"])
+    trace = timeline(drawing, cell_ns=700_000)
+    check_conservation(trace, event_file(trace, tmp_path_factory.mktemp("events")), [level])
+
+
+def check_conservation(trace, events, details):
+    """At any detail the boxes of a line count all of its events and cover them, and gaps narrower than the detail."""
+    bounds = events.column("level0.bounds")
+    for wanted in details:
+        shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted)
+        drawn = shown.boxes
+        columns = (drawn.track, drawn.row, drawn.start_ns, drawn.length_ns, drawn.count, drawn.covered_ns)
+        track, row, start, length, number, covered = (np.array(column, np.int64) for column in columns)
+        start = start + shown.start_ns
+        for line, place in enumerate(zip(events.head.line_track, events.head.line_row, strict=True)):
+            mine = slice(bounds[line], bounds[line + 1])
+            here = (track == place[0]) & (row == place[1])
+            assert number[here].sum() == mine.stop - mine.start
+            assert covered[here].sum() == events.length[mine].sum()
+            whole = Intervals.union(events.start[mine], events.start[mine] + events.length[mine])
+            boxed = Intervals.union(start[here], start[here] + length[here])
+            assert len(whole - boxed) == 0
+            instants = np.maximum(events.length[mine], 1)  # an event without a length ends a gap too
+            closed = boxed - Intervals.union(events.start[mine], events.start[mine] + instants)
+            assert (closed.end - closed.start < shown.detail_ns).all()
+
+
+@pytest.mark.parametrize("name", REAL or ["none"])
+def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
+    trace = read_trace(trace_path(name))
+    events = event_file(trace, tmp_path / "e")
+    shown = np.flatnonzero(events.place >= 0)
+    assert (np.sort(events.event) == shown).all()
+    recorded = shown[shown < len(trace.events)]
+    assert (events.start[events.place[recorded]] == trace.events.start_ns[recorded]).all()
+    assert (events.length[events.place[recorded]] == trace.events.dur_ns[recorded]).all()
+    check_conservation(trace, events, [1, *LEVELS])
+    for number in shown[:: max(1, len(shown) // 100)].tolist():
+        told = event_detail(events, number)
+        assert told.event == number
+        if told.why_gap:
+            assert told.gap_start_ns + told.why_gap.values["gap"].value <= told.start_ns

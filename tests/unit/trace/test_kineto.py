@@ -1,0 +1,597 @@
+"""The reader on one tiny file per quirk, in any layout, and on damaged files."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_steptime.errors import TraceError
+from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace, source
+from tb_steptime.trace.model import Device, Job, Thread, Trace
+from tb_steptime.trace.table import Kind
+from tests import TRACES
+
+BASE_NS = 1_700_000_000_000_000_000
+
+STEP = "0 +90000 USER ProfilerStep#3 |10/10 id 1"
+OP = "9750 +40125 CPU_OP aten::mm |10/10 id 2"
+CALL = "19500 +5500 RUNTIME cudaLaunchKernel |10/10 corr 77 id 2"
+KERNEL = "29501 +50002 KERNEL sgemm |0/7 gpu 0 stream 7 corr 77 id 2"
+FOUR = [STEP, OP, CALL, KERNEL]
+
+
+def drawn(trace: Trace) -> list[str]:
+    """All events as text: start +duration KIND name |pid/tid and what else is known of it."""
+    events = trace.events
+    return [_line(trace, row) for row in range(len(events))]
+
+
+def _line(trace: Trace, row: int) -> str:
+    of = trace.events
+    thread = trace.threads[of.thread[row]]
+    more = {
+        "gpu": of.device[row],
+        "stream": of.stream[row],
+        "corr": of.correlation_id[row],
+        "id": of.external_id[row],
+        "bytes": -1 if of.bytes is None else of.bytes[row],
+    }
+    known = "".join(f" {key} {value}" for key, value in more.items() if value != -1)
+    kind, name = Kind(of.kind[row]).name, trace.strings[of.name[row]]
+    return f"{of.start_ns[row]} +{of.dur_ns[row]} {kind} {name} |{thread.pid}/{thread.tid}{known}"
+
+
+def noted(trace: Trace) -> dict[str, int | None]:
+    """Ids of the notes, with their counts where they have one."""
+    counts = {note.id: note.cause.values.get("count") for note in trace.notes}
+    return {id: None if count is None else int(count.value or 0) for id, count in counts.items()}
+
+
+def read(name: str) -> Trace:
+    return read_trace(TRACES / name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kineto_2024.json",
+        "one_key_a_line.json",
+        "compact.json",
+        "keys_in_any_order.json",
+        "metadata_after_events.json",
+        "byte_order_mark.json",
+        "gzip_members.json.gz",
+        "metadata_of_wrong_types.json",
+        "simulated.json",
+        "numbers_in_strings.json",
+    ],
+)
+def test_the_same_trace_in_other_layouts_reads_the_same(name: str) -> None:
+    trace = read(name)
+    assert drawn(trace) == FOUR
+    assert (noted(trace), trace.event_count, trace.origin_ns) == ({}, 4, BASE_NS + 100_500)
+
+
+def test_kernel_arguments() -> None:
+    kernels = read("kineto_2024.json").kernels
+    assert [column.tolist() for column in (kernels.event, kernels.grid, kernels.block)] == [
+        [3],
+        [[120, 1, 1]],
+        [[256, 1, 1]],
+    ]
+    assert [kernels.registers, kernels.shared_memory, kernels.blocks_per_sm, kernels.kineto_occupancy] == [
+        [32],
+        [1024],
+        [1.5],
+        [0.19],
+    ]
+
+
+def inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
+    """Name, shapes and types of the ops that say them; empty texts for none."""
+    events, texts = trace.events, trace.inputs.strings
+    none = np.full(len(events), -1)
+    columns = [none if column is None else column for column in (events.shapes, events.dtypes)]
+    told = np.flatnonzero((columns[0] >= 0) | (columns[1] >= 0))
+    return [
+        (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
+        for row in told.tolist()
+    ]
+
+
+def _with_inputs(name: str, ts: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 1, "args": args}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int | None) -> None:
+    inputs = {"Input Dims": [[128, 64], [64, 32]], "Input type": ["float", "c10::Half"]}
+    events = [
+        _with_inputs("aten::mm", 1, **inputs),
+        _with_inputs("aten::relu", 2, **inputs),  # no product
+        _with_inputs("aten::bmm", 3, **inputs),
+        _with_inputs("aten::addmm", 4, **{"Input Dims": [[32]]}),
+        _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7}),
+        _with_inputs("aten::linear", 6),
+    ]
+    path = tmp_path / "shapes.json"
+    path.write_text(json.dumps({"traceEvents": events[::-1]}, indent=indent))
+    trace = read_trace(path)
+    told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
+    assert inputs_of(trace) == [
+        ("aten::mm", *told), ("aten::bmm", *told), ("aten::addmm", "[[32]]", ""), ("aten::conv2d", "", "7"),
+    ]  # fmt: skip
+    assert len(trace.inputs) == 4
+    assert trace.notes == ()
+
+
+def test_shapes_of_an_event_that_had_to_be_mended(tmp_path: Path) -> None:
+    event = json.dumps(_with_inputs("aten::mm", 1, **{"Input Dims": [[2.0, 64]]})).replace('"dur": 1', '"dur": "1"')
+    path = tmp_path / "mended.json"
+    path.write_text('{"traceEvents": [' + event + "]}")
+    assert inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "")]
+
+
+def test_no_shapes_are_no_columns() -> None:
+    events = read("kineto_2024.json").events
+    assert (events.shapes, events.dtypes) == (None, None)
+
+
+def test_shapes_without_end_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_steptime.trace.kineto.inputs.MOST_BYTES", 20)
+    events = [_with_inputs("aten::mm", n, **{"Input Dims": [[n % 7, 64, 64]]}) for n in range(14)]
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert trace.inputs.strings == ["[[0,64,64]]", "[[1,64,64]]"]
+    assert [shapes for _, shapes, _ in inputs_of(trace)] == ["[[0,64,64]]", "[[1,64,64]]"] * 2
+
+
+def test_a_list_of_events_has_no_base_time() -> None:
+    trace = read("top_level_list.json")
+    assert (drawn(trace), trace.origin_ns) == (FOUR, 100_500)
+
+
+def test_braces_in_strings_and_objects_in_arguments_are_no_cuts() -> None:
+    odd = r'9750 +40125 CPU_OP odd }, { "ph": "X" ] [ \" name |10/10 id 2'
+    assert drawn(read("braces_in_strings.json")) == [STEP, odd, CALL, KERNEL]
+
+
+def test_2021_calls_everything_by_other_names() -> None:
+    trace = read("2021_operator_categories.json")
+    assert drawn(trace) == [
+        "0 +900000 USER ProfilerStep#1 |10/10 id 1",
+        "10000 +300000 USER enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ |10/10 id 2",
+        "320000 +7000 MEMCPY Memcpy HtoD (Pageable -> Device) |0/stream 7 gpu 0 stream 7 corr 29 id 2 bytes 4096",
+        "330000 +1000 MEMSET Memset (Device) |0/stream 7 gpu 0 stream 7 corr 28 id 2 bytes 16",
+        "400000 +50000 CPU_OP aten::add |10/10 id 3",
+        "410000 +9000 RUNTIME cudaLaunchKernel |10/10 corr 30 id 3",
+        "430000 +80000 KERNEL add |0/stream 7 gpu 0 stream 7 corr 30 id 3",
+        "500000 +200000 USER Optimizer.step#SGD.step |10/10 id 4",
+        "700000 +20000 USER Optimizer.zero_grad#SGD.zero_grad |10/10 id 5",
+    ]
+    assert trace.event_count == 14
+    assert trace.origin_ns == 1_623_143_089_861_000_000
+    assert trace.threads == [Thread("10", "10", "thread 10 (python)", "python"), Thread("0", "stream 7")]
+    assert trace.devices == {
+        0: Device(0, "Tesla V100-SXM2-16GB", 80, (7, 0), 32, 2048, 65536, 98304, 16_945_512_448),
+    }
+
+
+def test_absolute_microseconds_with_decimals_are_exact() -> None:
+    trace = read("absolute_microseconds_with_decimals.json")
+    assert drawn(trace) == [
+        "0 +10001 CPU_OP a |10/10",
+        "125 +3500 CPU_OP b |10/10",
+        "435 +1000 CPU_OP c |10/10",
+        "4555 +7 CPU_OP d |10/10",
+    ]
+    assert trace.origin_ns == 1_712_195_495_502_094_565
+
+
+def test_amd() -> None:
+    trace = read("amd_hip.json")
+    assert drawn(trace) == [
+        "0 +50000 CPU_OP aten::mm |10/10 id 2",
+        "9000 +5000 RUNTIME hipLaunchKernel |10/10 corr 4 id 2",
+        "17000 +9000 KERNEL Cijk_Ailk_Bljk_MT64x64_MI16 |2/0 gpu 2 stream 0 corr 4",
+        "19000 +5000 RUNTIME hipMemcpyWithStream |10/10 corr 5",
+        "27000 +3000 MEMCPY CopyHostToDevice |2/0 gpu 2 stream 0 corr 5",
+    ]
+    assert trace.devices == {
+        2: Device(2, "AMD Instinct MI300X", 304, (9, 4), 64, 2048, None, 65536, 206_141_652_992),
+    }
+    kernels = trace.kernels
+    assert (kernels.registers, kernels.shared_memory, kernels.blocks_per_sm, kernels.kineto_occupancy) == (None,) * 4
+
+
+def test_categories_of_other_devices() -> None:
+    assert drawn(read("other_devices.json")) == [
+        "0 +2000 RUNTIME mtiaLaunch |10/10 corr 1",
+        "3000 +6000 KERNEL fc_kernel |1/3 gpu 1 stream 3 corr 1",
+        "10000 +1000 RUNTIME aclrtLaunch |10/10 corr 2",
+        "11000 +1000 DRIVER drvLaunch |10/10 corr 3",
+        "12000 +1000 RUNTIME urEnqueueKernelLaunch |10/10 corr 4",
+        "13000 +1000 MEMCPY copy |0/0 gpu 0 stream 0 corr 4",
+        "14000 +9000 GPU_USER ProfilerStep#3 |0/7 gpu 0 stream 7",
+        "15000 +2000 SYNC Stream Sync |0/7 gpu 0 corr 9",
+        "17000 +1000 OVERHEAD Buffer Flush |-1/0",
+        "18000 +1000 PYTHON train.py(3): step |10/10",
+        "19000 +1000 DRIVER cuLaunchKernel |10/10 corr 11",
+        "20000 +1000 OTHER range |10/10",
+        "21000 +1000 OTHER no category |10/10",
+    ]
+
+
+def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
+    """Name, number and forward thread of the ops that say them."""
+    table, name = trace.sequences, trace.events.name
+    rows = zip(name[table.event].tolist(), table.number.tolist(), table.forward_thread.tolist(), strict=True)
+    return [(trace.strings[name], *rest) for name, *rest in rows]
+
+
+def test_sequence_numbers() -> None:
+    """One op is written twice, as 2022 did; one number is larger than 32 bits, one is none."""
+    trace = read("sequence_numbers.json")
+    assert sequences_of(trace) == [
+        ("aten::mm", 4294967300, 0),
+        ("aten::relu", 7, 0),
+        ("autograd::engine::evaluate_function: MmBackward0", 4294967300, 1),
+    ]
+    assert noted(trace) == {"duplicate-events": 1}
+
+
+def stacks_of(trace: Trace) -> list[tuple[str, str]]:
+    """Name and call stack of the ops that say one."""
+    table, texts = trace.stacks, trace.stack_texts
+    rows = zip(trace.events.name[table.event], table.stack, strict=True)
+    return [(trace.strings[name], texts[stack]) for name, stack in rows]
+
+
+def test_call_stacks_of_ops() -> None:
+    trace = read("call_stacks_2021.json")
+    functional = "/env/lib/python3.7/site-packages/torch/nn/functional.py(9): linear"
+    assert stacks_of(trace) == [
+        ("aten::linear", f'{functional};net.py(7): forward;"a".py(9): <module>'),
+    ]
+    assert len(trace.stack_texts) == 1
+
+
+def test_the_job() -> None:
+    assert read("kineto_2024.json").job == Job()
+    assert read("metadata_after_events.json").job == Job(rank=5, world_size=8, backend="nccl")
+    assert read("metadata_of_wrong_types.json").job == Job(record_shapes=True, profile_memory=False)
+    assert read("metadata_of_wrong_types.json").devices == {0: Device(0, "", 80)}
+    assert read("simulated.json").job.simulated == "Made up, seed 1."
+    assert read("call_stacks.json").job.with_stack
+    assert not read("empty_call_stacks.json").job.with_stack
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "notes"),
+    [
+        ("truncated_in_event.json", FOUR[:3], {"truncated-file": None, "lost-events": 1}),
+        ("truncated_in_string.json", FOUR[:2], {"truncated-file": None, "lost-events": 1}),
+        ("truncated_between_events.json", FOUR[:3], {"truncated-file": None}),
+        ("still_being_written.json", FOUR[:3], {"truncated-file": None}),
+        ("corrupt_checksum.json.gz", FOUR, {"corrupt-file": None}),
+        ("missing_quote.json", [STEP, CALL, KERNEL], {"lost-events": 1}),
+        ("missing_brace.json", [STEP, CALL, KERNEL], {"lost-events": 1}),
+        ("stray_bracket.json", [STEP, CALL, KERNEL], {"lost-events": 1}),
+        ("junk_between_events.json", FOUR, {"lost-events": 1}),
+        ("damaged_metadata.json", FOUR, {"bad-metadata": 2}),
+        ("broken_metadata.json", FOUR, {"bad-metadata": 1}),
+        (
+            "not_a_number.json",
+            [STEP, OP.replace("40125", "0"), CALL, KERNEL],
+            {"missing-durations": 1, "bad-values": 6},
+        ),
+        ("invalid_utf8.json", [STEP, OP.replace("mm", "\ufffd\ufffdmm"), CALL, KERNEL], {"bad-strings": 2}),
+        ("control_characters.json", [STEP, OP.replace("mm", "\n\tm\x01m"), CALL, KERNEL], {"bad-strings": 1}),
+        (
+            "windows_paths.json",
+            [STEP, OP.replace("aten::mm", r"C:\Users\me\train.py(3): step"), CALL, KERNEL],
+            {"bad-strings": 1},
+        ),
+        (
+            "missing_dur.json",
+            [STEP, OP.replace("40125", "0"), CALL.replace("5500", "0"), KERNEL],
+            {"missing-durations": 2},
+        ),
+        ("null_arguments.json", [STEP, OP.replace(" id 2", ""), CALL, KERNEL], {}),
+        (
+            "absurd_numbers.json",
+            [STEP, OP.replace(" id 2", ""), CALL.replace(" corr 77", ""), KERNEL.replace(" gpu 0", "")],
+            {},
+        ),
+        ("negative_dur.json", [STEP, OP.replace("40125", "0"), CALL, KERNEL], {"negative-durations": 1}),
+        (
+            "begin_end_pairs.json",
+            ["0 +10000 CPU_OP outer |1/1", "2500 +1500 CPU_OP inner |1/1", "3000 +0 CPU_OP elsewhere |1/2"],
+            {"missing-durations": 1, "unpaired-ends": 1},
+        ),
+        (
+            "duplicate_events.json",
+            # Two frames without an id and without a length may be two calls within one tick of the clock.
+            [*FOUR, "99500 +0 PYTHON f |10/10", "99500 +0 PYTHON f |10/10", "109500 +1000 PYTHON g |10/10"],
+            {"duplicate-events": 5},
+        ),
+        (
+            "wrong_types_in_args.json",
+            [STEP, OP.replace(" id 2", ""), CALL.replace(" id 2", ""), KERNEL.replace(" stream 7", "")],
+            {},
+        ),
+        (
+            "wrong_types_in_events.json",
+            [STEP, OP.replace("aten::mm", "12"), CALL, KERNEL.replace("|0/7", "|[0]/{'t': 1}")],
+            {"lost-events": 5},
+        ),
+    ],
+)
+def test_bad_input_is_repaired_or_counted(name: str, rows: list[str], notes: dict[str, int | None]) -> None:
+    trace = read(name)
+    assert (drawn(trace), noted(trace)) == (rows, notes)
+
+
+def test_metadata_behind_a_damaged_event_is_found() -> None:
+    for name in ("missing_quote.json", "missing_brace.json", "stray_bracket.json"):
+        assert read(name).origin_ns == BASE_NS + 100_500
+
+
+def test_numbers_in_strings_are_numbers() -> None:
+    kernels = read("wrong_types_in_args.json").kernels
+    assert (kernels.grid, kernels.shared_memory) == (None, None)
+    assert kernels.block is not None and kernels.block.tolist() == [[256, 1, 1]]
+    assert [kernels.registers, kernels.blocks_per_sm, kernels.kineto_occupancy] == [[32], [1.5], [0.19]]
+
+
+def _ops_of(name: str) -> list[str]:
+    """Names of ops, of a file of 400 written in order of time."""
+    trace = read(name)
+    return [trace.strings[name] for name in trace.events.name]
+
+
+def test_a_truncated_gzip_file_keeps_all_that_was_packed_before() -> None:
+    text = gzip_text(TRACES / "truncated.json.gz")
+    whole = text.count("\n    }\n  }")
+    assert 100 < whole < 400
+    assert len(_ops_of("truncated.json.gz")) == whole
+    assert noted(read("truncated.json.gz")) == {"truncated-file": None, "lost-events": 1}
+
+
+def gzip_text(path: Path) -> str:
+    """What zlib makes of a gzip file that is cut short."""
+    return zlib.decompressobj(31).decompress(path.read_bytes()).decode()
+
+
+def test_behind_the_damage_of_a_corrupt_gzip_file_nothing_is_believed() -> None:
+    trace = read("corrupt.json.gz")
+    starts = trace.events.start_ns.tolist()
+    assert starts == list(range(0, 10_000 * len(starts), 10_000))
+    assert set(trace.events.kind) == {Kind.CPU_OP}
+    assert 100 < len(starts) < 200
+    assert noted(trace) == {"corrupt-file": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("empty.json", "The file is empty"),
+        ("empty.json.gz", "The file is empty"),
+        ("empty_inside.json.gz", "The file is empty"),
+        ("header_only.json.gz", "The compressed file is damaged at its beginning"),
+        ("page.html.json", "The file is not JSON"),
+        ("binary.json", "The file is not JSON"),
+        ("not_a_trace.json", "The file holds no traceEvents"),
+        ("events_null.json", "The file holds no traceEvents"),
+        ("no_events.json", "The trace holds no event with a duration"),
+        ("no_complete_events.json", "The trace holds no event with a duration"),
+        ("truncated_before_events.json", "The file ends before its first event"),
+        ("nowhere.json", "There is no such file"),
+        (".", "This is a folder, not a trace"),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_a_way_out(name: str, problem: str) -> None:
+    path = TRACES / name
+    with pytest.raises(TraceError) as refusal:
+        read_trace(path)
+    assert (refusal.value.problem, refusal.value.path) == (problem, str(path))
+    assert refusal.value.hint.endswith(".")
+
+
+def _denied(*_: object, **__: object) -> Any:
+    raise PermissionError(13, "Permission denied")
+
+
+def test_a_file_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "open", _denied, raising=False)  # root may read everything
+    with pytest.raises(TraceError, match="The file may not be read") as refusal:
+        read("kineto_2024.json")
+    assert refusal.value.hint == "Ask its owner for permission to read it."
+    assert not looks_like_trace(TRACES / "kineto_2024.json")
+
+
+def test_a_disk_that_fails_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(io.FileIO):
+        def __init__(self, path: Path, mode: str, buffering: int) -> None:
+            super().__init__(path, mode)
+
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(source, "open", Failing, raising=False)
+    with pytest.raises(TraceError, match="The file cannot be read: Input/output error"):
+        read("kineto_2024.json")
+
+
+READABLE = sorted(
+    path.name
+    for path in TRACES.iterdir()
+    if path.name.split(".")[0]
+    not in {
+        "empty", "empty_inside", "header_only", "page", "binary", "not_a_trace", "events_null", "no_events",
+        "no_complete_events", "truncated_before_events",
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("name", [name for name in READABLE if name not in ("truncated.json.gz", "corrupt.json.gz")])
+def test_where_the_pieces_end_does_not_matter(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read(name)
+    monkeypatch.setattr(source, "TEXT_BYTES", size)
+    monkeypatch.setattr(source, "_PACKED_BYTES", size + 1)
+    pieces = read(name)
+    assert (drawn(pieces), pieces.event_count, pieces.origin_ns) == (drawn(whole), whole.event_count, whole.origin_ns)
+    assert (pieces.notes, pieces.job, pieces.devices) == (whole.notes, whole.job, whole.devices)
+
+
+def test_looks_like_trace() -> None:
+    looks = {path.name: looks_like_trace(path) for path in TRACES.iterdir()}
+    no_traces = {
+        "empty.json", "empty.json.gz", "empty_inside.json.gz", "header_only.json.gz", "page.html.json", "binary.json",
+        "not_a_trace.json", "truncated_before_events.json",
+    }  # fmt: skip
+    assert {name for name, like in looks.items() if not like} == no_traces
+    assert not looks_like_trace(TRACES)
+
+
+def test_a_chrome_trace_of_another_program_does_not_look_like_ours(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text('{"traceEvents": [{"ph": "X", "cat": "v8", "name": "GC", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
+    assert not looks_like_trace(path)
+
+
+def test_progress_is_told_in_bytes_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "TEXT_BYTES", 500)
+    monkeypatch.setattr(source, "_PACKED_BYTES", 500)
+    told: list[ReadProgress] = []
+    path = TRACES / "kineto_2024.json"
+    trace = read_trace(path, told.append)
+    assert [one.events for one in told] == sorted({one.events for one in told})
+    assert told[0].read_bytes < told[-1].read_bytes == told[-1].total_bytes == trace.file_bytes == path.stat().st_size
+    assert told[-1].events == 4
+
+
+# Properties: any small trace, in any layout, cut anywhere.
+
+
+def _numbered(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event | {"args": event["args"] | {"correlation": number}} for number, event in enumerate(events)]
+
+
+_names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
+_microseconds = st.integers(0, 10**13).map(lambda ns: ns / 1000)
+_events = st.lists(
+    st.fixed_dictionaries(
+        {
+            "ph": st.just("X"),
+            "cat": st.sampled_from(["cpu_op", "user_annotation", "cuda_runtime", "kernel", "python_function"]),
+            "name": _names,
+            "pid": st.integers(0, 3),
+            "tid": st.integers(0, 3) | st.sampled_from(["1", "stream 7"]),
+            "ts": _microseconds,
+            "dur": _microseconds,
+            "args": st.fixed_dictionaries({"Note": _names, "Lists": st.just([{"a": "}, {"}, {}])}),
+        }
+    ),
+    min_size=1,
+    max_size=8,
+).map(_numbered)
+
+
+def _shuffled(value: Any, random: Any) -> Any:
+    if isinstance(value, list):
+        return [_shuffled(one, random) for one in value]
+    if not isinstance(value, dict):
+        return value
+    keys = list(value)
+    random.shuffle(keys)
+    return {key: _shuffled(value[key], random) for key in keys}
+
+
+@settings(max_examples=60, deadline=None)
+@given(_events, st.randoms(use_true_random=False), st.sampled_from([None, 0, 1, 4, "\t"]), st.booleans())
+def test_white_space_and_the_order_of_keys_do_not_matter(
+    tmp_path_factory: pytest.TempPathFactory, events: list[Any], random: Any, indent: Any, first: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "layout.json"
+    rest = {"schemaVersion": 1, "baseTimeNanoseconds": 5, "distributedInfo": {"rank": 1}}
+    path.write_text(json.dumps({**rest, "traceEvents": events}))
+    plain = read_trace(path)
+    other = {"traceEvents": events, **rest} if first else {**rest, "traceEvents": events}
+    path.write_text(json.dumps(_shuffled(other, random), indent=indent, ensure_ascii=random.random() < 0.5))
+    odd = read_trace(path)
+    assert (drawn(odd), odd.origin_ns, odd.job, odd.notes) == (drawn(plain), plain.origin_ns, plain.job, ())
+    assert sorted(plain.events.correlation_id.tolist()) == list(range(len(events)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(_events, st.floats(0, 1), st.sampled_from([None, 1]))
+def test_a_cut_anywhere_keeps_all_events_before_it(
+    tmp_path_factory: pytest.TempPathFactory, events: list[Any], share: float, indent: Any
+) -> None:
+    texts = [json.dumps(event, indent=indent) for event in events]
+    text = '{"traceEvents": [' + ",\n".join(texts) + "]}"
+    cut = int(share * len(text))
+    path = tmp_path_factory.getbasetemp() / "cut.json"
+    path.write_text(text[:cut])
+    ends = [len('{"traceEvents": [') + sum(map(len, texts[: n + 1])) + 2 * n for n in range(len(texts))]
+    whole = [number for number, end in enumerate(ends) if end <= cut]
+    if not whole:
+        with pytest.raises(TraceError):
+            read_trace(path)
+        return
+    trace = read_trace(path)
+    assert sorted(trace.events.correlation_id.tolist()) == whole
+    assert ("truncated-file" in noted(trace)) == (cut < len(text))
+
+
+_pieces_of_json = st.sampled_from(
+    [
+        b'"',
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\\",
+        b"NaN",
+        b"-",
+        b"1e999",
+        b"9" * 30,
+        b"\x00",
+        b"\xff",
+        b'"ph"',
+        b'"ts":',
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.sampled_from(sorted(path.name for path in TRACES.iterdir())))
+def test_no_damage_raises_anything_but_a_trace_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, name: str
+) -> None:
+    content = bytearray((TRACES / name).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        content[start : start + data.draw(st.integers(0, 40))] = data.draw(_pieces_of_json | st.binary(max_size=4))
+    path = tmp_path_factory.getbasetemp() / ("damaged.json.gz" if name.endswith(".gz") else "damaged.json")
+    path.write_bytes(content)
+    looks_like_trace(path)
+    try:
+        trace = read_trace(path)
+    except TraceError:
+        return
+    assert len(drawn(trace)) == len(trace.events) > 0
+    assert (trace.events.start_ns >= 0).all() and (trace.events.dur_ns >= 0).all()

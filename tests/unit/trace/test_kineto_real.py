@@ -1,0 +1,147 @@
+"""The reader on every real trace, against a plain JSON parser with exact decimals."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.kineto.inputs import is_product
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Kind
+from tests.conftest import SHARED
+from tests.unit.trace.test_kineto import inputs_of, sequences_of, stacks_of
+
+REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
+
+PLAIN_KINDS = {
+    "Operator": Kind.CPU_OP,
+    "cpu_op": Kind.CPU_OP,
+    "user_annotation": Kind.USER,
+    "python_function": Kind.PYTHON,
+    "Runtime": Kind.RUNTIME,
+    "cuda_runtime": Kind.RUNTIME,
+    "cuda_driver": Kind.DRIVER,
+    "Kernel": Kind.KERNEL,
+    "kernel": Kind.KERNEL,
+    "Memcpy": Kind.MEMCPY,
+    "gpu_memcpy": Kind.MEMCPY,
+    "Memset": Kind.MEMSET,
+    "gpu_memset": Kind.MEMSET,
+    "gpu_user_annotation": Kind.GPU_USER,
+    "cuda_sync": Kind.SYNC,
+    "overhead": Kind.OVERHEAD,
+}
+
+
+@pytest.mark.parametrize("name", REAL or ["none"])
+def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
+    path = shared / "traces" / name
+    with gzip.open(path, "rt") as file:
+        plain = json.load(file, strict=False, parse_float=Decimal)
+    trace = read_trace(path)
+    complete = [event for event in plain["traceEvents"] if event["ph"] == "X" and event["cat"] != "Trace"]
+    assert trace.event_count == len(plain["traceEvents"])
+    assert trace.notes == ()
+    assert _columns(trace) == _plain_columns(complete)
+    _assert_times(trace, complete, int(plain.get("baseTimeNanoseconds", 0)))
+    _assert_kernels(trace, [event for event in complete if event["cat"].lower() == "kernel"])
+    assert Counter(inputs_of(trace)) == Counter(_plain_inputs(complete))
+    assert Counter(sequences_of(trace)) == Counter(_plain_arguments(complete, "Sequence number", "Fwd thread id"))
+    stacks = _plain_arguments(complete, "Call stack")
+    assert Counter(stacks_of(trace)) == Counter(one for one in stacks if one[1])
+
+
+def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
+    of = trace.events
+    size = np.full(len(of), -1) if of.bytes is None else of.bytes
+    columns = (of.kind, of.name, of.thread, of.device, of.stream, of.correlation_id, of.external_id, size)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return Counter(
+        (Kind(kind), trace.strings[name], trace.threads[thread].pid, trace.threads[thread].tid, *rest)
+        for kind, name, thread, *rest in rows
+    )
+
+
+def _plain_columns(events: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    return Counter(_plain_row(event) for event in events)
+
+
+def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
+    args, kind, name = event.get("args", {}), PLAIN_KINDS[event["cat"]], event["name"]
+    if event["cat"] == "Operator" and name.startswith(("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.")):
+        kind = Kind.USER
+    on_device = kind in (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GPU_USER, Kind.SYNC)
+    stream = args.get("stream", event["tid"]) if on_device else -1
+    return (
+        kind,
+        name,
+        str(event["pid"]),
+        str(event["tid"]),
+        args.get("device", event["pid"]) if on_device else -1,
+        stream if stream < 2**31 else -1,
+        args.get("correlation", -1),
+        args.get("External id", args.get("external id", -1)),
+        args.get("bytes", -1) if on_device else -1,
+    )
+
+
+def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    products = [event for event in events if PLAIN_KINDS[event["cat"]] == Kind.CPU_OP and is_product(event["name"])]
+    told = [[event.get("args", {}).get(key) for key in ("Input Dims", "Input type")] for event in products]
+    return [
+        (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in both))
+        for event, both in zip(products, told, strict=True)
+        if both != [None, None]
+    ]
+
+
+def _plain_arguments(events: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
+    """Name and these arguments of the ops that say them."""
+    told = [(event["name"], event.get("args", {})) for event in events if _plain_row(event)[0] == Kind.CPU_OP]
+    return [(name, *(args[key] for key in keys)) for name, args in told if keys[0] in args]
+
+
+def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> None:
+    """Sorted, exact to 1 ns, the longer event first of two that start together."""
+    of = trace.events
+    start = sorted(base_ns + event["ts"] * 1000 for event in events)
+    assert max(abs(int(ours) + trace.origin_ns - theirs) for ours, theirs in zip(of.start_ns, start, strict=True)) <= 1
+    dur = sorted(event["dur"] * 1000 for event in events)
+    assert max(abs(int(ours) - theirs) for ours, theirs in zip(np.sort(of.dur_ns), dur, strict=True)) <= 1
+    follows = (np.diff(of.start_ns) > 0) | ((np.diff(of.start_ns) == 0) & (np.diff(of.dur_ns) <= 0))
+    assert follows.all()
+
+
+def _assert_kernels(trace: Trace, events: list[dict[str, Any]]) -> None:
+    of = trace.kernels
+    assert (trace.events.kind[of.event] == Kind.KERNEL).all()
+    assert len(of) == len(events)
+    said = {
+        "grid": (of.grid, [tuple(event["args"].get("grid", (-1, -1, -1))) for event in events]),
+        "block": (of.block, [tuple(event["args"].get("block", (-1, -1, -1))) for event in events]),
+        "registers": (of.registers, [event["args"].get("registers per thread", -1) for event in events]),
+        "shared": (of.shared_memory, [event["args"].get("shared memory", -1) for event in events]),
+        "blocks": (of.blocks_per_sm, [float(event["args"].get("blocks per SM", "nan")) for event in events]),
+        "occupancy": (
+            None if of.kineto_occupancy is None else of.kineto_occupancy * 100,
+            [float(event["args"].get("est. achieved occupancy %", "nan")) for event in events],
+        ),
+    }
+    correlations = [event["args"]["correlation"] for event in events]
+    ours = trace.events.correlation_id[of.event].tolist()
+    for key, (column, plain) in said.items():
+        if column is None:
+            assert set(map(str, plain)) <= {"-1", "nan", "(-1, -1, -1)"}, key
+            continue
+        values = [tuple(value) if isinstance(value, list) else round(value, 6) for value in column.tolist()]
+        assert Counter(zip(ours, map(str, values), strict=True)) == Counter(
+            zip(correlations, (str(v if isinstance(v, tuple) else round(v, 6)) for v in plain), strict=True)
+        ), key
