@@ -1,6 +1,6 @@
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
-import { type ChartLine, Plot } from "../src/charts/line";
+import { type ChartLine, Plot } from "../src/charts/lines/line_chart";
 import { scaleFor } from "../src/format";
 import { h } from "preact";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openClient } from "../src/client";
+import { openClient } from "../src/server/client";
 
 function answering(status: number, body: unknown, type = "application/json; charset=utf-8") {
   const asked: { url: string; headers: Headers }[] = [];

@@ -1,8 +1,8 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { Plot } from "../src/charts/line";
-import { SplitBar } from "../src/charts/split_bar";
+import { Plot } from "../src/charts/lines/line_chart";
+import { SplitBar } from "../src/charts/bars/split_bar";
 import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading";
 import { TensorCores } from "../src/views/tensor_cores";

@@ -1,9 +1,9 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { logTicks, logX } from "../src/charts/log_axis";
-import { levelFor, valueAt, zoomKey, zoomOf } from "../src/charts/pyramid";
-import { waveRows } from "../src/charts/wave_rows";
+import { logTicks, logX } from "../src/charts/axes/ticks";
+import { levelFor, valueAt, zoomKey, zoomOf } from "../src/charts/time/time_bins";
+import { waveRows } from "../src/charts/bars/wave_rows";
 import { sorted } from "../src/components/table";
 import { scaleFor } from "../src/format";
 import { Gpu } from "../src/views/gpu";

@@ -1,17 +1,16 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { areaPath, binsPerPixel, carried, meanOf, mostOf, peakPath } from "../src/charts/queue_paths";
+import { areaPath, binsPerPixel, carried, meanOf, mostOf, peakPath } from "../src/charts/time/queue_paths";
 import { Host } from "../src/views/host";
-import { blockingKey, madeBy, matching } from "../src/views/host/blocking_rows";
-import { idleOf } from "../src/views/host/idle_bar";
+import { blockingKey, madeBy, matching } from "../src/views/host/blocking";
+import { hiddenReasons, idleOf, withToggled } from "../src/views/host/idle";
 import { linesOf, openAtFirst } from "../src/views/host/range_tree";
 import { barsOfPhases, barsOfSteps } from "../src/views/host/reasons";
-import { hiddenReasons, withToggled } from "../src/views/host/hidden";
-import { shownStep } from "../src/views/host/shown_step";
+import { shownStep } from "../src/views/host/queue";
 import { verdictsDiffer } from "../src/views/host/sites";
-import { keysOfStretch } from "../src/views/open_stretch";
-import { BLOCKING, hostPage, hostTab, idle, MS, range, RESULT, step } from "./fixtures/host";
+import { keysOfStretch } from "../src/views/choices";
+import { BLOCKING, MS, RESULT, hostPage, hostTab, idle, range, step } from "./fixtures/host";
 import { plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apart, comparedWith, inRun, keysOf, selected } from "../src/selection";
+import { apart, comparedWith, inRun, keysOf, selected } from "../src/address/selection";
 import { index, run, span } from "./fixtures/pages";
 
 const INDEX = index([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parse, write } from "../src/state";
+import { parse, write } from "../src/address/url";
 
 test("only our own keys are read", () => {
   expect(parse("#tb_steptime&p.tb_steptime.view=trends&p.other.view=x&runSelectionState=e30")).toEqual({

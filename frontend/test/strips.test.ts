@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byLevel, cells, known, meanWithin } from "../src/charts/rebin";
+import { byLevel, cells, known, meanWithin } from "../src/charts/time/time_bins";
 
 const BINS = { start: 0, bin: 10, values: [1000, 0, null, 500] };
 

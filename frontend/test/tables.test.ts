@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { rowWindow } from "../src/components/rows";
+import { rowWindow } from "../src/dom/rows";
 import { type Column, sorted } from "../src/components/table";
-import { csv } from "../src/components/table_data";
+import { csv } from "../src/components/data_table";
 import { onlyThis, toggled } from "../src/components/legend";
 import { matching } from "../src/frame/picker";
 

@@ -11,7 +11,7 @@ import { deedOf, turnOf } from "../src/views/timeline/keys";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
 import { answered } from "../src/views/timeline/loading";
 import { detailFor, keptPages, layers, type Page, wanted } from "../src/views/timeline/pages";
-import { setPixels, stripFor } from "../src/charts/canvas_strip";
+import { setPixels, stripFor } from "../src/charts/canvas/pixel_row";
 import { walkRow } from "../src/views/timeline/paint_boxes";
 import { paintScene } from "../src/views/timeline/paint";
 import { contrast, mixed, paletteOf, pixelOf, shadeOf } from "../src/views/timeline/palette";

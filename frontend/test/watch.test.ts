@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Index } from "../src/api.gen";
-import type { Answer } from "../src/client";
-import { type Watched, watchIndex } from "../src/watch";
+import type { Answer } from "../src/server/client";
+import { type Watched, watchIndex } from "../src/server/watch";
 import { index, run, span } from "./fixtures/pages";
 
 beforeEach(() => vi.useFakeTimers());

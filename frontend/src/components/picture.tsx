@@ -3,12 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Phrase } from "../api.gen";
-import { copy } from "../clipboard";
-import { savePng, saveText } from "../save";
-import { DataTable } from "./data_table";
-import { Menu } from "./menu";
+import { copy, savePng, saveText } from "../dom/save";
+import { DataTable, type TableData, csv } from "./data_table";
+import { Menu } from "./popup";
 import { Sentence } from "./sentence";
-import { csv, type TableData } from "./table_data";
 
 interface PictureProps {
   title: Phrase | string;

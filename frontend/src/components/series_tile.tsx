@@ -1,8 +1,7 @@
 /** A metric of the span as a tile, with its line over the steps and the change from the span before. */
 
 import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
-import type { SparkRun } from "../charts/spark";
-import { Spark } from "../charts/spark";
+import { Spark, type SparkRun } from "../charts/lines/spark";
 import { change, figure, scaleFor, sentence, text } from "../format";
 import type { Meanings } from "../meanings";
 import { Sentence } from "./sentence";

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { count } from "../format";
-import { useRowWindow } from "./rows";
+import { useRowWindow } from "../dom/rows";
 
 export interface Column<Row> {
   id: string;

@@ -2,20 +2,19 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Catalogue, Index, Problem } from "../api.gen";
-import type { Client } from "../client";
-import { Hatches } from "../components/hatches";
+import type { Client } from "../server/client";
+import { Hatches } from "../colour";
 import { type Meanings, meaningsOf } from "../meanings";
-import { type Selection, selected } from "../selection";
-import type { UrlState, UrlStore } from "../state";
+import { type Selection, selected, selections } from "../address/selection";
+import type { UrlState, UrlStore } from "../address/url";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
-import { type Kept, useAnswer } from "../use_answer";
-import { compares, isViewId, VIEWS } from "../views";
+import { type Kept, useAnswer } from "../server/use_answer";
+import { VIEWS, compares, isViewId } from "../views";
 import type { Tab } from "../views/props";
-import { type Watch, type Watched, watchIndex } from "../watch";
+import { type Watch, type Watched, watchIndex } from "../server/watch";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
-import { Finished } from "./finished";
 
 interface AppProps {
   client: Client;
@@ -113,4 +112,19 @@ function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem 
     return { problem: "TensorBoard does not answer", file: "", hint: "Is it still running? The tab goes on asking." };
   }
   return catalogue;
+}
+
+/** Says aloud, to those who listen, which span was read last. */
+export function Finished({ index }: { index: Index }) {
+  const ready = useRef<ReadonlySet<string> | null>(null);
+  const said = useRef("");
+  const now = selections(index).filter(({ span }) => span.state === "ready");
+  const fresh = ready.current && now.filter(({ span }) => !ready.current!.has(span.id)).at(-1);
+  if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
+  ready.current = new Set(now.map(({ span }) => span.id));
+  return (
+    <p class="heard" role="status">
+      {said.current}
+    </p>
+  );
 }

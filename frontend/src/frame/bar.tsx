@@ -3,7 +3,7 @@
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { bytes, bytesOf, count, counted, ns, range } from "../format";
-import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../selection";
+import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { Picker, type PickerEntry } from "./picker";

@@ -3,17 +3,16 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
-import type { Answer, Client } from "../client";
-import { apart, comparedWith, type Selection } from "../selection";
-import { Boundary } from "../states/boundary";
-import { Failed } from "../states/failed";
+import type { Answer, Client } from "../server/client";
+import { type Selection, apart, comparedWith } from "../address/selection";
+import { Boundary, Failed } from "../states/failed";
 import { Gone } from "../states/gone";
 import { Reading } from "../states/reading";
-import { type Kept, useAnswer } from "../use_answer";
-import { compares, VIEWS } from "../views";
+import { type Kept, useAnswer } from "../server/use_answer";
+import { VIEWS, compares } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
-import { isReading, type Watch, type Watched } from "../watch";
+import { type Watch, type Watched, isReading } from "../server/watch";
 import { Top } from "./top";
 import { ViewList } from "./views";
 

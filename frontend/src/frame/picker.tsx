@@ -1,8 +1,8 @@
 /** A choice among few or thousands: label and value in one control, a searchable list that draws only what is in sight. */
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { useDismiss } from "../components/dismiss";
-import { useRowWindow } from "../components/rows";
+import { useDismiss } from "../components/popup";
+import { useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
 
 export interface PickerEntry {

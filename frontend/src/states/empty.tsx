@@ -1,5 +1,5 @@
 import type { Index } from "../api.gen";
-import { Code } from "../components/code";
+import { Code } from "../components/copy";
 import { Note } from "../components/note";
 import { clock, counted } from "../format";
 

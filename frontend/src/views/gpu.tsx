@@ -3,7 +3,7 @@
 import type { DeviceGpu } from "../api.gen";
 import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
-import { useChosen } from "./chosen";
+import { useChosen } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
 import { KernelSplit } from "./gpu/split";

@@ -2,13 +2,13 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
-import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/anatomy";
-import { StackedBars } from "../charts/stacked_bars";
+import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
+import { StackedBars } from "../charts/bars/stacked_bars";
 import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
-import { Swatch } from "../components/swatch";
-import type { TableData } from "../components/table_data";
+import { Swatch } from "../colour";
+import type { TableData } from "../components/data_table";
 import { Tiles } from "../components/tile";
 import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
 import { hiddenParts, keptStep, keysOfHidden } from "./choices";

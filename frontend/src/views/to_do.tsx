@@ -3,7 +3,7 @@
 import type { Insight, PageOf, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
-import { keysOfStretch } from "./open_stretch";
+import { keysOfStretch } from "./choices";
 import type { Tab } from "./props";
 
 interface ToDoProps {

@@ -2,15 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 import type { TrendsPage } from "../api.gen";
-import { focusRun, namedRuns } from "./choices";
-import { useChosen } from "./chosen";
+import { focusRun, namedRuns, useChosen } from "./choices";
 import type { Tab, TrendsViewProps } from "./props";
-import { axisOver, isOver, type Over } from "./trends/axis";
+import { type Over, axisOver, isOver } from "./trends/axis";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
-import { RunLegend } from "./trends/legend";
+import { OpenSpan, RunLegend } from "./trends/focus";
 import { TrendPicture } from "./trends/lines";
-import { OpenSpan } from "./trends/open_span";
 import { type Run, runsOf } from "./trends/runs";
 import { SlowSteps } from "./trends/slow_steps";
 import { Strips } from "./trends/strips";

@@ -1,7 +1,7 @@
 import { fireEvent, render, screen, within } from "@testing-library/preact";
 import { useState } from "preact/hooks";
 import { describe, expect, test, vi } from "vitest";
-import { Menu } from "../../src/components/menu";
+import { Menu } from "../../src/components/popup";
 import { type Column, Table } from "../../src/components/table";
 import { Picker } from "../../src/frame/picker";
 import { keys, openTab, press } from "./fake_server";

@@ -2,9 +2,9 @@
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
-import type { Answer, Client } from "../../src/client";
+import type { Answer, Client } from "../../src/server/client";
 import { App } from "../../src/frame/app";
-import { openUrlStore } from "../../src/state";
+import { openUrlStore } from "../../src/address/url";
 import { meaningsOf } from "../../src/meanings";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
 import { FIGURES, gpuPage } from "../fixtures/gpu";

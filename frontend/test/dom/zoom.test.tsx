@@ -2,11 +2,11 @@ import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { describe, expect, test, vi } from "vitest";
-import { HeatStrips } from "../../src/charts/heat_strip";
-import { Production } from "../../src/charts/production";
-import type { Zoom } from "../../src/charts/pyramid";
-import { QueueStrip } from "../../src/charts/queue_strip";
-import { StripStack } from "../../src/charts/strip_stack";
+import { HeatStrips } from "../../src/charts/time/heatmap";
+import { Production } from "../../src/charts/time/production";
+import type { Zoom } from "../../src/charts/time/time_bins";
+import { QueueStrip } from "../../src/charts/time/queue_chart";
+import { StripStack } from "../../src/charts/time/metric_rows";
 import { scaleFor } from "../../src/format";
 
 const US = 1000;

@@ -1,11 +1,11 @@
 import type { Activity, DataLoadingResult } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
 import type { Tab } from "../props";
-import { shortLine } from "./source_line";
+import { shortLine } from "./source_lines";
 
 /** What the training thread does inside the loader and in which line, self time a batch. */
 export function Activities({ result, tab, name }: { result: DataLoadingResult; tab: Tab; name: string }) {

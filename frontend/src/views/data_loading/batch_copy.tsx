@@ -1,7 +1,7 @@
 import type { BatchCopy, Phrase } from "../../api.gen";
-import { SplitBar } from "../../charts/split_bar";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { bytes, closed, rate, scaleFor, sentence, text } from "../../format";
 import type { Tab } from "../props";
 

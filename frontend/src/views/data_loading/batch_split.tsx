@@ -1,11 +1,10 @@
 import type { Recorded, RecordedLoader } from "../../api.gen";
-import { SplitBar, type SplitPart } from "../../charts/split_bar";
+import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import { bytes, count, counted, DASH, percent, type Scale, scaleFor, sentence } from "../../format";
-import { boundOf } from "./looked";
-import { BOUND_MEANING, MAKING, WAITS } from "./making";
+import { DASH, type Scale, bytes, count, counted, percent, scaleFor, sentence } from "../../format";
+import { BOUND_MEANING, MAKING, WAITS, boundOf } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 interface Stage {

@@ -1,8 +1,8 @@
 import type { Burst, BurstStep, DataLoadingResult } from "../../api.gen";
-import { WaitColumns } from "../../charts/wait_columns";
+import { WaitColumns } from "../../charts/bars/wait_columns";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { closed, counted, ns, range, type Scale, scaleFor, sentence, text } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 

@@ -1,7 +1,7 @@
 import type { Lane, LaneWindow } from "../../api.gen";
-import { type ChartLane, type LaneMark, Lanes } from "../../charts/lanes";
+import { type ChartLane, type LaneMark, Lanes } from "../../charts/time/lanes";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { closed, ns, scaleFor, sentence } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 

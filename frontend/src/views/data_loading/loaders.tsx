@@ -1,5 +1,5 @@
 import type { EpochStarts, LoaderRow } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";

@@ -1,12 +1,11 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
-import { Production } from "../../charts/production";
+import { Production } from "../../charts/time/production";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { count, counted, fine, scaleFor, sentence, share } from "../../format";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
-import { type LoaderNames, loaderNames } from "./loader_names";
-import { MAKING, makingOf, type MakingPart, workerName } from "./making";
+import { type LoaderNames, MAKING, type MakingPart, loaderNames, makingOf, workerName } from "./batch_production";
 
 export interface RecordedProps {
   recorded: Recorded;

@@ -1,10 +1,9 @@
 import type { SlowBatch } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
-import { type LoaderNames, loaderNames } from "./loader_names";
-import { workerName } from "./making";
+import { DASH, type Scale, count, fine, ns, percent, scaleFor } from "../../format";
+import { type LoaderNames, loaderNames, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;

@@ -1,9 +1,8 @@
 import type { LoaderStep } from "../../api.gen";
-import { type ChartLine, LineChart } from "../../charts/line";
+import { type ChartLine, LineChart } from "../../charts/lines/line_chart";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
-import { range, type Scale, scaleFor } from "../../format";
-import { LineSample } from "../line_sample";
+import { LineSample, Swatch } from "../../colour";
+import { type Scale, range, scaleFor } from "../../format";
 import { type LoaderPictureProps, waitsTable } from "./step_table";
 
 const TITLE = "How long is a step without the wait?";

@@ -1,11 +1,11 @@
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, share } from "../../format";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 
 export interface LoaderPictureProps {

@@ -1,5 +1,5 @@
 import type { DataLoadingResult, WorkerCurve } from "../../api.gen";
-import { type CurveMark, WorkerCurveChart } from "../../charts/worker_curve";
+import { type CurveMark, WorkerCurveChart } from "../../charts/lines/worker_curve";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor, sentence } from "../../format";

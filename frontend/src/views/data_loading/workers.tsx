@@ -1,11 +1,18 @@
 import type { RecordedWorker } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
-import { type LoaderNames, loaderNames } from "./loader_names";
-import { boundOf, lookedAt, lookedInAll, summed } from "./looked";
-import { BOUND_MEANING, workerName } from "./making";
+import { DASH, type Scale, count, counted, percent, scaleFor } from "../../format";
+import {
+  BOUND_MEANING,
+  type LoaderNames,
+  boundOf,
+  loaderNames,
+  lookedAt,
+  lookedInAll,
+  summed,
+  workerName,
+} from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;

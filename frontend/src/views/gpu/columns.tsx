@@ -2,9 +2,9 @@
 
 import type { KernelGroup, Metric } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import type { Column } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { count, counted, DASH, percent, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { BINS } from "../tensor_cores/bins";

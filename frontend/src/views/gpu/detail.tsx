@@ -2,9 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { DeviceGpu, GpuResult, KernelDetail } from "../../api.gen";
-import { Calls } from "../../charts/calls";
-import { Histogram } from "../../charts/histogram";
-import { Sized } from "../../charts/sized";
+import { Calls } from "../../charts/bars/calls";
+import { Histogram } from "../../charts/bars/histogram";
+import { Sized } from "../../dom/size";
 import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
 import { count, counted, ns, percent, scaleFor } from "../../format";

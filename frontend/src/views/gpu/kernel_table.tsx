@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup } from "../../api.gen";
-import { Sized } from "../../charts/sized";
+import { Sized } from "../../dom/size";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { ROW_PX, Table } from "../../components/table";

@@ -1,8 +1,8 @@
 import type { DeviceGpu, LaunchShape } from "../../api.gen";
-import type { Launch } from "../../charts/wave_rows";
-import { Waves, wavesHeight } from "../../charts/waves";
+import type { Launch } from "../../charts/bars/wave_rows";
+import { Waves, wavesHeight } from "../../charts/bars/waves";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { count, counted, DASH, percent, sentence } from "../../format";
 import type { Tab } from "../props";
 

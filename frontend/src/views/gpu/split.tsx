@@ -1,8 +1,8 @@
 import type { DeviceGpu } from "../../api.gen";
-import { SplitBar } from "../../charts/split_bar";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
-import type { TableData } from "../../components/table_data";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { percent, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
 import { BINS } from "../tensor_cores/bins";

@@ -1,14 +1,14 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, GpuStrip, Metric, Series } from "../../api.gen";
-import { type Zoom, zoomKey, zoomOf } from "../../charts/pyramid";
-import { Ramp } from "../../charts/ramp";
-import type { StackLayer } from "../../charts/strip_layers";
-import { type StackRow, StripStack } from "../../charts/strip_stack";
+import { type Zoom, zoomKey, zoomOf } from "../../charts/time/time_bins";
+import { Ramp } from "../../colour";
+import type { StackLayer } from "../../charts/time/bin_layers";
+import { type StackRow, StripStack } from "../../charts/time/metric_rows";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, percent, scaleFor, sentence, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 
 interface GpuStripsProps {

@@ -1,9 +1,9 @@
 import type { HostResult, PartMeaning, Piece } from "../../api.gen";
-import { Anatomy, type Brace } from "../../charts/anatomy";
+import { Anatomy, type Brace } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
 import { ns, type Scale, scaleFor, share } from "../../format";
 import { keysOfHidden } from "../choices";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
 export function HostAnatomy({ result, tab, off }: HostPart) {

@@ -1,13 +1,12 @@
 import type { BlockingRow, HostResult } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
-import { counted, DASH, type Scale, scaleFor } from "../../format";
-import { keysOfStretch } from "../open_stretch";
-import { blockingKey, madeBy, matching } from "./blocking_rows";
-import type { HostPart } from "./part";
+import type { TableData } from "../../components/data_table";
+import { DASH, type Scale, counted, scaleFor } from "../../format";
+import { keysOfStretch } from "../choices";
+import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
@@ -239,4 +238,36 @@ function tableOf(rows: readonly BlockingRow[]): TableData {
       String(row.device),
     ]),
   };
+}
+
+export function blockingKey(row: BlockingRow): string {
+  return [
+    row.op,
+    row.outer_op,
+    row.site,
+    row.call,
+    row.user_range,
+    row.module,
+    row.source,
+    row.forward_op,
+    row.forward_module,
+    row.forward_source,
+    row.device,
+  ].join("\n");
+}
+
+/** The line or the module to change, best first: of the forward pass, where the call is in the backward pass. */
+export function madeBy(row: BlockingRow): string[] {
+  const forward = [row.forward_source, row.forward_module, row.forward_op && `forward ${row.forward_op}`];
+  return [...forward, row.source, row.module, row.user_range].filter((each): each is string => Boolean(each));
+}
+
+export function matching(rows: readonly BlockingRow[], typed: string): readonly BlockingRow[] {
+  const wanted = typed.trim().toLowerCase();
+  if (wanted === "") return rows;
+  return rows.filter((row) =>
+    [row.op, row.outer_op, row.call, row.phase, row.site, ...madeBy(row)].some((name) =>
+      name?.toLowerCase().includes(wanted),
+    ),
+  );
 }

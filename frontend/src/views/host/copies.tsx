@@ -2,7 +2,7 @@ import type { CopyRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { bytes, ns, rate } from "../../format";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Copies by direction and kinds of memory. */

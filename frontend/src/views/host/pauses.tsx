@@ -2,8 +2,8 @@ import type { Pause } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, ns } from "../../format";
-import { keysOfStretch } from "../open_stretch";
-import type { HostPart } from "./part";
+import { keysOfStretch } from "../choices";
+import type { HostPart } from "../props";
 
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {

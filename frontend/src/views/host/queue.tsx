@@ -1,14 +1,12 @@
 import { useMemo } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
-import { zoomKey, zoomOf } from "../../charts/pyramid";
-import { QueueStrip } from "../../charts/queue_strip";
-import type { Bins } from "../../charts/rebin";
-import type { StackLayer } from "../../charts/strip_layers";
+import { type Bins, zoomKey, zoomOf } from "../../charts/time/time_bins";
+import { QueueStrip } from "../../charts/time/queue_chart";
+import type { StackLayer } from "../../charts/time/bin_layers";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, sentence } from "../../format";
-import type { HostPart } from "./part";
-import { shownStep } from "./shown_step";
+import type { HostPart } from "../props";
 
 /** The queue of one step over time, with the phases above it and the device below. */
 export function QueuePicture({ result, tab, name }: HostPart) {
@@ -161,4 +159,17 @@ function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableD
     ],
     rows,
   };
+}
+
+/** The kept step's place, else that of the step of median length: it stands for the others. */
+export function shownStep(
+  steps: readonly Pick<HostStep, "name" | "start_ns" | "end_ns">[],
+  kept: string | undefined,
+): number {
+  const at = steps.findIndex((step) => step.name === kept);
+  if (at >= 0) return at;
+  const byLength = steps
+    .map((step, place) => [step.end_ns - step.start_ns, place] as const)
+    .sort((a, b) => a[0] - b[0]);
+  return byLength[Math.floor((byLength.length - 1) / 2)]?.[1] ?? 0;
 }

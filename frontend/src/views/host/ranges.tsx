@@ -3,9 +3,9 @@ import type { RangeRow } from "../../api.gen";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 import { linesOf, openAtFirst, type RangeLine } from "./range_tree";
 import { perStep } from "./sites";
 

@@ -1,14 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import type { HostResult, IdleNs, PartMeaning } from "../../api.gen";
-import { StackedBars } from "../../charts/stacked_bars";
+import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
-import type { TableData } from "../../components/table_data";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { range, scaleFor, sentence } from "../../format";
 import { keptStep, keysOfHidden } from "../choices";
-import { hiddenReasons, withToggled } from "./hidden";
-import type { HostPart } from "./part";
+import { hiddenReasons, withToggled } from "./idle";
+import type { HostPart } from "../props";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
 export interface IdleBar {

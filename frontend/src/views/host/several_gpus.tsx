@@ -1,11 +1,11 @@
 import type { DeviceIdle, Holder, SeveralDevices } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { idleOf, IdleCell } from "./idle_bar";
-import type { HostPart } from "./part";
+import { idleOf, IdleCell } from "./idle";
+import type { HostPart } from "../props";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
 export function SeveralGpus({ result, tab, name, several }: HostPart & { several: SeveralDevices }) {

@@ -1,12 +1,12 @@
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { keysOfStretch } from "../open_stretch";
-import { idleOf, IdleCell } from "./idle_bar";
-import type { HostPart } from "./part";
+import { keysOfStretch } from "../choices";
+import { idleOf, IdleCell } from "./idle";
+import type { HostPart } from "../props";
 
 /** From where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, tab, name }: HostPart) {

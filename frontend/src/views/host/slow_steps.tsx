@@ -2,8 +2,8 @@ import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { keysOfStretch } from "../open_stretch";
-import type { HostPart } from "./part";
+import { keysOfStretch } from "../choices";
+import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
 export function SlowSteps({ result: { grown, titles }, tab, name }: HostPart) {

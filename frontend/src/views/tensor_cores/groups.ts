@@ -1,7 +1,7 @@
 /** Kernel time by kernel, op or phase: which grouping is shown, its rows, and what is left out. */
 
 import type { DeviceSplit, Split } from "../../api.gen";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import type { Meanings } from "../../meanings";
 import { BINS, type Bin } from "./bins";
 

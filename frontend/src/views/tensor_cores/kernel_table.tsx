@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
-import { Sized } from "../../charts/sized";
+import { Sized } from "../../dom/size";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, ROW_PX, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";

@@ -1,7 +1,7 @@
 /** What could move to the tensor cores: which rows are shown, and what they leave out. */
 
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { sentence } from "../../format";
 
 /** Rows that hold what was typed, in any case, in op, shapes, types, kernel or reason. */
@@ -58,4 +58,37 @@ export function opportunitiesData(rows: readonly Opportunity[]): TableData {
       sentence(row.formula),
     ]),
   };
+}
+
+/** "1024×512, 512×256, float": operands without a shape are left out, a type that all share stands once. */
+export function inputsOf(shapes: string | null, dtypes: string | null): string {
+  const sizes = listOf(shapes)
+    .map(sizeOf)
+    .filter((size) => size !== "");
+  const types = new Set(
+    listOf(dtypes)
+      .filter((type): type is string => typeof type === "string" && type !== "")
+      .map((type) => type.replace(/^c10::/, "")),
+  );
+  return [...sizes, ...[...types].filter((type) => !NOT_TENSORS.has(type))].join(", ");
+}
+
+/** What the profiler writes in place of a type for numbers and lists. */
+const NOT_TENSORS: ReadonlySet<string> = new Set(["Scalar", "ScalarList", "TensorList", "GenericList"]);
+
+/** "64×32"; empty for a scalar, nested lists (lists of tensors) in brackets. */
+function sizeOf(shape: unknown): string {
+  if (!Array.isArray(shape)) return "";
+  if (shape.some(Array.isArray)) return `[${shape.map(sizeOf).join(", ")}]`;
+  return shape.join("×");
+}
+
+/** Nothing where it is no list: an older profiler cuts long ones off. */
+function listOf(json: string | null): readonly unknown[] {
+  try {
+    const read: unknown = JSON.parse(json ?? "[]");
+    return Array.isArray(read) ? read : [];
+  } catch {
+    return [];
+  }
 }

@@ -1,17 +1,16 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { Sized } from "../../charts/sized";
+import { Sized } from "../../dom/size";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
-import { count, counted, DASH, type Scale, scaleFor, sentence } from "../../format";
+import { DASH, type Scale, count, counted, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { inputsOf } from "./inputs";
+import { type Left, gainOf, holding, inputsOf, leftOf, opportunitiesData } from "./opportunities";
 import { fitted } from "./kernel_name";
-import { gainOf, holding, type Left, leftOf, opportunitiesData } from "./opportunities";
 
 const TITLE = "What could use the tensor cores, and why does it not?";
 

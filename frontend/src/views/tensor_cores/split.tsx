@@ -1,9 +1,9 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
-import { SplitBar } from "../../charts/split_bar";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { toggled } from "../../components/legend";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { percent, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
 import { BINS } from "./bins";

@@ -1,9 +1,9 @@
 import type { DeviceSplit } from "../../api.gen";
-import { StackedBars } from "../../charts/stacked_bars";
+import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { percent, range, scaleFor } from "../../format";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 import { BINS } from "./bins";
 import { splitTable } from "./split";

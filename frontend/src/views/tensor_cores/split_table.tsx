@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { type Column, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
 import type { Tab } from "../props";

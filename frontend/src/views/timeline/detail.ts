@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../api.gen";
-import type { Answer } from "../../client";
+import type { Answer } from "../../server/client";
 import type { EventSource } from "../props";
 
 const AGAIN_MS = 1_000;

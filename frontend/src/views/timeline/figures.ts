@@ -1,7 +1,7 @@
 /** What the picture shows, in words and as a table. */
 
 import type { TimelineStep } from "../../api.gen";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
 import { boxAt, inSight } from "./boxes";
 import type { Layout } from "./layout";

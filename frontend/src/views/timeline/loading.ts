@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../api.gen";
-import type { Answer } from "../../client";
-import { isHidden } from "../../watch";
+import type { Answer } from "../../server/client";
+import { isHidden } from "../../server/watch";
 import type { EventSource } from "../props";
 import { boxesOf } from "./boxes";
 import { mergedTracks } from "./layout";

@@ -3,8 +3,8 @@
  * that a moving pointer costs next to nothing.
  */
 
-import { haloed } from "../../charts/canvas_marks";
-import type { Pen } from "../../charts/canvas_sheet";
+import { haloed } from "../../charts/canvas/marks";
+import type { Pen } from "../../charts/canvas/canvas";
 import { shortened } from "../../format";
 import { fitted, nameWidth } from "./fit";
 import { type Placed, ROW_PX } from "./layout";

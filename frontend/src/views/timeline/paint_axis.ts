@@ -1,8 +1,8 @@
 /** Time, from the start of the step that is looked at, and the borders of steps. */
 
-import { CHARACTER, thinned } from "../../charts/axis_labels";
-import type { Pen } from "../../charts/canvas_sheet";
-import { ticks } from "../../charts/ticks";
+import { CHARACTER, thinned } from "../../charts/axes/labels";
+import type { Pen } from "../../charts/canvas/canvas";
+import { ticks } from "../../charts/axes/ticks";
 import { tick } from "../../format";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { lengthOf } from "./stretch";

@@ -3,9 +3,9 @@
  * pixel are drawn once, so a frame costs what is on the screen and not what is in the page.
  */
 
-import { comb } from "../../charts/canvas_marks";
-import type { Pen } from "../../charts/canvas_sheet";
-import { drawStrip, setPixels, stripFor } from "../../charts/canvas_strip";
+import { comb } from "../../charts/canvas/marks";
+import type { Pen } from "../../charts/canvas/canvas";
+import { drawStrip, setPixels, stripFor } from "../../charts/canvas/pixel_row";
 import { counted } from "../../format";
 import { type Boxes, firstAbove, inSight, rowKey } from "./boxes";
 import { fitted, nameWidth } from "./fit";

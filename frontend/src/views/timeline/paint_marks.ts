@@ -1,8 +1,8 @@
 /** What the chosen event and the pointed one add to the picture: rings, the launch arrow, the idle time before it. */
 
 import type { EventDetail, EventLink } from "../../api.gen";
-import { arrow, haloed, stripes } from "../../charts/canvas_marks";
-import type { Pen } from "../../charts/canvas_sheet";
+import { arrow, haloed, stripes } from "../../charts/canvas/marks";
+import type { Pen } from "../../charts/canvas/canvas";
 import { ns, sentence } from "../../format";
 import { fitted, nameWidth } from "./fit";
 import { boxHeight, rowTop } from "./layout";

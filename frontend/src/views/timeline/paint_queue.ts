@@ -1,8 +1,8 @@
 /** Work that was launched and has not begun: the area is the mean in each pixel, the thin line the peak. */
 
-import { haloed } from "../../charts/canvas_marks";
-import { niceEnd } from "../../charts/ticks";
-import type { Pen } from "../../charts/canvas_sheet";
+import { haloed } from "../../charts/canvas/marks";
+import { niceEnd } from "../../charts/axes/ticks";
+import type { Pen } from "../../charts/canvas/canvas";
 import { count } from "../../format";
 import type { Layer } from "./pages";
 import { GUTTER_PX, type Scene } from "./scene";

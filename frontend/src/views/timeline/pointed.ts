@@ -1,7 +1,7 @@
 /** What lies under a point of the picture, and what the tip says of it. */
 
 import { count, fine, shortened } from "../../format";
-import type { TipContent } from "../../charts/tip";
+import type { TipContent } from "../../charts/pointer/tip";
 import { type Box, boxAt, hit, rowKey } from "./boxes";
 import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "./layout";
 import type { Layer } from "./pages";

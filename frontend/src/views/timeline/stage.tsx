@@ -2,8 +2,8 @@
 
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { Sheet } from "../../charts/canvas_sheet";
-import { spoken, Tip } from "../../charts/tip";
+import { Sheet } from "../../charts/canvas/canvas";
+import { spoken, Tip } from "../../charts/pointer/tip";
 import { act, type Deeds } from "./act";
 import { rowKey } from "./boxes";
 import { gestures, usePointer } from "./gestures";

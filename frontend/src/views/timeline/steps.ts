@@ -2,7 +2,7 @@
 
 import type { TimelineResult, TimelineStep } from "../../api.gen";
 import { keptStep } from "../choices";
-import type { UrlState } from "../../state";
+import type { UrlState } from "../../address/url";
 import { lengthOf, type Stretch, touches } from "./stretch";
 
 export const stretchOf = ({ start_ns, end_ns }: TimelineStep): Stretch => ({ from: start_ns, to: end_ns });

@@ -1,6 +1,6 @@
 /** What the lines are drawn over: steps, spans, or the time at which they were recorded. */
 
-import type { LineSegment, LineStop } from "../../charts/line";
+import type { LineSegment, LineStop } from "../../charts/lines/line_chart";
 import { clockSeconds, date } from "../../format";
 import type { Cell, Run } from "./runs";
 

@@ -3,7 +3,7 @@
 import type { Change } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { sentence } from "../../format";
 import type { Tab } from "../props";
 

@@ -2,7 +2,7 @@
 
 import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
-import { Drop } from "../../components/drop";
+import { Dropdown } from "../../components/popup";
 import { count } from "../../format";
 import { keyOfRuns } from "../choices";
 import type { Tab } from "../props";
@@ -33,7 +33,7 @@ export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
         options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))}
         choose={(id) => tab.update({ metric: id })}
       >
-        <Drop name={`All ${count(metrics.length)}…`} search="Search metrics">
+        <Dropdown name={`All ${count(metrics.length)}…`} search="Search metrics">
           {(typed, close) => (
             <MetricList
               typed={typed}
@@ -45,7 +45,7 @@ export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
               }}
             />
           )}
-        </Drop>
+        </Dropdown>
       </Chips>
       <div class="push">
         {runs.length > 1 && <RunChooser runs={runs} shown={shown} tab={tab} />}
@@ -91,7 +91,7 @@ function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" |
   return (
     <div class="chips">
       <span class="k">Runs</span>
-      <Drop name={`${name}…`} search="Search runs" right>
+      <Dropdown name={`${name}…`} search="Search runs" right>
         {(typed) => (
           <>
             <button onClick={() => choose(new Set(runs))}>Show all</button>
@@ -105,7 +105,7 @@ function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" |
               ))}
           </>
         )}
-      </Drop>
+      </Dropdown>
     </div>
   );
 }

@@ -2,14 +2,14 @@
 
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
-import { type ChartLine, LineChart, type LineSegment } from "../../charts/line";
-import { NAME_LENGTH } from "../../charts/line_marks";
-import type { TipContent } from "../../charts/tip";
+import { type ChartLine, LineChart, type LineSegment } from "../../charts/lines/line_chart";
+import { NAME_LENGTH } from "../../charts/lines/line_marks";
+import type { TipContent } from "../../charts/pointer/tip";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, sentence, shortened } from "../../format";
-import type { Chosen } from "../chosen";
-import { LineSample } from "../line_sample";
+import type { Chosen } from "../choices";
+import { LineSample } from "../../colour";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import { isSlow, medianOf, type Run, valueOf } from "./runs";

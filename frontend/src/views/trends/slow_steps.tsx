@@ -3,12 +3,12 @@
 import type { Phrase, SlowStep } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, sentence } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 import { cellKey, type Run } from "./runs";
 

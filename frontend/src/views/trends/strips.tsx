@@ -2,15 +2,15 @@
 
 import { useMemo } from "preact/hooks";
 import type { Metric, Phrase, Strip } from "../../api.gen";
-import { HeatStrips, type StripRow } from "../../charts/heat_strip";
-import { meanWithin } from "../../charts/rebin";
-import { Ramp } from "../../charts/ramp";
+import { HeatStrips, type StripRow } from "../../charts/time/heatmap";
+import { meanWithin } from "../../charts/time/time_bins";
+import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { figure, percent, scaleFor, sentence, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
 import { cellKey, type ReadSpan, type Run } from "./runs";
