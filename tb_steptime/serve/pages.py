@@ -58,6 +58,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
         head=_head(span, span_count, notes, judged.rails),
         headline=_headline(span, view, judged),
         result=msgspec.Raw(encode(result)),
+        titles=judged.titles.get(view, {}),
         insights=insights,
         insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
         could_be=judged.could_be if first else None,
