@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, Reason
 
-#: The code of a reason that an earlier release wrote as a sentence.
-OLDER_RELEASE = "older_release"
+#: Instead of what an earlier release wrote as a sentence.
+OLDER_RELEASE = Reason("older_release")
 
 _Fitter = Callable[[Any], Any]
 
@@ -61,7 +61,7 @@ def _fitter_of_struct(kind: inspect.StructType) -> _Fitter:
         if not isinstance(value, dict):
             return value  # here as elsewhere, `msgspec.convert` says what is wrong with it
         if kind.cls is not Phrase and _is_sentence(value):
-            return {"code": OLDER_RELEASE}
+            return msgspec.to_builtins(OLDER_RELEASE)
         present = {name: one(value[name]) if one else value[name] for name, one in inner.items() if name in value}
         return empty | present
 

@@ -6,17 +6,12 @@ import msgspec
 import pytest
 
 from tb_steptime.ingest.summaries.fitting import OLDER_RELEASE, fitted
-from tb_steptime.text import Phrase
-
-
-class Code(msgspec.Struct, frozen=True):
-    code: str
-    size: int = 0
+from tb_steptime.text import Phrase, Reason
 
 
 class Row(msgspec.Struct, frozen=True):
     ns: int
-    why: Code | None
+    why: Reason | None
     said: Phrase | None = None
 
 
@@ -30,7 +25,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 OLD = {"ns": 3, "why": {"template": "Nobody knows.", "values": {}}, "went": [1, 2]}
-NEW = Row(3, Code(OLDER_RELEASE))
+NEW = Row(3, OLDER_RELEASE)
 
 
 def test_rows_are_fitted_wherever_they_stand():
