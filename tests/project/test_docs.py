@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.serve.wire import catalogue
 from tests import PROJECT
-from tools.docs import markdown, offline
+from tools.docs import figures, markdown, offline
 from tools.docs.cards import card_ids, examples
 from tools.docs.extension import MARKER, filled
 
@@ -92,8 +92,9 @@ def test_modules_that_are_called_exist(page):
 
 def test_every_figure_is_defined_on_the_page_of_figures():
     shown, text = catalogue(), filled((PROJECT / "docs/figures.md").read_text())
-    defined = [*shown.metrics, *shown.figures, *shown.parts, *shown.reasons]
+    defined = [*shown.metrics, *shown.figures, *shown.parts, *shown.idle_reasons]
     assert [each.id for each in defined if f"`{each.id}`" not in text or each.label not in text] == []
+    assert [id for id in shown.reasons if f"`{id}`" not in text] == []
 
 
 def test_every_view_has_a_page():
@@ -118,8 +119,9 @@ def test_pictures_are_small():
     assert [picture.name for picture in pictures if picture.stat().st_size > PICTURE_BYTES] == []
 
 
-def test_markdown_of_generated_parts():
-    assert doctest.testmod(markdown).failed == 0
+@pytest.mark.parametrize("module", [markdown, figures], ids=lambda module: module.__name__)
+def test_examples_in_docstrings(module):
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(

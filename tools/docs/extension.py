@@ -24,6 +24,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "figures": figures.figures,
     "parts": figures.parts,
     "idle reasons": figures.idle_reasons,
+    "missing figures": figures.missing,
     "phases": figures.phases,
     "bounds": figures.bounds,
     "commands": terminal.commands,
