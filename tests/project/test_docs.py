@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
+import importlib.util
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from tb_steptime.record import profile_steps
 from tb_steptime.serve.wire import catalogue
 from tests import PROJECT
 from tools.docs import cards, figures, markdown, offline
@@ -143,3 +147,28 @@ def test_a_site_that_loads_another_host_is_found(tmp_path, name, content, addres
 def test_links_to_other_hosts_load_nothing(tmp_path):
     (tmp_path / "a.html").write_text('<a href="https://host/">a host</a><svg xmlns="http://www.w3.org/2000/svg"/>')
     assert list(offline.loads(tmp_path)) == []
+
+
+def python_in(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_code_imports_what_exists(page):
+    trees = [ast.parse(code) for code in python_in(page)]
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = [(node.module or "", alias.name) for node in imports for alias in node.names]
+    assert [(module, name) for module, name in ours if not defines(module, name)] == []
+
+
+def defines(module: str, name: str) -> bool:
+    """Read and not imported, because callbacks need their frameworks."""
+    found = importlib.util.find_spec(module)
+    return found is not None and re.search(rf"\b{name}\b", Path(found.origin or "").read_text()) is not None
+
+
+def test_arguments_of_profile_steps_are_described():
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\w+) \|", (PROJECT / "docs/recording.md").read_text(), re.MULTILINE)
+    said = {name.strip("`"): default for names, default in rows for name in names.split(", ")}
+    arguments = list(inspect.signature(profile_steps).parameters.values())[1:]
+    words = {True: "on", False: "off"}
+    assert said == {each.name: words.get(each.default, str(each.default)) for each in arguments}
