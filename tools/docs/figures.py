@@ -35,7 +35,7 @@ def metrics() -> str:
 
 
 def figures() -> str:
-    """What else tables and strips of a view show."""
+    """Further figures that a view shows."""
     return _metric_table(_catalogue().figures)
 
 
