@@ -12,7 +12,7 @@ import { shownStep } from "../src/views/choices";
 import { verdictsDiffer } from "../src/views/host/sites";
 import { timelineKeys } from "../src/views/choices";
 import { BLOCKING, MS, RESULT, hostPage, hostTab, idle, range, step } from "./fixtures/host";
-import { plain } from "./fixtures/pages";
+import { because, plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>
   renderToString(drawn)
@@ -130,7 +130,7 @@ describe("the Host view", () => {
     const page = draw({
       ...RESULT,
       device: null,
-      unknown: plain("This trace has no GPU activity."),
+      unknown: because("no_gpu_activity"),
       pieces: [],
       launches: null,
       answer: null,
