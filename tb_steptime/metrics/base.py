@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.text import Phrase, Unit
+from tb_steptime.text import Reason, Unit
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -33,4 +33,4 @@ class Series(msgspec.Struct, frozen=True):
     device: int | None
     value: float | None
     steps: list[float | None]
-    reason: Phrase | None = None
+    reason: Reason | None = None

@@ -24,19 +24,19 @@ from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.launches import per_step as launch_metrics
 from tb_steptime.metrics.steps import parts as step_time
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
-from tb_steptime.text import phrase
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
-NO_LOADER = phrase("no loader events")
-UNMARKED = phrase("on another thread")
-SETS_PACE = phrase("the loader sets the pace")
-TOO_FEW = phrase("too few batches are recorded")
-NO_DEVICE = phrase("no GPU activity")
-SEVERAL = phrase("differs from loader to loader")
-NOT_SEEN = phrase("the workers are not in this trace")
-IN_A_ROW = phrase("one loader or several, not known")
+NO_LOADER = Reason("no_loader_events")
+UNMARKED = Reason("loader_on_other_thread")
+SETS_PACE = Reason("loader_limits_steps")
+TOO_FEW = Reason("few_batches")
+NO_DEVICE = Reason("no_gpu_activity")
+SEVERAL = Reason("differs_by_loader")
+NOT_SEEN = Reason("workers_not_in_trace")
+IN_A_ROW = Reason("loader_count_unknown")
 
 Measure = Callable[[Trace], Figure]
 DeviceMeasure = Callable[[Trace, int], Figure]

@@ -256,5 +256,10 @@ def _tensor_core(split: DeviceSplit) -> TensorCoreReport:
 
 
 def _insight(insight: Insight) -> InsightReport:
-    text = f"{plain(insight.title)}. {plain(insight.text)}"
-    return InsightReport(insight.id, insight.severity, text, insight.gain_ns, insight.confidence)
+    return InsightReport(insight.id, insight.severity, _advice(insight), insight.gain_ns, insight.confidence)
+
+
+def _advice(insight: Insight) -> str:
+    """Title, why and how in one line."""
+    how = [] if insight.how is None else [f"`{'; '.join(insight.how.splitlines())}`"]
+    return " ".join((f"{plain(insight.title)}.", plain(insight.why), *how))

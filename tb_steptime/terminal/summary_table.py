@@ -225,8 +225,9 @@ def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     for insight in span.judgement.insights:
         gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
         label = ink.bold(insight.severity.value.capitalize())
-        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
+        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
         yield from _wrap(title, width, "  ")
+        yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in (*span.measured.facts.notes, *span.data_loading.recorder_notes):  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
 

@@ -45,7 +45,7 @@ class Peaks(NamedTuple):
 HALVES = ("c10::Half", "c10::BFloat16")
 
 # fmt: off
-# ruff: noqa: E501 - one device a line
+
 #: (pattern of the device's name, peaks); first match wins.
 PEAKS = (
     (re.compile(r"V100"), Peaks(15.7, 125.0, None, 31.4, 900.0, 7.8)),  # V100 data sheet, SXM2
