@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -40,13 +41,36 @@ def trace_path(shared: Path) -> Callable[[str], Path]:
     return find
 
 
+@pytest.fixture(scope="session")
+def measured_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with all demo recordings and their summaries, made once for all workers. Nobody writes to it."""
+    from tests.drawn import demo
+
+    def make(folder: Path) -> None:
+        demo.measure_all(demo.copy_demo(folder))
+
+    return once("demo_logs", tmp_path_factory, make)
+
+
+def once(name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Path], None]) -> Path:
+    """The folder `name`, which the first worker of pytest-xdist makes, and for which the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / name).exists():
+            make(shared / f"{name}.unfinished")
+            (shared / f"{name}.unfinished").rename(shared / name)
+    return shared / name
+
+
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
-    """No cache of the user, no waiting for files to settle, no look older than a moment."""
-    from tb_steptime.serve import store
+    """No cache of the user, no waiting for files to settle, no scan older than a moment."""
+    from tb_steptime.serve import directory, reading
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SHARE", 1e9)
-    monkeypatch.setattr(store, "LOOK_PATIENCE_SECONDS", 10.0)
+    monkeypatch.setattr(reading, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(directory, "SCAN_SECONDS", 0.0)
+    monkeypatch.setattr(directory, "SCAN_SHARE", 1e9)
+    monkeypatch.setattr(directory, "SCAN_PATIENCE_SECONDS", 10.0)

@@ -64,7 +64,12 @@ test("what is not zero never reads as zero", () => {
 
 test("one scale writes all its numbers in the unit of the largest", () => {
   const scale = format.scaleFor(177_592_167, "ns");
-  expect([scale.unit, scale.number(98_600_000), scale.text(90_000), scale.of(59_300_000)]).toEqual(["ms", "98.6", `0.1${SPACE}ms`, 59.3]);
+  expect([scale.unit, scale.number(98_600_000), scale.text(90_000), scale.of(59_300_000)]).toEqual([
+    "ms",
+    "98.6",
+    `0.1${SPACE}ms`,
+    59.3,
+  ]);
 });
 
 test("a change has its sign; shares change by points", () => {
@@ -81,7 +86,7 @@ test("progress is written in the unit of the whole", () => {
 test("words for those who wait", () => {
   expect([format.wait(1.6), format.wait(0), format.wait(200)]).toEqual([`2${SPACE}s`, `1${SPACE}s`, `3${SPACE}min`]);
   expect([format.roughCount(2_310_000), format.roughCount(61_204)]).toEqual([`2.31${SPACE}million`, `61${THIN}204`]);
-  expect([format.range("5", "10"), format.range("5", "5")]).toEqual(["5–10", "5"]);
+  expect([format.rangeText("5", "10"), format.rangeText("5", "5")]).toEqual(["5–10", "5"]);
   expect(format.date(1_623_143_089_861e6)).toBe(`8${SPACE}June${SPACE}2021`);
 });
 

@@ -43,10 +43,11 @@ from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
+from tb_steptime.insights.wording import titles
 from tb_steptime.insights.wording.trends import judge_trends
 from tb_steptime.metrics.catalogue import NO_LOADER, UNMARKED
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.text import phrase
+from tb_steptime.text import Reason
 
 Rule = Callable[[Facts], Insight | None]
 
@@ -97,7 +98,7 @@ __all__ = ["RULES", "judge", "judge_trends"]
 
 def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     """All rules on the results of one span, by view id."""
-    facts = Facts(**results)  # type: ignore[arg-type]
+    facts = Facts(results)
     of_partition = _fired(PARTITION_RULES, facts)
     insights = of_partition + _fired(OTHER_RULES, facts)
     insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))
@@ -109,6 +110,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         insights_remark=sum_of_gains(insights, {insight.id for insight in of_partition}),
         could_be=_could_be(facts, insights),
         rails=_rails(facts),
+        titles=titles(facts),
     )
 
 
@@ -147,5 +149,5 @@ def _tensor_rail(facts: Facts) -> Rail:
     """What could move to the tensor cores, as a share of the step."""
     eligible = facts.figure("matmul_like_time")
     if eligible is None:
-        return Rail(None, "kernel", hatched=True, reason=facts.tensor_cores.unknown or phrase("no kernels"))
+        return Rail(None, "kernel", hatched=True, reason=facts.tensor_cores.unknown or Reason("no_kernels_in_steps"))
     return Rail(facts.share(eligible), "kernel", hatched=True)

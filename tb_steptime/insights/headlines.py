@@ -8,6 +8,8 @@ from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.rules.data_loading.loader_waits import judged_label, shares
 from tb_steptime.insights.rules.data_loading.other_starts import costliest
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.loaders import in_a_sentence
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
@@ -121,7 +123,7 @@ _TENSOR_CORE_RULES = ("tensor_cores_unused", "alignment")
 def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     result = facts.tensor_cores
     if result.unknown is not None or not result.devices:
-        return Headline(result.unknown or phrase("This trace has no kernels."))
+        return Headline(explain(result.unknown or NO_DEVICE))
     first = next((insight for insight in insights if insight.id in _TENSOR_CORE_RULES), None)
     verdict = _tensor_verdict(
         result.devices[0].share_low, result.devices[0].share_high, result.devices[0].matmul_like_share

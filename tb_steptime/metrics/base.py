@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import enum
-
 import msgspec
 
-from tb_steptime.text import Phrase, Unit
-
-
-class Better(enum.Enum):
-    HIGHER = "higher"
-    LOWER = "lower"
-    NEITHER = "neither"
+from tb_steptime.text import Reason, Unit
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -25,9 +17,7 @@ class Metric(msgspec.Struct, frozen=True):
     id: str
     label: str
     unit: Unit
-    better: Better
     meaning: str
-    estimated: bool = False
     colour: str = "ink"
     short: str = ""
 
@@ -43,4 +33,4 @@ class Series(msgspec.Struct, frozen=True):
     device: int | None
     value: float | None
     steps: list[float | None]
-    reason: Phrase | None = None
+    reason: Reason | None = None

@@ -1,6 +1,7 @@
 import type { Insight } from "../api.gen";
 import { fillClass } from "../colour";
 import { ns, sentence, share } from "../format";
+import { Code } from "./copy";
 import { Sentence } from "./sentence";
 
 interface CardProps {
@@ -8,27 +9,44 @@ interface CardProps {
   /** Title of the view with the evidence; undefined: it is this one. */
   evidence: string | undefined;
   open(): void;
-  /** Opens the first of the insight's stretches of time; undefined where it names none. */
+  /** Opens the first of the insight's ranges of time; undefined where it names none. */
   look?: { name: string; open(): void } | undefined;
 }
 
-/** One thing to do: what it gains, the deed, the number that proves it. */
+/** One thing to do: what it gains, why, and how. */
 export function Card({ insight, evidence, open, look }: CardProps) {
   return (
     <li data-insight={insight.id}>
       <Gain insight={insight} />
       <div>
         <div class="top">
-          <h3><Sentence phrase={insight.title} /></h3>
+          <h3>
+            <Sentence phrase={insight.title} />
+          </h3>
           <span class="meta" title={sentence(insight.why_confidence)}>
             <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
           </span>
         </div>
         <p>
-          <Sentence phrase={insight.text} />
-          {evidence !== undefined && <>{" "}<button class="link" onClick={open}>{evidence}</button></>}
-          {look && <>{" "}<button class="link" onClick={look.open}>{look.name}</button></>}
+          <Sentence phrase={insight.why} />
+          {evidence !== undefined && (
+            <>
+              {" "}
+              <button class="link" onClick={open}>
+                {evidence}
+              </button>
+            </>
+          )}
+          {look && (
+            <>
+              {" "}
+              <button class="link" onClick={look.open}>
+                {look.name}
+              </button>
+            </>
+          )}
         </p>
+        {insight.how !== null && <Code text={insight.how} />}
       </div>
     </li>
   );
@@ -43,7 +61,9 @@ function Gain({ insight }: { insight: Insight }) {
     <div class="gain" title={sentence(insight.gain_formula)}>
       {now && "up to "}
       <b>{now ? ns(gain) : `${ns(0)} now`}</b>
-      <span class="rail">{now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}</span>
+      <span class="rail">
+        {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
+      </span>
       {now ? `${share(part)} of the step` : later !== null ? `up to ${ns(later)} later` : "\u00a0"}
     </div>
   );

@@ -2,20 +2,20 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Catalogue, Index, Problem } from "../api.gen";
-import type { Client } from "../client";
-import { Hatches } from "../components/hatches";
+import type { Client } from "../server/client";
+import { Hatches } from "../colour";
 import { type Meanings, meaningsOf } from "../meanings";
-import { type Selection, selected } from "../selection";
-import type { UrlState, UrlStore } from "../state";
+import { type Selection, selected, selections } from "../address/selection";
+import type { Address } from "../address/keys";
+import type { UrlStore } from "../address/url";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
-import { type Kept, useAnswer } from "../use_answer";
-import { compares, isViewId, VIEWS } from "../views";
+import { type Kept, useAnswer } from "../server/use_answer";
+import { VIEWS, compares, isViewId } from "../views";
 import type { Tab } from "../views/props";
-import { type Watch, type Watched, watchIndex } from "../watch";
+import { type Watch, type Watched, watchIndex } from "../server/watch";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
-import { Finished } from "./finished";
 
 interface AppProps {
   client: Client;
@@ -39,7 +39,11 @@ export function App({ client, url }: AppProps) {
 function Outside({ trouble, again }: { trouble: Problem | null; again(): void }) {
   return (
     <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
-      {trouble ? <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} /> : <h1 class="heard">Looking for traces.</h1>}
+      {trouble ? (
+        <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} />
+      ) : (
+        <h1 class="visually-hidden">Looking for traces.</h1>
+      )}
     </main>
   );
 }
@@ -47,21 +51,32 @@ function Outside({ trouble, again }: { trouble: Problem | null; again(): void })
 function Inside({ tab, source }: { tab: Tab; source: Source }) {
   const selection = useSelection(tab.index, tab.state);
   const spansAtFirst = useRef(tab.index.spans_total).current;
-  const view = isViewId(tab.state["view"]) ? tab.state["view"] : "overview";
+  const view = isViewId(tab.state.view) ? tab.state.view : "overview";
   return (
     <div class="app">
       <Hatches />
       <Bar
-        index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false}
-        compares={compares(view)} many={VIEWS[view].of === "spans"} tab={tab}
+        index={tab.index}
+        selection={selection}
+        spansAtFirst={spansAtFirst}
+        simulated={selection?.run.simulated ?? false}
+        compares={compares(view)}
+        many={VIEWS[view].of === "spans"}
+        tab={tab}
       />
       <Finished index={tab.index} />
-      {selection ? <Content view={view} selection={selection} tab={tab} source={source} /> : <main class="wide" data-state="empty"><Empty index={tab.index} /></main>}
+      {selection ? (
+        <Content view={view} selection={selection} tab={tab} source={source} />
+      ) : (
+        <main class="wide" data-state="empty">
+          <Empty index={tab.index} />
+        </main>
+      )}
     </div>
   );
 }
 
-function useUrl(url: UrlStore): UrlState {
+function useUrl(url: UrlStore): Address {
   const [state, setState] = useState(url.read);
   useEffect(() => url.listen(() => setState(url.read())), [url]);
   return state;
@@ -82,12 +97,12 @@ const useMeanings = (catalogue: Catalogue | null): Meanings | null =>
   useMemo(() => (catalogue ? meaningsOf(catalogue) : null), [catalogue]);
 
 /** An address that names nothing must not make the tab jump to another span when that one becomes ready first. */
-function useSelection(index: Index, state: UrlState): Selection | null {
-  const last = useRef<UrlState>({});
-  const named = ["run", "worker", "span"].some((key) => state[key] !== undefined);
+function useSelection(index: Index, state: Address): Selection | null {
+  const last = useRef<Address>({});
+  const named = state.run !== undefined || state.worker !== undefined || state.span !== undefined;
   const found = selected(index, named ? state : last.current);
   if (!named && found?.span.state === "ready") {
-    last.current = { run: found.run.name, worker: found.worker.name, span: String(found.span.number) };
+    last.current = { run: found.run.name, worker: found.worker.name, span: found.span.number };
   }
   return found;
 }
@@ -98,4 +113,19 @@ function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem 
     return { problem: "TensorBoard does not answer", file: "", hint: "Is it still running? The tab goes on asking." };
   }
   return catalogue;
+}
+
+/** Says aloud, to those who listen, which span was read last. */
+export function Finished({ index }: { index: Index }) {
+  const ready = useRef<ReadonlySet<string> | null>(null);
+  const said = useRef("");
+  const now = selections(index).filter(({ span }) => span.state === "ready");
+  const fresh = ready.current && now.filter(({ span }) => !ready.current!.has(span.id)).at(-1);
+  if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
+  ready.current = new Set(now.map(({ span }) => span.id));
+  return (
+    <p class="visually-hidden" role="status">
+      {said.current}
+    </p>
+  );
 }

@@ -6,10 +6,10 @@
  */
 
 import type { ComponentType } from "preact";
-import type { Index, PageOf, TrendsPage, ViewId } from "../api.gen";
-import type { Client } from "../client";
+import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
-import type { Changes, UrlState } from "../state";
+import type { Changes, Address } from "../address/keys";
 
 export type EventSource = Pick<Client, "timeline" | "event">;
 
@@ -17,7 +17,7 @@ export type EventSource = Pick<Client, "timeline" | "event">;
 export interface Tab {
   meanings: Meanings;
   index: Index;
-  state: UrlState;
+  state: Address;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
   /** Writes keys into the URL; null takes a key out. */
@@ -49,3 +49,12 @@ export interface TrendsViewProps {
 export type View<V extends ViewId> =
   | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
+
+export interface HostPart {
+  result: HostResult;
+  tab: Tab;
+  /** Opens the name of saved files. */
+  name: string;
+  /** Parts that a legend hides, by id. */
+  off: ReadonlySet<string>;
+}

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
-from tb_steptime.text import Phrase, Unit, phrase
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Device, Trace, per_trace
+from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
     "Est. achieved occupancy",
     Unit.FRACTION,
-    Better.NEITHER,
     meaning="While kernels run: threads resident per SM, as a share of what an SM can hold, weighted by kernel time. "
     "Recomputed from each launch. Tensor-core kernels are fast at a low occupancy.",
-    estimated=True,
     colour="kernel",
     short="Est. occupancy",
 )
@@ -36,10 +36,8 @@ KINETO_ACHIEVED_OCCUPANCY = Metric(
     "kineto_achieved_occupancy",
     "Occupancy as Kineto writes it",
     Unit.FRACTION,
-    Better.NEITHER,
     meaning="The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
     "every kernel with more than 48 KiB of shared memory, which is wrong.",
-    estimated=True,
     colour="kernel",
 )
 
@@ -47,10 +45,8 @@ SLOT_EFFICIENCY = Metric(
     "slot_efficiency",
     "Slot efficiency",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="While kernels run: share of the places for blocks that are used, averaged over a kernel's waves and "
     "weighted by kernel time. It is low for small grids and for small last waves.",
-    estimated=True,
     colour="kernel",
     short="Slot eff.",
 )
@@ -78,10 +74,8 @@ IMPOSSIBLE_ZERO = 0.005
 #: Kernels filled in at once: a few megabytes on the way, whatever the trace.
 FILLED_AT_ONCE = 1 << 15
 
-NO_LAUNCH_SHAPES = phrase(
-    "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not)."
-)
-NO_KINETO_OCCUPANCY = phrase("This trace records no occupancy (AMD GPUs do not).")
+NO_LAUNCH_SHAPES = Reason("no_launch_shapes")
+NO_KINETO_OCCUPANCY = Reason("no_kineto_occupancy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +131,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
     return waves, block_count - (waves - 1) * slots
 
 
-@per_trace
+@shared(blocks)
 def filling(trace: Trace) -> Filling:
     """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
     count = len(trace.kernels)
@@ -176,6 +170,7 @@ def _fill_rows(
     result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
 
 
+@shared(filling, find_steps)
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)
@@ -215,7 +210,7 @@ def occupancy_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
     return mean
 
 
-def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Phrase) -> Figure:
+def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -> Figure:
     rows = _measured_rows(trace, device, values)
     if not len(rows):
         return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)

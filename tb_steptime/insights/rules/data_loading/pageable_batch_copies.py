@@ -19,7 +19,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
         HostCard(
             id="pageable_batch_copies",
             title=phrase("Copy the next batch beside the kernels"),
-            text=phrase(
+            why=phrase(
                 "{bytes} a step come from pageable memory, and for {alone} no kernel runs: {pin}, {flag} and a stream "
                 "of its own.",
                 bytes=nbytes(copy.bytes),
@@ -30,7 +30,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
             gain_ns=copy.alone_ns,
             formula=phrase("Mean over the steps of the batches' copies beside which no kernel runs."),
             best=Confidence.MEDIUM,
-            why=phrase("The copies are recorded; whether kernels are there to run beside them depends on the script."),
+            why_confidence=phrase(
+                "The copies are recorded; whether kernels are there to run beside them depends on the script."
+            ),
             colour="copy",
             part="memcpy",
             view="data_loading",

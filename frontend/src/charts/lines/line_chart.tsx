@@ -1,0 +1,143 @@
+/**
+ * Values over steps, spans or time, one line per run. Lines differ by stroke and mark and never by colour, which is
+ * meaning: the run in focus is firm and filled, the others are dashed and hollow. A missing value is a break.
+ */
+
+import { useMemo, useState } from "preact/hooks";
+import { Sized } from "../../dom/size";
+import { nearest, pointerX, typed } from "../pointer/pointing";
+import { Tip } from "../pointer/tip";
+import { AxisX, AxisY, Breaks } from "./line_axes";
+import { type Drawn, layout, type LineChartProps, type LineStop } from "./line_layout";
+import { Borders, DirectLabels, HoveredPoints, Line, Reference, Rings } from "./line_marks";
+
+/** From this width on a picture is taller: lines keep their slope. */
+const WIDE = 800;
+const SMALL_WIDE = 400;
+const TALLER = 1.35;
+
+export function LineChart(props: LineChartProps) {
+  const wide = props.small ? SMALL_WIDE : WIDE;
+  const height = (width: number) => Math.round(width > wide ? TALLER * props.height : props.height);
+  return <Sized height={props.height}>{(width) => <Plot {...props} width={width} height={height(width)} />}</Sized>;
+}
+
+/** The picture at a width; pure, so that it can be drawn without a browser. */
+export function Plot(props: LineChartProps & { width: number }) {
+  const [pointed, setPointed] = useState<number | null>(null);
+  const {
+    label,
+    width,
+    height,
+    segments,
+    stops,
+    pad,
+    lines,
+    scale,
+    colour,
+    small = false,
+    named = true,
+    bandColour = null,
+    reference,
+  } = props;
+  const drawn = useMemo(
+    () => layout({ width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference }),
+    [width, height, segments, stops, pad, lines, scale, colour, small, named, bandColour, reference],
+  );
+  // Neither changes while the pointer moves: the same nodes are not drawn again.
+  const under = useMemo(
+    () => (
+      <>
+        <AxisY {...drawn} />
+        <Breaks {...drawn} />
+        <AxisX {...drawn} />
+      </>
+    ),
+    [drawn],
+  );
+  const over = useMemo(() => <Lines {...drawn} />, [drawn]);
+  const { xs, frame } = drawn;
+  const choose = (stop: number | null) => {
+    if (stop === pointed) return;
+    setPointed(stop);
+    props.hover(stop === null ? null : stops[stop]!.key);
+  };
+  const select = (stop: number | null) => props.select(stop === null ? null : stops[stop]!.key);
+  const content = pointed === null || !stops[pointed] ? null : props.tip(pointed);
+  return (
+    <>
+      <svg
+        class="chart points"
+        width={width}
+        height={height}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
+        onPointerMove={(event) => choose(nearest(xs, pointerX(event)))}
+        onPointerLeave={() => choose(null)}
+        onBlur={() => choose(null)}
+        onClick={() => select(pointed)}
+        onKeyDown={(event) =>
+          typed(event, pointed ?? stopOf(stops, props.selected), stops.length, { hover: choose, select })
+        }
+      >
+        <rect x="0" y="0" width={width} height={height} fill="transparent" />
+        {under}
+        <Marked drawn={drawn} hovered={props.hovered} selected={props.selected} />
+        {over}
+        <HoveredPoints drawn={drawn} hovered={props.hovered ?? props.selected} />
+      </svg>
+      <Tip content={content} x={xs[pointed ?? 0] ?? 0} y={frame.top} width={width} />
+    </>
+  );
+}
+
+/** Lines, then what must not hide under them. The one in focus lies on top. */
+function Lines(drawn: Drawn) {
+  return (
+    <>
+      {[...drawn.lines]
+        .sort((a, b) => Number(a.focus) - Number(b.focus))
+        .map((line) => (
+          <Line key={line.key} line={line} drawn={drawn} />
+        ))}
+      <Borders {...drawn} />
+      <Reference {...drawn} />
+      {!drawn.small && <Rings {...drawn} />}
+      {!drawn.small && drawn.named && <DirectLabels {...drawn} />}
+    </>
+  );
+}
+
+const stopOf = (stops: readonly LineStop[], key: string | null): number | null => {
+  const at = stops.findIndex((stop) => stop.key === key);
+  return at < 0 ? null : at;
+};
+
+interface HoverProps {
+  drawn: Drawn;
+  hovered: string | null;
+  selected: string | null;
+}
+
+/** A line through what is chosen, wherever it was chosen. */
+function Marked({ drawn: { stops, xs, frame }, hovered, selected }: HoverProps) {
+  if (hovered === null && selected === null) return null;
+  return (
+    <>
+      {stops.map((stop, at) => {
+        if (stop.key !== hovered && stop.key !== selected) return null;
+        return (
+          <line
+            key={at}
+            class={`hovered ${stop.key === selected ? "selected" : ""}`}
+            x1={xs[at]}
+            x2={xs[at]}
+            y1={frame.top}
+            y2={frame.bottom}
+          />
+        );
+      })}
+    </>
+  );
+}
