@@ -1,9 +1,9 @@
 /** All about the event that the address names. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { EventDetail } from "../../api.gen";
-import type { Answer } from "../../server/client";
-import type { EventSource } from "../props";
+import type { EventDetail } from "../../../api.gen";
+import type { Answer } from "../../../server/client";
+import type { EventSource } from "../../props";
 
 const AGAIN_MS = 1_000;
 
@@ -13,7 +13,10 @@ export type Asked = { event: number; answer: Answer<EventDetail> } | null;
 export function useDetail(events: EventSource, span: string, event: number | null): Asked {
   const [asked, setAsked] = useState<Asked>(null);
   useEffect(() => {
-    if (event === null) return setAsked(null);
+    if (event === null) {
+      setAsked(null);
+      return;
+    }
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const round = async () => {
@@ -23,14 +26,13 @@ export function useDetail(events: EventSource, span: string, event: number | nul
       if (answer.kind === "waiting" || answer.kind === "gone") timer = setTimeout(round, AGAIN_MS);
     };
     void round();
-    return () => (abort.abort(), clearTimeout(timer));
-  }, [span, event]);
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [events, span, event]);
   return event === null ? null : asked;
 }
-
-/** The number that the address holds; anything else is no event. */
-export const eventOf = (written: string | undefined): number | null =>
-  /^\d{1,15}$/.test(written ?? "") ? Number(written) : null;
 
 export const readyDetail = (asked: Asked): EventDetail | null =>
   asked?.answer.kind === "ready" ? asked.answer.value : null;

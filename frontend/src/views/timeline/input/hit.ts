@@ -1,11 +1,11 @@
 /** What lies under a point of the picture, and what the tip says of it. */
 
-import { count, fine, shortened } from "../../format";
-import type { TipContent } from "../../charts/pointer/tip";
-import { type Box, boxAt, hit, rowKey } from "./boxes";
-import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "./layout";
-import type { Layer } from "./pages";
-import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
+import { count, fine, shortened } from "../../../format";
+import type { TipContent } from "../../../charts/pointer/tip";
+import { type Box, boxAt, hit, rowKey } from "../data/boxes";
+import { type Layout, type Placed, ROW_PX, placeAt, rowTop } from "../layout";
+import type { Layer } from "../data/pages";
+import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 
 /** A box this near is meant. */
 const REACH_PX = 3;
@@ -21,7 +21,7 @@ export function areaAt({ layout, scroll }: Ground, x: number, y: number): Area {
 }
 
 export function boxUnder(
-  scene: Pick<Scene, "layout" | "scroll" | "layers" | "ruler">,
+  scene: Pick<Scene, "layout" | "scroll" | "layers" | "time">,
   x: number,
   y: number,
 ): Box | null {
@@ -31,10 +31,10 @@ export function boxUnder(
     area.place.rows - 1,
     Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px),
   );
-  const instant = scene.ruler.ns(x);
+  const instant = scene.time.ns(x);
   const layer = layerAt(scene.layers, instant);
   const boxes = layer?.boxes.rows.get(rowKey(area.place.track.id, row));
-  const at = layer && boxes ? hit(layer.boxes, boxes, instant, REACH_PX * scene.ruler.ns_per_px) : null;
+  const at = layer && boxes ? hit(layer.boxes, boxes, instant, REACH_PX * scene.time.ns_per_px) : null;
   return layer && at !== null ? boxAt(layer.boxes, at) : null;
 }
 
@@ -43,10 +43,10 @@ const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined =>
 
 /** Where a box's tip points to: the middle of what is in sight of it, under its row. */
 export function tipSpot(
-  { layout, scroll, ruler, width }: Pick<Scene, "layout" | "scroll" | "ruler" | "width">,
+  { layout, scroll, time, width }: Pick<Scene, "layout" | "scroll" | "time" | "width">,
   box: Box,
 ): { x: number; y: number } {
-  const [left, right] = [Math.max(GUTTER_PX, ruler.x(box.from)), Math.min(width, ruler.x(box.to))];
+  const [left, right] = [Math.max(GUTTER_PX, time.x(box.from)), Math.min(width, time.x(box.to))];
   return { x: (left + right) / 2, y: AXIS_PX + (rowTop(layout, box.track, box.row) ?? 0) - scroll + ROW_PX + 2 };
 }
 

@@ -6,7 +6,7 @@
  */
 
 import type { Boxes } from "./boxes";
-import { lengthOf, type Stretch, touches } from "./stretch";
+import { type TimeRange, lengthOf, touches } from "../../../time_range";
 
 export interface Page {
   boxes: Boxes;
@@ -14,17 +14,17 @@ export interface Page {
   asked_ns: number;
 }
 
-export interface Wanted extends Stretch {
+export interface Wanted extends TimeRange {
   detail_ns: number;
 }
 
-/** A page and the stretch in which it is drawn. */
-export interface Layer extends Stretch {
+/** A page and the range in which it is drawn. */
+export interface Layer extends TimeRange {
   boxes: Boxes;
 }
 
 /** Pages kept: half an hour's ways through a trace, some tens of MB at most. */
-const KEPT = 24;
+const MAX_PAGES = 24;
 
 /** Of the length in sight, how much is asked for at either side. */
 const BESIDE = 0.5;
@@ -35,30 +35,30 @@ const GRID_PX = 256;
 export const detailFor = (ns_per_px: number): number => 2 ** Math.max(0, Math.floor(Math.log2(ns_per_px)));
 
 /** What to ask for, or null where a kept page holds what is in sight finely enough. */
-export function wanted(pages: readonly Page[], seen: Stretch, ns_per_px: number, whole: Stretch): Wanted | null {
+export function wanted(pages: readonly Page[], visible: TimeRange, ns_per_px: number, whole: TimeRange): Wanted | null {
   const detail_ns = detailFor(ns_per_px);
-  if (pages.some((page) => page.asked_ns <= detail_ns && holds(page.boxes.covers, seen, whole))) return null;
+  if (pages.some((page) => page.asked_ns <= detail_ns && holds(page.boxes.covers, visible, whole))) return null;
   const grid = detail_ns * GRID_PX;
-  const beside = BESIDE * lengthOf(seen);
-  const from = Math.floor((seen.from - beside) / grid) * grid;
-  const to = Math.ceil((seen.to + beside) / grid) * grid;
+  const beside = BESIDE * lengthOf(visible);
+  const from = Math.floor((visible.from - beside) / grid) * grid;
+  const to = Math.ceil((visible.to + beside) / grid) * grid;
   return { from: Math.max(Math.floor(whole.from), from), to: Math.min(Math.ceil(whole.to), to), detail_ns };
 }
 
-function holds(page: Stretch, seen: Stretch, whole: Stretch): boolean {
-  return page.from <= Math.max(seen.from, whole.from) && page.to >= Math.min(seen.to, whole.to);
+function holds(page: TimeRange, visible: TimeRange, whole: TimeRange): boolean {
+  return page.from <= Math.max(visible.from, whole.from) && page.to >= Math.min(visible.to, whole.to);
 }
 
 /** The pages with the newest last and the longest unused left out. */
-export function keptPages(pages: readonly Page[], page: Page): Page[] {
-  return [...pages.filter((other) => other !== page), page].slice(-KEPT);
+export function cachedPages(pages: readonly Page[], page: Page): Page[] {
+  return [...pages.filter((other) => other !== page), page].slice(-MAX_PAGES);
 }
 
 /** What to draw where: each instant in sight once, from the page whose detail suits it best. */
-export function layers(pages: readonly Page[], seen: Stretch, ns_per_px: number): Layer[] {
+export function layers(pages: readonly Page[], visible: TimeRange, ns_per_px: number): Layer[] {
   const detail_ns = detailFor(ns_per_px);
   const found: Layer[] = [];
-  let open: Stretch[] = [{ from: seen.from, to: seen.to }];
+  let open: TimeRange[] = [{ from: visible.from, to: visible.to }];
   const order = [...pages].reverse().sort((a, b) => unfit(a, detail_ns) - unfit(b, detail_ns));
   for (const { boxes } of order) {
     if (open.length === 0) break;
@@ -76,9 +76,12 @@ function unfit({ asked_ns }: Page, detail_ns: number): number {
   return finer >= 0 ? finer : 100 - finer;
 }
 
-const common = (a: Stretch, b: Stretch): Stretch => ({ from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) });
+const common = (a: TimeRange, b: TimeRange): TimeRange => ({
+  from: Math.max(a.from, b.from),
+  to: Math.min(a.to, b.to),
+});
 
-function without(gap: Stretch, taken: Stretch): Stretch[] {
+function without(gap: TimeRange, taken: TimeRange): TimeRange[] {
   return [
     { from: gap.from, to: Math.min(gap.to, taken.from) },
     { from: Math.max(gap.from, taken.to), to: gap.to },

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Address } from "../src/address/keys";
 import { parse, write } from "../src/address/url";
 
 test("only our own keys are read", () => {
@@ -10,7 +11,15 @@ test("only our own keys are read", () => {
 });
 
 test("what is written is read again, whatever is in it", () => {
-  const state = { run: "a/b & c=d", step: "100%", "odd key": "é#", empty: "" };
+  const state: Address = {
+    run: "a/b & c=d",
+    step: "100%",
+    worker: "",
+    span: 12,
+    zoom: { from: -50, to: 1500 },
+    off: new Set(["kernel", "other"]),
+    runs: ["a, b", "c&d"],
+  };
   expect(parse(write("#tb_steptime", state))).toEqual(state);
 });
 
@@ -28,4 +37,15 @@ test("an address that names no plugin comes to name ours", () => {
 
 test("a lone percent sign in a hand-edited address stands for itself", () => {
   expect(parse("#tb_steptime&p.tb_steptime.run=50%")).toEqual({ run: "50%" });
+});
+
+test.each(["span=x", "span=-1", "event=1e3", "event=", "zoom=400-100", "zoom=a-b", "zoom=", "elsewhere=1"])(
+  "what nobody wrote by intention is left out: %s",
+  (key) => {
+    expect(parse(`#tb_steptime&p.tb_steptime.view=host&p.tb_steptime.${key}`)).toEqual({ view: "host" });
+  },
+);
+
+test("a zoom is kept in whole nanoseconds", () => {
+  expect(write("#tb_steptime", { zoom: { from: 1.4, to: 200.6 } })).toBe("#tb_steptime&p.tb_steptime.zoom=1-201");
 });

@@ -1,12 +1,13 @@
 /** What the chosen event and the pointed one add to the picture: rings, the launch arrow, the idle time before it. */
 
-import type { EventDetail, EventLink } from "../../api.gen";
-import { arrow, haloed, stripes } from "../../charts/canvas/marks";
-import type { Pen } from "../../charts/canvas/canvas";
-import { ns, sentence } from "../../format";
-import { fitted, nameWidth } from "./fit";
-import { boxHeight, rowTop } from "./layout";
-import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene } from "./scene";
+import type { EventDetail, EventLink } from "../../../api.gen";
+import { arrow, haloed, stripes } from "../../../charts/canvas/marks";
+import type { Pen } from "../../../charts/canvas/canvas";
+import { ns, sentence } from "../../../format";
+import { textWidth } from "../../../dom/text_width";
+import { fitted } from "./box_names";
+import { boxHeight, rowTop } from "../layout";
+import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene } from "../scene";
 
 /** A ring around what is narrower is still seen. */
 const LEAST_PX = 5;
@@ -44,8 +45,8 @@ export function paintRings(pen: Pen, scene: Scene): void {
 function paintRing(pen: Pen, scene: Scene, spot: Spot, thick: number): void {
   const place = placeOf(scene, spot);
   if (place === null) return;
-  const { ruler, width, palette } = scene;
-  const [from, to] = [Math.max(GUTTER_PX - 4, ruler.x(spot.from)), Math.min(width + 4, ruler.x(spot.to))];
+  const { time, width, palette } = scene;
+  const [from, to] = [Math.max(GUTTER_PX - 4, time.x(spot.from)), Math.min(width + 4, time.x(spot.to))];
   if (to < GUTTER_PX || from > width) return;
   const wider = Math.max(0, LEAST_PX - (to - from)) / 2;
   pen.strokeStyle = palette.surface;
@@ -58,7 +59,7 @@ function paintRing(pen: Pen, scene: Scene, spot: Spot, thick: number): void {
 
 /** From the launch call's start to the start of the work that it put on the device. */
 export function paintLaunches(pen: Pen, scene: Scene): void {
-  const { chosen, palette, ruler } = scene;
+  const { chosen, palette, time } = scene;
   if (!chosen) return;
   const own = spotOf(chosen);
   for (const link of launches(scene, chosen).slice(0, MOST_ARROWS)) {
@@ -68,8 +69,8 @@ export function paintLaunches(pen: Pen, scene: Scene): void {
     if (above === null || below === null) continue;
     arrow(
       pen,
-      [ruler.x(call.from), above.top + above.tall / 2],
-      [ruler.x(work.from), below.top + below.tall / 2],
+      [time.x(call.from), above.top + above.tall / 2],
+      [time.x(work.from), below.top + below.tall / 2],
       palette.ink,
       palette.surface,
     );
@@ -89,11 +90,11 @@ function launches(scene: Scene, chosen: EventDetail): EventLink[] {
 
 /** The device's idle time before the chosen event, hatched, with its length and why where there is room. */
 export function paintGap(pen: Pen, scene: Scene): void {
-  const { chosen, palette, ruler, width } = scene;
+  const { chosen, palette, time, width } = scene;
   if (!chosen || chosen.gap_start_ns === null) return;
   const place = placeOf(scene, spotOf(chosen));
   if (place === null) return;
-  const [left, right] = [Math.max(GUTTER_PX, ruler.x(chosen.gap_start_ns)), Math.min(width, ruler.x(chosen.start_ns))];
+  const [left, right] = [Math.max(GUTTER_PX, time.x(chosen.gap_start_ns)), Math.min(width, time.x(chosen.start_ns))];
   if (right - left < 1) return;
   pen.fillStyle = stripes(pen, palette.third);
   pen.fillRect(left, place.top, right - left, place.tall);
@@ -101,7 +102,7 @@ export function paintGap(pen: Pen, scene: Scene): void {
   pen.font = palette.fonts.axis;
   const length = ns(chosen.start_ns - chosen.gap_start_ns);
   const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
-  const wide = nameWidth(pen, palette.fonts.axis);
+  const wide = (text: string) => textWidth(text, "axis");
   const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
   if (written !== null) haloed(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
 }

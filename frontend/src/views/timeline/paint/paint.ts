@@ -3,16 +3,17 @@
  * that a moving pointer costs next to nothing.
  */
 
-import { haloed } from "../../charts/canvas/marks";
-import type { Pen } from "../../charts/canvas/canvas";
-import { shortened } from "../../format";
-import { fitted, nameWidth } from "./fit";
-import { type Placed, ROW_PX } from "./layout";
-import { paintAxis, paintBand, paintPointer, paintStepBorders } from "./paint_axis";
-import { paintBoxes } from "./paint_boxes";
-import { paintGap, paintLaunches, paintRings } from "./paint_marks";
-import { paintQueue } from "./paint_queue";
-import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "./scene";
+import { haloed } from "../../../charts/canvas/marks";
+import type { Pen } from "../../../charts/canvas/canvas";
+import { shortened } from "../../../format";
+import { textWidth } from "../../../dom/text_width";
+import { fitted } from "./box_names";
+import { type Placed, ROW_PX } from "../layout";
+import { paintAxis, paintBand, paintPointer, paintStepBorders } from "./axis";
+import { paintBoxes } from "./boxes";
+import { paintGap, paintLaunches, paintRings } from "./marks";
+import { paintQueue } from "./queue";
+import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 
 export function paintScene(pen: Pen, scene: Scene): void {
   const { width, height, palette } = scene;
@@ -29,16 +30,16 @@ export function paintScene(pen: Pen, scene: Scene): void {
 
 /** What the first sheet is made of. */
 export const groundOf = ({
-  seen,
+  visible,
   layout,
   layers,
   palette,
   step,
-  lit,
+  matches,
   scroll,
   width,
   height,
-}: Scene): readonly unknown[] => [seen, layout, layers, palette, step, lit, scroll, width, height];
+}: Scene): readonly unknown[] => [visible, layout, layers, palette, step, matches, scroll, width, height];
 
 export function paintOver(pen: Pen, scene: Scene): void {
   const { width, height } = scene;
@@ -105,7 +106,7 @@ function paintName(pen: Pen, scene: Scene, place: Placed): void {
 function paintTrackName(pen: Pen, { palette }: Scene, place: Placed & { kind: "track" }, y: number): void {
   pen.fillStyle = palette.second;
   if (place.track.rows > 1) paintFold(pen, 4, y, place.row_px < ROW_PX);
-  pen.fillText(fitted(place.name, nameWidth(pen, palette.fonts.small), GUTTER_PX - INDENT_PX) ?? "", INDENT_PX, y);
+  pen.fillText(fitted(place.name, (text) => textWidth(text, "small"), GUTTER_PX - INDENT_PX) ?? "", INDENT_PX, y);
 }
 
 /** Points down while names can be read, right while the track is folded. */

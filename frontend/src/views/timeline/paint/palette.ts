@@ -3,7 +3,8 @@
  * part neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
  */
 
-import { type Colour, COLOURS } from "../../colour";
+import { COLOURS, type Colour } from "../../../colour";
+import { useEffect, useState } from "preact/hooks";
 
 export interface Fill {
   plain: string;
@@ -107,4 +108,20 @@ function luminance(hex: string): number {
     part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
   ) as unknown as Rgb;
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The theme's colours, read again when TensorBoard's theme changes. */
+export function usePalette(): Palette {
+  const [palette, setPalette] = useState(readPalette);
+  useEffect(() => {
+    const observer = new MutationObserver(() => setPalette(readPalette()));
+    observer.observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
+    return () => observer.disconnect();
+  }, []);
+  return palette;
+}
+
+function readPalette(): Palette {
+  const styles = getComputedStyle(document.documentElement);
+  return paletteOf((token) => styles.getPropertyValue(token).trim());
 }

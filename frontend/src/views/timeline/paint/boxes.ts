@@ -3,16 +3,17 @@
  * pixel are drawn once, so a frame costs what is on the screen and not what is in the page.
  */
 
-import { comb } from "../../charts/canvas/marks";
-import type { Pen } from "../../charts/canvas/canvas";
-import { drawStrip, setPixels, stripFor } from "../../charts/canvas/pixel_row";
-import { counted } from "../../format";
-import { type Boxes, firstAbove, inSight, rowKey } from "./boxes";
-import { fitted, nameWidth } from "./fit";
-import { boxHeight, type Placed } from "./layout";
-import type { Layer } from "./pages";
+import { comb } from "../../../charts/canvas/marks";
+import type { Pen } from "../../../charts/canvas/canvas";
+import { drawStrip, setPixels, stripFor } from "../../../charts/canvas/pixel_row";
+import { counted } from "../../../format";
+import { type Boxes, firstAbove, inSight, rowKey } from "../data/boxes";
+import { textWidth } from "../../../dom/text_width";
+import { fitted } from "./box_names";
+import { type Placed, boxHeight } from "../layout";
+import type { Layer } from "../data/pages";
 import type { Fill, Palette } from "./palette";
-import { BOX_PX, GUTTER_PX, type Scene, topOf } from "./scene";
+import { BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 
 /** Boxes wider than this may hold a name. */
 const NAMED_PX = 26;
@@ -54,7 +55,7 @@ export interface Brush {
 
 /** Edges lie on whole device pixels: sharp, and drawn faster. */
 export function walkRow(
-  scene: Pick<Scene, "ruler" | "width" | "lit" | "palette">,
+  scene: Pick<Scene, "time" | "width" | "matches" | "palette">,
   layer: Layer,
   key: number,
   density: number,
@@ -63,13 +64,13 @@ export function walkRow(
   const { boxes } = layer;
   const row = boxes.rows.get(key);
   if (!row) return;
-  const { ruler, palette } = scene;
-  const pixelAt = (ns: number) => Math.round((ruler.x(ns) - GUTTER_PX) * density);
+  const { time, palette } = scene;
+  const pixelAt = (ns: number) => Math.round((time.x(ns) - GUTTER_PX) * density);
   const edge = {
     left: Math.max(0, pixelAt(layer.from)),
     right: Math.min(Math.round((scene.width - GUTTER_PX) * density), pixelAt(layer.to)),
   };
-  const lit = scene.lit?.(boxes) ?? null;
+  const matches = scene.matches?.(boxes) ?? null;
   const { first, end } = inSight(boxes, row, layer);
   const fills = boxes.colours.map((colour) => palette.fills.get(colour)!);
   let at = first;
@@ -77,18 +78,18 @@ export function walkRow(
     const left = Math.max(edge.left, pixelAt(boxes.from[at]!));
     const right = Math.min(edge.right, pixelAt(boxes.to[at]!));
     const fill = fills[boxes.colour[at]!]![boxes.shades[boxes.name[at]!]!]!;
-    const faded = lit !== null && !lit[boxes.name[at]!];
+    const faded = matches !== null && !matches[boxes.name[at]!];
     if (right - left <= NARROW) brush.narrow(left, Math.max(left + 1, right), faded ? fill.dimPixel : fill.plainPixel);
     else brush.wide(at, fill, { left: GUTTER_PX + left / density, right: GUTTER_PX + right / density, faded });
-    at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, ruler.ns(GUTTER_PX + (left + 0.5) / density), lit);
+    at = right - left >= 1 ? at + 1 : afterPixel(boxes, at, end, time.ns(GUTTER_PX + (left + 0.5) / density), matches);
   }
 }
 
 /** The next box that reaches out of the pixel, or is lit: what a search found is not hidden by a neighbour. */
-function afterPixel(boxes: Boxes, at: number, end: number, pixelEnd_ns: number, lit: Uint8Array | null): number {
+function afterPixel(boxes: Boxes, at: number, end: number, pixelEnd_ns: number, matches: Uint8Array | null): number {
   const next = firstAbove(boxes.to, pixelEnd_ns, at + 1, end);
-  if (!lit || lit[boxes.name[at]!]) return next;
-  for (let between = at + 1; between < next; between++) if (lit[boxes.name[between]!]) return between;
+  if (!matches || matches[boxes.name[at]!]) return next;
+  for (let between = at + 1; between < next; between++) if (matches[boxes.name[between]!]) return between;
   return next;
 }
 
@@ -113,22 +114,13 @@ function paintBox(
   const many = boxes.count[at]! > 1 && wide >= COMBED_PX;
   pen.fillStyle = many ? combOf(pen, scene.palette, fill, faded) : faded ? fill.dim : fill.plain;
   pen.fillRect(left, y, wide, tall);
-  if (wide >= NAMED_PX && tall === BOX_PX && !faded) paintText(pen, scene, boxes, at, fill, left, wide, y);
+  if (wide >= NAMED_PX && tall === BOX_PX && !faded) paintText(pen, boxes, at, fill, left, wide, y);
 }
 
-function paintText(
-  pen: Pen,
-  scene: Scene,
-  boxes: Boxes,
-  at: number,
-  fill: Fill,
-  left: number,
-  wide: number,
-  y: number,
-): void {
+function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {
   const many = boxes.count[at]! > 1;
   const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? ""); // one name for many would read as one long event
-  const measure = nameWidth(pen, scene.palette.fonts.axis);
+  const measure = (text: string) => textWidth(text, "axis");
   const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;
   if (many) {

@@ -1,13 +1,13 @@
 /** Boxes by name: which are lit, how many of them are in sight, and which comes next. */
 
-import { type Box, boxAt, type Boxes, inSight } from "./boxes";
+import { type Box, type Boxes, boxAt, inSight } from "./boxes";
 import type { Layer } from "./pages";
 
 /** For each name of a page, 1 where the search finds it. */
-export type Lit = (boxes: Boxes) => Uint8Array;
+export type Matcher = (boxes: Boxes) => Uint8Array;
 
 /** Null where nothing is searched for. Each page's names are gone through once. */
-export function litBy(words: string): Lit | null {
+export function matcherOf(words: string): Matcher | null {
   const sought = words.trim().toLowerCase();
   if (sought === "") return null;
   const known = new WeakMap<Boxes, Uint8Array>();
@@ -19,18 +19,23 @@ export function litBy(words: string): Lit | null {
   };
 }
 
-export function litCount(layers: readonly Layer[], lit: Lit): number {
+export function matchCount(layers: readonly Layer[], matches: Matcher): number {
   let count = 0;
-  eachLit(layers, lit, () => count++);
+  eachMatch(layers, matches, () => count++);
   return count;
 }
 
 /** The lit box that begins next after (or, backwards, before) `here`; from the last on to the first again. */
-export function nextLit(layers: readonly Layer[], lit: Lit, here: Box | null, backwards: boolean): Box | null {
+export function nextMatch(
+  layers: readonly Layer[],
+  matches: Matcher,
+  here: Box | null,
+  backwards: boolean,
+): Box | null {
   const sign = backwards ? -1 : 1;
   let next: Box | null = null;
   let first: Box | null = null;
-  eachLit(layers, lit, (boxes, at) => {
+  eachMatch(layers, matches, (boxes, at) => {
     const box = boxAt(boxes, at);
     if (!first || sign * order(box, first) < 0) first = box;
     if (here && sign * order(box, here) > 0 && (!next || sign * order(box, next) < 0)) next = box;
@@ -38,10 +43,10 @@ export function nextLit(layers: readonly Layer[], lit: Lit, here: Box | null, ba
   return next ?? first;
 }
 
-/** Boxes of a thin stretch of layers may stand in two of them: the one in which they begin counts. */
-function eachLit(layers: readonly Layer[], lit: Lit, each: (boxes: Boxes, at: number) => void): void {
+/** Boxes of a thin range of layers may stand in two of them: the one in which they begin counts. */
+function eachMatch(layers: readonly Layer[], matches: Matcher, each: (boxes: Boxes, at: number) => void): void {
   layers.forEach((layer, place) => {
-    const found = lit(layer.boxes);
+    const found = matches(layer.boxes);
     for (const row of layer.boxes.rows.values()) {
       const { first, end } = inSight(layer.boxes, row, layer);
       for (let at = first; at < end; at++) {

@@ -1,14 +1,14 @@
 /** Brings the pages of what is in sight: one request at a time, at most one in a short while, outdated ones abandoned. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Problem, TimelinePage, Track, Waiting } from "../../api.gen";
-import type { Answer } from "../../server/client";
-import { isHidden } from "../../server/watch";
-import type { EventSource } from "../props";
+import type { Problem, TimelinePage, Track, Waiting } from "../../../api.gen";
+import type { Answer } from "../../../server/client";
+import { isHidden } from "../../../server/watch";
+import type { EventSource } from "../../props";
 import { boxesOf } from "./boxes";
-import { mergedTracks } from "./layout";
-import { keptPages, type Page, type Wanted, wanted } from "./pages";
-import { lengthOf, type Stretch } from "./stretch";
+import { mergedTracks } from "../layout";
+import { type Page, type Wanted, cachedPages, wanted } from "./pages";
+import { type TimeRange, lengthOf } from "../../../time_range";
 
 /** While the picture moves, so often. */
 const PACE_MS = 60;
@@ -37,7 +37,13 @@ interface Asking {
 }
 
 /** `width`: of the picture without names, px; 0 while it is not known. */
-export function usePages(events: EventSource, span: string, seen: Stretch, width: number, whole: Stretch): Loaded {
+export function usePages(
+  events: EventSource,
+  span: string,
+  visible: TimeRange,
+  width: number,
+  whole: TimeRange,
+): Loaded {
   const [state, setState] = useState(NOTHING);
   const [tries, setTries] = useState(0);
   const asking = useRef<Asking | null>(null);
@@ -46,7 +52,7 @@ export function usePages(events: EventSource, span: string, seen: Stretch, width
 
   latest.current = () => {
     timer.current = undefined;
-    const next = width > 0 && !state.problem ? wanted(state.pages, seen, lengthOf(seen) / width, whole) : null;
+    const next = width > 0 && !state.problem ? wanted(state.pages, visible, lengthOf(visible) / width, whole) : null;
     if (isHidden()) return later(WAITING_MS);
     if (next === null || (asking.current && sameWanted(asking.current.wanted, next))) return;
     asking.current?.abort.abort();
@@ -66,7 +72,7 @@ export function usePages(events: EventSource, span: string, seen: Stretch, width
   useEffect(() => {
     if (state.pages.length === 0 && !asking.current && timer.current === undefined) latest.current();
     else if (timer.current === undefined) later(PACE_MS);
-  }, [seen, width, tries, state.pages]);
+  }, [visible, width, tries, state.pages]);
   useEffect(() => () => (clearTimeout(timer.current), asking.current?.abort.abort(), (asking.current = null)), []);
   return { ...state, again: () => (setState({ ...state, problem: null }), setTries(tries + 1)) };
 }
@@ -80,7 +86,7 @@ export function answered(before: State, asked: Wanted, answer: Answer<TimelinePa
       const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns };
       return {
         ...NOTHING,
-        pages: keptPages(before.pages, page),
+        pages: cachedPages(before.pages, page),
         tracks: mergedTracks(before.tracks, answer.value.tracks),
       };
     }

@@ -4,10 +4,10 @@
  *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: what is in sight is found by halving
  */
 
-import type { Depth, TimelinePage, Track } from "../../api.gen";
-import { type Colour, colourOf } from "../../colour";
-import { shadeOf } from "./palette";
-import type { Stretch } from "./stretch";
+import type { Depth, TimelinePage, Track } from "../../../api.gen";
+import { type Colour, colourOf } from "../../../colour";
+import { shadeOf } from "../paint/palette";
+import type { TimeRange } from "../../../time_range";
 
 /** Boxes [first, end) of the columns. */
 export interface Row {
@@ -16,7 +16,7 @@ export interface Row {
 }
 
 export interface Boxes {
-  covers: Stretch;
+  covers: TimeRange;
   /** Events narrower than this stand together. */
   detail_ns: number;
   tracks: readonly Track[];
@@ -37,7 +37,7 @@ export interface Boxes {
 }
 
 /** One event or, where count > 1, several that stand together. */
-export interface Box extends Stretch {
+export interface Box extends TimeRange {
   track: number;
   row: number;
   event: number;
@@ -94,8 +94,8 @@ export function firstAbove(values: Float64Array, least: number, first: number, e
   return low;
 }
 
-/** The part of a row that touches a stretch. */
-export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: Stretch): Row {
+/** The part of a row that touches a range. */
+export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: TimeRange): Row {
   const begin = firstAbove(boxes.to, from, first, end);
   return { first: begin, end: Math.max(begin, firstAbove(boxes.from, to, begin, end)) };
 }

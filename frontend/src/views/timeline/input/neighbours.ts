@@ -1,32 +1,32 @@
 /** Moving from box to box by keys: along a row in time, and to the rows above and below. */
 
-import { type Box, boxAt, firstAbove, inSight, rowKey } from "./boxes";
-import type { Layout } from "./layout";
-import type { Layer } from "./pages";
-import { type Stretch, touches } from "./stretch";
+import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
+import type { Layout } from "../layout";
+import type { Layer } from "../data/pages";
+import { type TimeRange, touches } from "../../../time_range";
 
-export type Way = "left" | "right" | "up" | "down";
+export type Direction = "left" | "right" | "up" | "down";
 
 /** The box beside `here`, or the first in sight where there is none or it is not in sight; null at the end. */
 export function boxBeside(
   layers: readonly Layer[],
   layout: Layout,
   here: Box | null,
-  way: Way,
-  seen: Stretch,
+  direction: Direction,
+  visible: TimeRange,
 ): Box | null {
-  if (!here || !touches(here, seen)) return inRows(layers, layout, -1, 1, seen.from);
-  switch (way) {
+  if (!here || !touches(here, visible)) return inRows(layers, layout, -1, 1, visible.from);
+  switch (direction) {
     case "right":
       return alongRow(layers, here, 1);
     case "left":
       return alongRow(layers, here, -1);
     case "down":
-      return inRows(layers, layout, placeOf(layout, here), 1, middleOf(here, seen));
+      return inRows(layers, layout, placeOf(layout, here), 1, middleOf(here, visible));
     case "up":
-      return inRows(layers, layout, placeOf(layout, here), -1, middleOf(here, seen));
+      return inRows(layers, layout, placeOf(layout, here), -1, middleOf(here, visible));
     default:
-      return way satisfies never;
+      return direction satisfies never;
   }
 }
 
@@ -52,8 +52,8 @@ const placeOf = (layout: Layout, here: Box): number =>
   rowsOf(layout).findIndex(([track, row]) => track === here.track && row === here.row);
 
 /** A long box is left from the part of it that is in sight. */
-function middleOf(here: Box, seen: Stretch): number {
-  return (Math.max(here.from, seen.from) + Math.min(here.to, seen.to)) / 2;
+function middleOf(here: Box, visible: TimeRange): number {
+  return (Math.max(here.from, visible.from) + Math.min(here.to, visible.to)) / 2;
 }
 
 /** The nearest box to an instant in the next row that has one in sight. */

@@ -1,7 +1,6 @@
 /** Names in boxes: as much as there is room for, and nothing where a few letters would not do. */
 
-import type { Pen } from "../../charts/canvas/canvas";
-import { shortened } from "../../format";
+import { shortened } from "../../../format";
 
 const PADDING = 4;
 const LEAST_LETTERS = 3;
@@ -14,7 +13,7 @@ export function fitted(name: string, measure: (text: string) => number, room: nu
   const free = room - 2 * PADDING;
   if (name === "" || free <= 0) return null;
   const ways = [name, ...briefer(name)];
-  const whole = ways.find((way) => measure(way) <= free);
+  const whole = ways.find((direction) => measure(direction) <= free);
   if (whole !== undefined) return whole;
   const own = ways.at(-1)!;
   for (let letters = Math.ceil((free / measure(own)) * own.length); letters >= LEAST_LETTERS; letters--) {
@@ -39,29 +38,4 @@ export function unscoped(name: string): string {
   const cut = Math.max(scopes.lastIndexOf("::"), scopes.lastIndexOf(": "));
   const type = /^void /.exec(name)?.[0].length ?? 0;
   return name.slice(cut >= 0 && cut + 2 < scopes.length ? cut + 2 : type);
-}
-
-/** Texts whose widths are kept. */
-const MOST_KNOWN = 50_000;
-
-/** Widths of names in one font, each measured once. */
-export function measurer(measure: (name: string) => number): (name: string) => number {
-  const known = new Map<string, number>();
-  return (name) => {
-    const found = known.get(name);
-    if (found !== undefined) return found;
-    if (known.size >= MOST_KNOWN) known.clear();
-    const width = measure(name);
-    known.set(name, width);
-    return width;
-  };
-}
-
-const widths = new Map<string, (text: string) => number>();
-
-/** Widths in a font, which the pen must have set. */
-export function nameWidth(pen: Pen, font: string): (text: string) => number {
-  const known = widths.get(font) ?? measurer((text) => pen.measureText(text).width);
-  widths.set(font, known);
-  return known;
 }
