@@ -17,7 +17,8 @@ from tests import PROJECT
 from tests.drawn.small_trace import write_trace
 
 #: What the steps change or run.
-CARRIED = ("tb_steptime", "tests", "frontend/src", "setup.cfg", "ruff.toml", "Makefile")
+CARRIED = ("tb_steptime", "tests", "frontend/src", "setup.cfg", "ruff.toml")
+MYPY_CACHE = PROJECT / ".mypy_cache"
 NODE_MODULES = PROJECT / "frontend" / "node_modules"
 
 _BLOCK = re.compile(r"^```(\w+) (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,6 +42,8 @@ class Copy:
             source, target = PROJECT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
+        if MYPY_CACHE.is_dir():  # so that only what is added is checked
+            shutil.copytree(MYPY_CACHE, root / MYPY_CACHE.name)
 
     def do(self, step: Step) -> None:
         path = self.root / step.path
