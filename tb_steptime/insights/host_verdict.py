@@ -9,10 +9,9 @@ import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Rail, Verdict
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
 from tb_steptime.metrics.catalogue import NO_DEVICE
-from tb_steptime.metrics.host.answer import HELD_UP
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -55,7 +54,7 @@ def _sentence(facts: Facts) -> Phrase:
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if bound is Bound.GPU:
-        return _WORKS + ("; the CPU waits for room in its queue." if _held_up(facts) else ".")
+        return _WORKS + ("; the CPU waits for room in its queue." if waits_for_queue(facts) else ".")
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _EXCHANGES
     if bound is Bound.INPUT:
@@ -105,11 +104,6 @@ def _without_gpu(facts: Facts) -> Phrase:
             wait=ns(mean.wait_ns),
         )
     return phrase("A step takes {step}; this trace has no GPU activity.", step=ns(facts.step_ns))
-
-
-def _held_up(facts: Facts) -> bool:
-    held = facts.host.back_pressure
-    return held is not None and facts.share(held.held_ns) >= HELD_UP
 
 
 def _exchange_ns(host: HostResult) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
-from tb_steptime.insights.facts import Facts, confidence
-from tb_steptime.metrics.host.answer import HELD_UP
+from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import fraction, ns, phrase
 
@@ -14,8 +13,7 @@ _BUSY = (Bound.GPU, Bound.COMMUNICATION)
 
 def back_pressure(facts: Facts) -> Insight | None:
     """Fires when launches wait for room for a good part of the step, and the GPU works throughout."""
-    held = facts.host.back_pressure
-    if held is None or facts.host.bound not in _BUSY or facts.share(held.held_ns) < HELD_UP:
+    if facts.host.bound not in _BUSY or not waits_for_queue(facts):
         return None
     level, why = confidence(facts, Confidence.HIGH, phrase("The queue's depth is counted, launch by launch."))
     return Insight(
@@ -25,7 +23,7 @@ def back_pressure(facts: Facts) -> Insight | None:
         why=phrase(
             "For {held} a step it waits for room in the GPU's queue. A CPU at {all} is no limit here; more workers or "
             "a faster CPU change nothing.",
-            held=ns(held.held_ns),
+            held=ns(facts.host.full_queue_ns),
             all=fraction(1.0),
         ),
         how=None,
