@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.data_loading.loaders import find_batches
-from tb_steptime.metrics.data_loading.marks import outermost_marks, seeds_before
+from tb_steptime.metrics.data_loading.marks import outermost_marks, seed_names, seeds_before
 from tb_steptime.metrics.data_loading.waits import (
     device_busy,
     exposed_waits,
@@ -21,7 +21,8 @@ from tb_steptime.metrics.data_loading.waits import (
     loader_rows,
 )
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -36,7 +37,28 @@ class BetweenEpochs:
     making: Intervals
 
 
-@per_trace
+@shared(find_batches, loader_rows, seed_names)
+def seeds_of_first(trace: Trace) -> tuple[Int64, ...]:
+    """For each entry of the batches, rows of the seeds that are drawn before its wait; of first ones alone."""
+    batches = find_batches(trace)
+    none = np.empty(0, np.int64)
+    pairs = zip(batches.row.tolist(), batches.first.tolist(), strict=True)
+    return tuple(seeds_before(trace, row) if first else none for row, first in pairs)
+
+
+@shared(device_busy, find_batches, loader_intervals, seeds_of_first)
+def all_making(trace: Trace) -> Intervals:
+    """An epoch begins, its first batch is not asked for, and no device works. A new iterator drew its seed, or the
+    recorder tells that iter(loader) is under way."""
+    batches = find_batches(trace)
+    making = _since_seeds(trace, batches.row[batches.first])
+    if trace.loader_records is not None:
+        begun = trace.loader_records.begun
+        making = making | Intervals.union(begun.begin_ns, begun.ready_ns)
+    return making - device_busy(trace) - loader_intervals(trace)
+
+
+@shared(all_making, exposed_waits, find_batches, find_steps, loader_intervals, loader_rows)
 def between_epochs_ns(trace: Trace) -> Int64:
     """Of each step: time between the last batch of an epoch and asking for the first one of the next, without device
     work. What a step takes while batches are in time does not hold it, as it comes once an epoch."""
@@ -60,18 +82,6 @@ def between_epochs(trace: Trace, loader: int) -> BetweenEpochs:
     )
 
 
-@per_trace
-def all_making(trace: Trace) -> Intervals:
-    """An epoch begins, its first batch is not asked for, and no device works. A new iterator drew its seed, or the
-    recorder tells that iter(loader) is under way."""
-    batches = find_batches(trace)
-    making = _since_seeds(trace, batches.row[batches.first])
-    if trace.loader_records is not None:
-        begun = trace.loader_records.begun
-        making = making | Intervals.union(begun.begin_ns, begun.ready_ns)
-    return making - device_busy(trace) - loader_intervals(trace)
-
-
 def _making(trace: Trace, loader: int) -> Intervals:
     """What seeds tell of this loader's epochs and the recorder of no other's, and what it tells of this one's."""
     batches, records = find_batches(trace), trace.loader_records
@@ -83,7 +93,7 @@ def _making(trace: Trace, loader: int) -> Intervals:
     return making & all_making(trace)
 
 
-@per_trace
+@shared(find_batches, find_steps, loader_rows)
 def find_ends(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the marks in the steps that bring no batch, and for each of them its loader: of the mark's class, not at
     its end yet, and the last of these that was asked."""
@@ -102,15 +112,6 @@ def find_ends(trace: Trace) -> tuple[Int64, Int64]:
         whose.append(max(range(len(order)), key=order.__getitem__))
         ended[whose[-1]] = asked[whose[-1]]
     return rows, np.array(whose, np.int64)
-
-
-@per_trace
-def seeds_of_first(trace: Trace) -> tuple[Int64, ...]:
-    """For each entry of the batches, rows of the seeds that are drawn before its wait; of first ones alone."""
-    batches = find_batches(trace)
-    none = np.empty(0, np.int64)
-    pairs = zip(batches.row.tolist(), batches.first.tolist(), strict=True)
-    return tuple(seeds_before(trace, row) if first else none for row, first in pairs)
 
 
 def _since_seeds(trace: Trace, first: Int64) -> Intervals:

@@ -10,7 +10,7 @@ from tb_steptime.metrics.data_loading.loaders import find_batches
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways, way_of
 from tb_steptime.metrics.data_loading.waits import is_multiprocess
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
@@ -58,7 +58,6 @@ class EpochStarts(msgspec.Struct, frozen=True):
         return next((each for each in self.loaders if each.loader == loader), None)
 
 
-@per_trace
 def find_epoch_starts(trace: Trace) -> EpochStarts | None:
     """None where no epoch begins in the steps."""
     batches = find_batches(trace)

@@ -14,10 +14,13 @@ from tb_steptime.metrics.data_loading.loader_identity import (
     mark_iterator,
     tell_apart,
 )
-from tb_steptime.metrics.data_loading.marks import NOT_RECORDED
-from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
+from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, idle_names, launch_names, seed_names
+from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_rows, loader_waits
 from tb_steptime.text import Phrase, count, phrase
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
 #: Waits that differ by less than a quarter of what the times between them differ by do not depend on these.
@@ -99,7 +102,7 @@ class WaitedFor:
     exposed_ns: int
 
 
-@per_trace
+@shared(backward_nodes, exposed_waits, find_steps, idle_names, launch_names, loader_rows, seed_names)
 def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
     apart = tell_apart(trace)
@@ -139,7 +142,7 @@ def _costs(batches: Batches) -> list[tuple[int, int, int]]:
     ]
 
 
-@per_trace
+@shared(find_batches, loader_waits)
 def waited_for(trace: Trace) -> WaitedFor | None:
     """None where no batch is asked for in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)

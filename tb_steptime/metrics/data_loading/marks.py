@@ -14,7 +14,8 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.waits import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords, Received
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -62,7 +63,23 @@ class Marks:
         )
 
 
-@per_trace
+@shared()
+def seed_names(trace: Trace) -> Bool:
+    return np.array([name == _SEED for name in trace.strings.strings], bool)
+
+
+@shared()
+def launch_names(trace: Trace) -> Bool:
+    return np.array(["Launch" in name for name in trace.strings.strings], bool)
+
+
+@shared(loader_names)
+def idle_names(trace: Trace) -> Bool:
+    """For each row of the string table: is it a loader's mark, or an op that is no work on a batch?"""
+    idle: Bool = loader_names(trace) | np.array([name in _NO_WORK for name in trace.strings.strings], bool)
+    return idle
+
+
 def find_marks(trace: Trace) -> Marks:
     """Of every loader of the span."""
     rows, step = _in_steps(trace, outermost_marks(trace))
@@ -138,33 +155,16 @@ def _seeds_in(trace: Trace, part: Int64) -> Int64:
     events = trace.events
     ops = part[events.kind[part] == Kind.CPU_OP]
     reach = np.maximum.accumulate(np.append(0, events.ends(ops)[:-1])) if len(ops) else ops
-    seeds: Int64 = ops[_seed_names(trace)[events.name[ops]] & (events.start_ns[ops] >= reach)]
+    seeds: Int64 = ops[seed_names(trace)[events.name[ops]] & (events.start_ns[ops] >= reach)]
     return seeds
 
 
 def _works(trace: Trace, rows: Int64) -> Bool:
     """Which events are work on a batch: an op, a range of the user's, a launch."""
     kind, name = trace.events.kind[rows], trace.events.name[rows]
-    of_loop = ((kind == Kind.CPU_OP) | (kind == Kind.USER)) & ~_idle_names(trace)[name]
-    launches = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & _launch_names(trace)[name]
+    of_loop = ((kind == Kind.CPU_OP) | (kind == Kind.USER)) & ~idle_names(trace)[name]
+    launches = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & launch_names(trace)[name]
     return np.asarray(of_loop | launches)
-
-
-@per_trace
-def _idle_names(trace: Trace) -> Bool:
-    """For each row of the string table: is it a loader's mark, or an op that is no work on a batch?"""
-    idle: Bool = loader_names(trace) | np.array([name in _NO_WORK for name in trace.strings.strings], bool)
-    return idle
-
-
-@per_trace
-def _seed_names(trace: Trace) -> Bool:
-    return np.array([name == _SEED for name in trace.strings.strings], bool)
-
-
-@per_trace
-def _launch_names(trace: Trace) -> Bool:
-    return np.array(["Launch" in name for name in trace.strings.strings], bool)
 
 
 def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> tuple[Marks, Int64]:

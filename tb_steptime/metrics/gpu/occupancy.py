@@ -14,21 +14,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Device, Trace, per_trace
+from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
     "Est. achieved occupancy",
     Unit.FRACTION,
-    Better.NEITHER,
     meaning="While kernels run: threads resident per SM, as a share of what an SM can hold, weighted by kernel time. "
     "Recomputed from each launch. Tensor-core kernels are fast at a low occupancy.",
-    estimated=True,
     colour="kernel",
     short="Est. occupancy",
 )
@@ -36,10 +36,8 @@ KINETO_ACHIEVED_OCCUPANCY = Metric(
     "kineto_achieved_occupancy",
     "Occupancy as Kineto writes it",
     Unit.FRACTION,
-    Better.NEITHER,
     meaning="The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
     "every kernel with more than 48 KiB of shared memory, which is wrong.",
-    estimated=True,
     colour="kernel",
 )
 
@@ -47,10 +45,8 @@ SLOT_EFFICIENCY = Metric(
     "slot_efficiency",
     "Slot efficiency",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="While kernels run: share of the places for blocks that are used, averaged over a kernel's waves and "
     "weighted by kernel time. It is low for small grids and for small last waves.",
-    estimated=True,
     colour="kernel",
     short="Slot eff.",
 )
@@ -135,7 +131,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
     return waves, block_count - (waves - 1) * slots
 
 
-@per_trace
+@shared(blocks)
 def filling(trace: Trace) -> Filling:
     """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
     count = len(trace.kernels)
@@ -174,6 +170,7 @@ def _fill_rows(
     result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
 
 
+@shared(filling, find_steps)
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)

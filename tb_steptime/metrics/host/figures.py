@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.host.floor import HOST_FLOOR
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.launches.per_step import QUEUE_MEAN, RUN_AHEAD, STARVED_SHARE
@@ -10,18 +10,18 @@ from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.text import Unit
 
 IDLE_SHARE = Metric(
-    "gpu_idle_share", "GPU idle", Unit.FRACTION, Better.LOWER, "Share of the step in which the GPU does nothing."
+    "gpu_idle_share", "GPU idle", Unit.FRACTION, "Share of the step in which the GPU does nothing."
 )  # fmt: skip
 GPU_BUSY_TIME = Metric(
-    "gpu_busy_time", "GPU busy", Unit.NS, Better.HIGHER,
+    "gpu_busy_time", "GPU busy", Unit.NS,
     "Time of the step in which the GPU runs kernels, copies or memory sets.", colour="kernel",
 )  # fmt: skip
 QUEUE_PEAK = Metric(
-    "queue_peak", "Queue, peak", Unit.COUNT, Better.NEITHER,
+    "queue_peak", "Queue, peak", Unit.COUNT,
     "The most launches that wait for the GPU at once. The launch queue of CUDA holds 1024.", colour="runtime",
 )  # fmt: skip
 FULL_QUEUE_TIME = Metric(
-    "full_queue_time", "Queue full", Unit.NS, Better.NEITHER,
+    "full_queue_time", "Queue full", Unit.NS,
     "Time of the step in launch calls that wait for room in the full launch queue. The CPU looks busy meanwhile, but "
     "it only waits for the GPU.", colour="runtime",
 )  # fmt: skip

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import loader_intervals, loader_names
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals, partition
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
@@ -75,22 +76,36 @@ PART_MEANINGS = (
 PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
 
 STEP_TIME = Metric(
-    "step_time", "Step time", Unit.NS, Better.LOWER,
+    "step_time", "Step time", Unit.NS,
     "From the end of the step before to the end of the last GPU work that this step launched.",
 )  # fmt: skip
 HOST_STEP_TIME = Metric(
-    "host_step_time", "Host step time", Unit.NS, Better.LOWER,
+    "host_step_time", "Host step time", Unit.NS,
     "Length of the step's own mark on the host, from one prof.step() to the next.",
 )  # fmt: skip
 
 PART_METRICS = tuple(
-    Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, Better.NEITHER if part.works else Better.LOWER,
-           part.meaning, colour=part.colour)
+    Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, part.meaning, colour=part.colour)
     for part in PART_MEANINGS
 )  # fmt: skip
 
 
-@per_trace
+@shared(collective_names)
+def collective_kernels(trace: Trace) -> Intervals:
+    """When a collective's kernel runs on any device of this process."""
+    rows = trace.events.rows(Kind.KERNEL)
+    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
+
+
+@shared()
+def has_device_activity(trace: Trace) -> bool:
+    """Whether anything of this trace ran on a device."""
+    return bool(len(trace.events.rows(*DEVICE_KINDS)))
+
+
+@shared(
+    collective_kernels, collective_names, find_steps, has_device_activity, loader_intervals, loader_names, step_marks
+)
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
     """The parts of each step; they sum to the step."""
     steps = find_steps(trace)
@@ -122,19 +137,6 @@ def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
 def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
     """The mean step in whole ns; halves go up."""
     return (2 * sum(row.total_ns for row in rows) + len(rows)) // (2 * len(rows))
-
-
-@per_trace
-def has_device_activity(trace: Trace) -> bool:
-    """Whether anything of this trace ran on a device."""
-    return bool(len(trace.events.rows(*DEVICE_KINDS)))
-
-
-@per_trace
-def collective_kernels(trace: Trace) -> Intervals:
-    """When a collective's kernel runs on any device of this process."""
-    rows = trace.events.rows(Kind.KERNEL)
-    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
 
 
 def _layers(trace: Trace) -> dict[str, Intervals]:

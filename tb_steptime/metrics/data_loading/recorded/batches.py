@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -47,7 +48,7 @@ class Ways:
         return np.flatnonzero(self.produced >= 0)
 
 
-@per_trace
+@shared(find_steps)
 def find_ways(trace: Trace) -> Ways | None:
     """None without a recorder's files, or where they tell of no batch in the steps."""
     records = trace.loader_records

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.background_reader import Unmarked, unmarked_loading
+from tb_steptime.metrics.data_loading.epoch_marks import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, recorded_loading
@@ -29,23 +30,25 @@ from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst, r
 from tb_steptime.metrics.data_loading.scaling.curve_input import Beside, Making, of_burst
 from tb_steptime.metrics.data_loading.scaling.needed_workers import FEWEST, workers_for
 from tb_steptime.text import Phrase, phrase
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 
-@per_trace
+@shared(between_epochs_ns, find_batches, find_steps, find_ways, waited_for)
 def what_is_recorded(trace: Trace) -> Recorded | None:
     return recorded_loading(trace)
 
 
-@per_trace
+@shared(waited_for, what_is_recorded)
 def find_unmarked(trace: Trace) -> Unmarked | None:
     """None where a mark in the steps tells what is waited for, or no batch in them is recorded."""
     recorded = what_is_recorded(trace)
     return unmarked_loading(recorded) if recorded is not None and waited_for(trace) is None else None
 
 
-@per_trace
+@shared(find_batches, find_burst, find_rhythm, find_ways, waited_for, what_is_recorded)
 def burst_of(trace: Trace) -> Burst | None:
     """With what a recorder knows better."""
     burst, recorded = find_burst(trace), _recorded_of_main(trace)
@@ -56,7 +59,7 @@ def burst_of(trace: Trace) -> Burst | None:
     return burst_beside(burst, making) if making and making.is_held_up else known
 
 
-@per_trace
+@shared(between_epochs_ns, find_batches, find_burst, find_rhythm, find_steps, find_ways, waited_for, what_is_recorded)
 def find_making(trace: Trace) -> Making | None:
     """None where nothing tells how long a batch takes, or how many workers keep up; see `why_unknown`."""
     main, recorded = waited_for(trace), _recorded_of_main(trace)

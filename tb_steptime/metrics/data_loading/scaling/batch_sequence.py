@@ -15,7 +15,8 @@ from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import EVEN, Rhythm
 from tb_steptime.metrics.steps.parts import has_device_activity
 from tb_steptime.trace.loader_records import LoaderRecords
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64
 
 #: Of fewer batches the mean and the spread tell as much.
@@ -33,7 +34,7 @@ class _Taken:
     ends: Bool
 
 
-@per_trace
+@shared(find_batches, find_ways, has_device_activity, waited_for)
 def find_rhythm(trace: Trace) -> Rhythm:
     """Of the loader that is waited for most; nothing of what is not known, or known of too few batches."""
     main = waited_for(trace)

@@ -44,7 +44,8 @@ from tb_steptime.metrics.data_loading.scaling.wait_pattern import (
 from tb_steptime.metrics.data_loading.waits import is_multiprocess
 from tb_steptime.metrics.steps.outliers import robust_deviation
 from tb_steptime.text import Phrase
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -108,7 +109,7 @@ class _Pace:
     short_ns: int | None
 
 
-@per_trace
+@shared(between_epochs_ns, find_batches, find_rhythm, find_steps)
 def find_burst(trace: Trace) -> Burst | None:
     """Of the loader that is waited for most; None where there is none, or where the training process is the loader."""
     batches = find_batches(trace)
