@@ -425,7 +425,7 @@ export interface EventLink {
   end_ns: number;
 }
 
-/** A stretch of time that shows it, relative to the span's origin, and the step in which it begins. */
+/** A time range that shows it, relative to the span's origin, and the step in which it begins. */
 export interface Evidence {
   step: string;
   start_ns: number;
@@ -591,7 +591,7 @@ export interface Index {
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
- * shortens. evidence: where to look in the timeline, the longest stretch first.
+ * shortens. evidence: where to look in the timeline, the longest range first.
  */
 export interface Insight {
   id: string;
@@ -1129,17 +1129,6 @@ export interface QueueLevel {
 }
 
 /**
- * How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the
- * reason.
- */
-export interface Rail {
-  share: number | null;
-  colour: string;
-  hatched: boolean;
-  reason: Reason | null;
-}
-
-/**
  * A named range of the host (record_function and its like) within the ranges around it; means per step.
  * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
  * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
@@ -1334,6 +1323,14 @@ export interface SeveralDevices {
 
 export type Severity = "major" | "minor" | "warning";
 
+/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+export interface SidebarShare {
+  share: number | null;
+  colour: string;
+  hatched: boolean;
+  reason: Reason | null;
+}
+
 /**
  * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
  * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
@@ -1395,7 +1392,7 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts beside the views: which span this is and what recorded it. rails by view id. */
+/** The facts beside the views: which span this is and what recorded it. sidebar: by view id. */
 export interface SpanHead {
   id: string;
   run: string;
@@ -1415,7 +1412,7 @@ export interface SpanHead {
   world_size: number | null;
   simulated: string | null;
   notes: Note[];
-  rails: Record<string, Rail>;
+  sidebar: Record<string, SidebarShare>;
 }
 
 /**

@@ -29,7 +29,7 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
+from tb_steptime.insights.base import CouldBe, Headline, Insight, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric
@@ -91,7 +91,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts beside the views: which span this is and what recorded it. rails by view id."""
+    """The facts beside the views: which span this is and what recorded it. sidebar: by view id."""
 
     id: str
     run: str
@@ -111,7 +111,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     world_size: int | None
     simulated: str | None
     notes: list[Note]
-    rails: dict[str, Rail]
+    sidebar: dict[str, SidebarShare]
 
 
 class SpanPage(msgspec.Struct, frozen=True):
