@@ -29,6 +29,7 @@ from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, PROD
 from tb_steptime.record.loaders import line_samples, multi_process  # noqa: E402
 from tb_steptime.record.loaders import measurements as lane  # noqa: E402
 from tb_steptime.record.loaders.watched import MAX_HELD  # noqa: E402
+from tests.drawn.machine import skip_busy  # noqa: E402
 from tests.drawn.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
 
 HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
@@ -72,16 +73,24 @@ def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
     return passes
 
 
+def named(settings: dict[str, Any]) -> str:
+    """The same in every process, as a function's own text is not."""
+    values = {name: getattr(value, "__name__", value) for name, value in settings.items()}
+    return ",".join(f"{name}={value}" for name, value in values.items()) or "plain"
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {},
         {"num_workers": 1},
         {"num_workers": 3},
-        {"num_workers": 2, "multiprocessing_context": "spawn"},
-        {"num_workers": 2, "multiprocessing_context": "forkserver"},
+        pytest.param({"num_workers": 2, "multiprocessing_context": "spawn"}, marks=pytest.mark.live),
+        pytest.param({"num_workers": 2, "multiprocessing_context": "forkserver"}, marks=pytest.mark.live),
         {"num_workers": 2, "persistent_workers": True},
-        {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"},
+        pytest.param(
+            {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"}, marks=pytest.mark.live
+        ),
         {"num_workers": 2, "prefetch_factor": 5},
         {"num_workers": 2, "batch_size": None},
         {"num_workers": 0, "batch_size": None},
@@ -90,7 +99,7 @@ def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
         {"num_workers": 2, "pin_memory": True},
         {"num_workers": 2, "timeout": 30},
     ],
-    ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
+    ids=named,
 )
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set")
 def test_every_batch_is_told_where_and_when_it_was_made(recorder, settings):
@@ -414,7 +423,7 @@ def test_the_line_that_a_worker_spends_its_time_in_is_told(tmp_path, monkeypatch
             break
     else:
         assert looks.late > 0
-        pytest.skip(f"This machine is too busy for looks in time: {looks.late} bursts were late.")
+        skip_busy(f"{looks.late} bursts were late")
     sleeps = [place for place, name in enumerate(looks.places) if "tests/drawn/recorded.py(" in name]
     assert looks.met[np.isin(looks.place, sleeps)].sum() > 0.9 * looks.met.sum()
 
@@ -448,7 +457,7 @@ def refuses(reason: str, worker_id: int) -> None:
     raise LookupError(f"{reason} {worker_id}")
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.live)])
 def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, method):
     loader = recorder.watch(
         DataLoader(Told(8, 0), 4, num_workers=2, worker_init_fn=seeds, multiprocessing_context=method)
@@ -622,7 +631,7 @@ def rank(folder: str, number: int) -> None:
     list(LoaderRecorder(folder).watch(DataLoader(Told(8), 4, num_workers=1)))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.live)])
 def test_each_rank_has_files_of_its_own(tmp_path, method):
     context = multiprocessing.get_context(method)
     ranks = [context.Process(target=rank, args=(str(tmp_path), number)) for number in range(2)]
