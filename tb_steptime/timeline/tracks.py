@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_rows
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, host_phases
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.timeline.colours import PLACE
+from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, UInt8

@@ -54,6 +54,14 @@ class NoOp(enum.IntEnum):
     OUTSIDE = 3  # launched by a call outside any recorded op
 
 
+#: What stands in place of an op's name.
+NO_OP_WORDS = {
+    NoOp.NO_LAUNCH: "no launch in this trace",
+    NoOp.GRAPH: "launched by a graph, outside any op",
+    NoOp.OUTSIDE: "launched outside any op",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class KernelOrigins:
     """Where kernels come from, one entry per row of the kernel table: rows of the event table in 32 bits, -1 for none.

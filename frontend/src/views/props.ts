@@ -6,7 +6,7 @@
  */
 
 import type { ComponentType } from "preact";
-import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
 import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
 import type { Changes, Address } from "../address/keys";
@@ -52,6 +52,8 @@ export type View<V extends ViewId> =
 
 export interface HostPart {
   result: HostResult;
+  /** What is said above each picture. */
+  titles: Readonly<Record<string, Phrase>>;
   tab: Tab;
   /** Opens the name of saved files. */
   name: string;

@@ -20,6 +20,7 @@ from tb_steptime.record.loaders import line_samples
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
 from tb_steptime.trace.ops import is_source
+from tests.drawn.machine import skip_busy
 from tests.unit.record.test_format import HEADER, refuse
 
 
@@ -153,7 +154,7 @@ def test_lines_are_sampled_as_often_as_they_take_time():
         if late < bursts:
             break
     else:
-        pytest.skip(f"This machine is too busy to sample in time: {late} bursts were late, {bursts} were not.")
+        skip_busy(f"{late} bursts were late, {bursts} were not")
     assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }
