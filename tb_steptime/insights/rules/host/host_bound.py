@@ -55,7 +55,7 @@ _FEW_LONG_WAITS = (
     "call or a file, for example."
 )
 #: Graphs save the launches; where they do not fit, more work for each launch helps.
-_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; or use a larger batch'
+_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 
 
 def _model_late(host: HostResult) -> dict[str, int]:
