@@ -11,7 +11,7 @@ PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
 API := frontend/src/api.gen.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torch check gen golden bench docs screenshots bundle chromium
+.PHONY: help demo test torch check gen golden words bench docs screenshots bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -36,6 +36,9 @@ check: .venv/.dev  ## check format, types, layers and the front end; the first c
 
 gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
 	@$(BIN)/python -m tb_steptime.serve.wire > $(API).new && mv $(API).new $(API)
+
+words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idle" for some)
+	@$(BIN)/python -m tools.words $(ARGS)
 
 golden: .venv/.dev  ## write the expected answers in tests/golden; read the difference before you commit it
 	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py

@@ -17,7 +17,7 @@ from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(
     "queue_mean", "Queue depth", Unit.NUMBER,
-    "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has nothing to go on with.",
+    "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has no next work ready.",
     colour="runtime",
 )  # fmt: skip
 RUN_AHEAD = Metric(
@@ -31,7 +31,8 @@ STARVED_SHARE = Metric(
 )  # fmt: skip
 BUBBLE_TIME = Metric(
     "bubble_time", "Bubbles of blocking calls", Unit.NS,
-    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
+    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the start of the "
+    "next work.",
     colour="blocking",
 )  # fmt: skip
 

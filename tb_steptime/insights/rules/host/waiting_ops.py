@@ -30,7 +30,7 @@ WAITING_OPS = (
     _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
         "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)"),
     # the transpose of a coalesced matrix is not coalesced: the backward pass coalesces it again, whatever the input is
-    _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transpose before the loop",
+    _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transposed matrix before the loop",
         "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"),
     _op("product", r"sparse_(add)?mm|Sparse(Add)?[Mm]m", "Coalesce sparse inputs before the loop",
         "matrix = matrix.coalesce()  # or use a dense one"),
@@ -43,7 +43,7 @@ WAITING_OPS = (
     _op("bincount", r"aten::bincount", "Count into a vector of known length",
         "counts = torch.zeros(length, dtype=torch.long, device=x.device)\n"
         "counts.scatter_add_(0, x, torch.ones_like(x))"),
-    _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Decide on the GPU, not in Python",
+    _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",
         "torch.where(condition, a, b)  # in place of if"),
     _op("mask", r"aten::(nonzero|masked_select|argwhere|index|index_put_?|_index_put_impl_)$",
         "Index without a boolean mask", "torch.where(mask, x, 0)  # keeps the shape"),
