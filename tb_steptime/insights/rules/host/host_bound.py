@@ -55,7 +55,7 @@ _FEW_LONG_WAITS = (
     "call or a file, for example."
 )
 #: Graphs save the launches; where they do not fit, more work for each launch helps.
-_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; or use a larger batch'
+_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 
 
 def _model_late(host: HostResult) -> dict[str, int]:
@@ -122,7 +122,7 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         BROADCAST,
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
-    title, gain_ns = phrase("Stop DDP's broadcast of buffers"), late_ns(facts.host, BROADCAST)
+    title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
     how = "DistributedDataParallel(model, broadcast_buffers=False)"
     return late_card(facts, LateCard("buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True))
 
