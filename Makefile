@@ -37,7 +37,7 @@ check: .venv/.dev  ## check format, types, layers and the front end; the first c
 gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
 	@$(BIN)/python -m tb_steptime.serve.wire > $(API).new && mv $(API).new $(API)
 
-golden: .venv/.dev  ## write the expected answers in tests/golden anew; read the difference before you commit it
+golden: .venv/.dev  ## write the expected answers in tests/golden; read the difference before you commit it
 	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py
 
 bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)

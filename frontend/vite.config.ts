@@ -19,5 +19,21 @@ export default defineConfig({
       output: { entryFileNames: "index.js", codeSplitting: false },
     },
   },
-  test: { include: ["test/**/*.test.{ts,tsx}"], environment: "node" },
+  test: {
+    // Files share one module graph: no test changes a module, and starting anew for each file took longer than the tests.
+    pool: "threads",
+    isolate: false,
+    projects: [
+      { extends: true, test: { name: "text", include: ["test/*.test.{ts,tsx}"], environment: "node" } },
+      {
+        extends: true,
+        test: {
+          name: "dom",
+          include: ["test/dom/*.test.tsx"],
+          environment: "happy-dom",
+          setupFiles: ["test/dom/setup.ts"],
+        },
+      },
+    ],
+  },
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +39,29 @@ def trace_path(shared: Path) -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def measured_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with all demo recordings and their summaries, made once for all workers. Nobody writes to it."""
+    from tests.drawn import demo
+
+    def make(folder: Path) -> None:
+        demo.measure_all(demo.copy_demo(folder))
+
+    return once("demo_logs", tmp_path_factory, make)
+
+
+def once(name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Path], None]) -> Path:
+    """The folder `name`, which the first worker of pytest-xdist makes, and for which the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / name).exists():
+            make(shared / f"{name}.unfinished")
+            (shared / f"{name}.unfinished").rename(shared / name)
+    return shared / name
 
 
 @pytest.fixture

@@ -1094,6 +1094,7 @@ export interface PhaseSplit {
 
 /**
  * A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+ * >>> from tb_steptime.text.quantities import ns
  * >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
  * {'step': Quantity(value=177600000, unit=<Unit.NS: 'ns'>)}
  */

@@ -53,7 +53,14 @@ export function text(value: number | null, unit: Unit, style: Style = "table"): 
 export const ns = (value: number | null): string => text(value, "ns");
 /** An instant or a length in a picture that zooms: "12.345 ms", "3.42 µs", "640 ns". */
 export function fine(value_ns: number): string {
-  const unit = Math.abs(value_ns) >= 10 * S ? ([S, "s", 4] as const) : Math.abs(value_ns) >= MS ? ([MS, "ms", 3] as const) : Math.abs(value_ns) >= US ? ([US, "µs", 2] as const) : ([1, "ns", 0] as const);
+  const unit =
+    Math.abs(value_ns) >= 10 * S
+      ? ([S, "s", 4] as const)
+      : Math.abs(value_ns) >= MS
+        ? ([MS, "ms", 3] as const)
+        : Math.abs(value_ns) >= US
+          ? ([US, "µs", 2] as const)
+          : ([1, "ns", 0] as const);
   return value_ns === 0 ? ns(0) : joined({ number: trimmed(value_ns / unit[0], unit[2]), unit: unit[1] });
 }
 export const count = (value: number | null): string => text(value, "count");
@@ -73,7 +80,9 @@ export function change(from: number, to: number, unit: Unit): string {
 
 /** A bound, not a measurement: whole milliseconds from 100 on ("about 118 ms"). */
 export function rough(value_ns: number): string {
-  return value_ns >= 100 * MS && value_ns < 10 * S ? joined({ number: digits(value_ns / MS, 0), unit: "ms" }) : ns(value_ns);
+  return value_ns >= 100 * MS && value_ns < 10 * S
+    ? joined({ number: digits(value_ns / MS, 0), unit: "ms" })
+    : ns(value_ns);
 }
 
 /** "2.31 million", for counts that nobody reads digit by digit. */
@@ -106,7 +115,9 @@ export function clockSeconds(time_ms: number): string {
 
 /** "8 June 2021" */
 export function date(epoch_ns: number): string {
-  const written = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" }).format(new Date(epoch_ns / 1e6));
+  const written = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" }).format(
+    new Date(epoch_ns / 1e6),
+  );
   return written.replaceAll(" ", NBSP);
 }
 
@@ -196,7 +207,8 @@ export function pieces(phrase: Phrase, style: Style = "prose"): Piece[] {
   const parts = phrase.template.split(/(\{\w+\}|\[|\])/);
   parts.forEach((part, at) => {
     if (part === "[" || part === "]") strong = part === "[";
-    else if (part !== "") found.push({ ...(paired(parts, at, phrase, style) ?? filled(part, phrase, style, last(found))), strong });
+    else if (part !== "")
+      found.push({ ...(paired(parts, at, phrase, style) ?? filled(part, phrase, style, last(found))), strong });
   });
   return found;
 }
@@ -219,13 +231,19 @@ function filled(part: string, phrase: Phrase, style: Style, before: string): { t
 }
 
 /** "from 47.4 to 0.7 ms": two figures that are compared have one unit, which stands once. */
-function paired(parts: readonly string[], at: number, phrase: Phrase, style: Style): { text: string; code: false } | null {
+function paired(
+  parts: readonly string[],
+  at: number,
+  phrase: Phrase,
+  style: Style,
+): { text: string; code: false } | null {
   const next = PAIR.test(parts[at + 1] ?? "") ? measured(parts[at + 2], phrase) : null;
   const before = PAIR.test(parts[at - 1] ?? "") ? measured(parts[at - 2], phrase) : null;
   const own = measured(parts[at], phrase);
   const other = next ?? before;
   if (!own || !other || own.unit !== other.unit || (own.unit !== "ns" && own.unit !== "fraction")) return null;
-  if (own.unit === "fraction") return { text: next ? figure(own.value, own.unit, style).number : text(own.value, own.unit, style), code: false };
+  if (own.unit === "fraction")
+    return { text: next ? figure(own.value, own.unit, style).number : text(own.value, own.unit, style), code: false };
   const scale = scaleFor(Math.max(Math.abs(own.value), Math.abs(other.value)), own.unit);
   return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
 }

@@ -1,11 +1,10 @@
 /** The tab's one export: TensorBoard loads the bundle into an empty frame and calls `render()`. */
 
 import { h, render as draw } from "preact";
-import { openClient } from "./client";
+import { openClient } from "./server/client";
 import { App } from "./frame/app";
-import { openUrlStore, outerPage } from "./state";
-import { followTheme } from "./theme/follow";
-import { styleSheet } from "./theme/styles";
+import { openUrlStore, outerPage } from "./address/url";
+import { followTheme, styleSheet } from "./dom/theme";
 
 export function render(): void {
   document.documentElement.lang = "en";

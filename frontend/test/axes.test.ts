@@ -1,15 +1,30 @@
 import { describe, expect, test } from "vitest";
-import { thinned } from "../src/charts/axis_labels";
-import { brokenAxis } from "../src/charts/broken_axis";
-import { placeLabel } from "../src/charts/place_label";
-import { moved, nearest } from "../src/charts/pointing";
-import { bandOf, chains, decimated, pathOf } from "../src/charts/polyline";
-import { valueAxis } from "../src/charts/value_axis";
+import { thinned } from "../src/charts/axes/labels";
+import { brokenAxis } from "../src/charts/axes/broken_axis";
+import { placeLabel } from "../src/charts/axes/place_label";
+import { moved, nearest } from "../src/charts/pointer/pointing";
+import { bandOf, chains, decimated, pathOf } from "../src/charts/lines/polyline";
+import { valueAxis } from "../src/charts/axes/value_axis";
 
 describe("a broken axis", () => {
   test("gives each segment room for its steps, one pace for all, and a break between", () => {
-    const axis = brokenAxis([{ from: 5, to: 10 }, { from: 16, to: 21 }], 50, 676, 0.5);
-    expect(axis).toMatchObject({ gap: 14, pace: 51, edges: [[50, 356], [370, 676]] });
+    const axis = brokenAxis(
+      [
+        { from: 5, to: 10 },
+        { from: 16, to: 21 },
+      ],
+      50,
+      676,
+      0.5,
+    );
+    expect(axis).toMatchObject({
+      gap: 14,
+      pace: 51,
+      edges: [
+        [50, 356],
+        [370, 676],
+      ],
+    });
     expect([axis.x(0, 5), axis.x(0, 10), axis.x(1, 16)]).toEqual([75.5, 330.5, 395.5]);
   });
 
@@ -19,7 +34,12 @@ describe("a broken axis", () => {
   });
 
   test("a thousand breaks leave three quarters of the axis to what was recorded, and nothing overlaps", () => {
-    const axis = brokenAxis(Array.from({ length: 1000 }, () => ({ from: 0, to: 5 })), 0, 600, 0.6);
+    const axis = brokenAxis(
+      Array.from({ length: 1000 }, () => ({ from: 0, to: 5 })),
+      0,
+      600,
+      0.6,
+    );
     const held = axis.edges.reduce((sum, [from, to]) => sum + to - from, 0);
     expect(held).toBeCloseTo(450);
     expect(axis.edges.every(([from], at) => at === 0 || from >= axis.edges[at - 1]![1])).toBe(true);
@@ -54,7 +74,9 @@ describe("a line", () => {
   });
 
   test("its range is a closed shape between breaks", () => {
-    expect(bandOf([dot(0, 1), dot(5, 1), null, dot(9, 1)], [dot(0, 3), dot(5, 4), null, dot(9, 2)])).toBe("M0.0 1.0L5.0 1.0L5.0 4.0L0.0 3.0Z");
+    expect(bandOf([dot(0, 1), dot(5, 1), null, dot(9, 1)], [dot(0, 3), dot(5, 4), null, dot(9, 2)])).toBe(
+      "M0.0 1.0L5.0 1.0L5.0 4.0L0.0 3.0Z",
+    );
   });
 });
 
@@ -88,22 +110,63 @@ describe("the axis of values", () => {
 
 test("labels are thinned evenly until none touches the next", () => {
   const labels = Array.from({ length: 40 }, (_, at) => ({ x: 10 * at, text: String(1000 + at) }));
-  expect(thinned(labels).map(({ text }) => text)).toEqual(["1000", "1005", "1010", "1015", "1020", "1025", "1030", "1035"]);
+  expect(thinned(labels).map(({ text }) => text)).toEqual([
+    "1000",
+    "1005",
+    "1010",
+    "1015",
+    "1020",
+    "1025",
+    "1030",
+    "1035",
+  ]);
   expect(thinned(labels.slice(0, 1))).toEqual(labels.slice(0, 1));
 });
 
 test("a line's name keeps off other lines and within its area", () => {
   const area = { left: 0, right: 200, top: 0, bottom: 100 };
-  const own = [[{ x: 0, y: 50 }, { x: 200, y: 50 }]];
+  const own = [
+    [
+      { x: 0, y: 50 },
+      { x: 200, y: 50 },
+    ],
+  ];
   const free = placeLabel("a name", own, [], [area])!;
   expect(free.x).toBe(100);
-  const comb = [20, 45, 70, 95, 120, 145, 170].map((x) => [{ x, y: 0 }, { x, y: 100 }]);
+  const comb = [20, 45, 70, 95, 120, 145, 170].map((x) => [
+    { x, y: 0 },
+    { x, y: 100 },
+  ]);
   expect(placeLabel("a name", own, comb, [area])).toBeNull();
-  expect(placeLabel("a name", own, [[{ x: 0, y: 43 }, { x: 200, y: 43 }]], [area])!.y).toBe(66);
+  expect(
+    placeLabel(
+      "a name",
+      own,
+      [
+        [
+          { x: 0, y: 43 },
+          { x: 200, y: 43 },
+        ],
+      ],
+      [area],
+    )!.y,
+  ).toBe(66);
   expect(placeLabel("a much longer name than there is room for", own, [], [area])).toBeNull();
 });
 
 test("the nearest stop is found, and keys move between stops", () => {
-  expect([nearest([10, 20, 40], -5), nearest([10, 20, 40], 29), nearest([10, 20, 40], 31), nearest([], 3)]).toEqual([0, 1, 2, null]);
-  expect([moved("ArrowRight", null, 3), moved("ArrowRight", 2, 3), moved("ArrowLeft", null, 3), moved("End", 0, 3), moved("x", 0, 3), moved("Home", 1, 0)]).toEqual([0, 2, 2, 2, undefined, undefined]);
+  expect([nearest([10, 20, 40], -5), nearest([10, 20, 40], 29), nearest([10, 20, 40], 31), nearest([], 3)]).toEqual([
+    0,
+    1,
+    2,
+    null,
+  ]);
+  expect([
+    moved("ArrowRight", null, 3),
+    moved("ArrowRight", 2, 3),
+    moved("ArrowLeft", null, 3),
+    moved("End", 0, 3),
+    moved("x", 0, 3),
+    moved("Home", 1, 0),
+  ]).toEqual([0, 2, 2, 2, undefined, undefined]);
 });

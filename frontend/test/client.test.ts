@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
-import { openClient } from "../src/client";
+import { openClient } from "../src/server/client";
 
 function answering(status: number, body: unknown, type = "application/json; charset=utf-8") {
   const asked: { url: string; headers: Headers }[] = [];
   const fetched = async (url: unknown, init?: RequestInit) => {
     asked.push({ url: String(url), headers: new Headers(init?.headers) });
-    return new Response(typeof body === "string" ? body : JSON.stringify(body), { status, headers: { "Content-Type": type } });
+    return new Response(typeof body === "string" ? body : JSON.stringify(body), {
+      status,
+      headers: { "Content-Type": type },
+    });
   };
   return { client: openClient(fetched as typeof fetch), asked };
 }
@@ -18,13 +21,27 @@ test("addresses are relative, and every request carries the header that lets wor
   await client.timeline("s", { from: -5, to: 90, detail_ns: 4 }, new AbortController().signal);
   await client.event("s", 7, new AbortController().signal);
   await client.retry("x&y");
-  expect(asked.map(({ url }) => url)).toEqual(["index", "view?span=a%2Fb&view=overview", "trends?run=a%26b&run=c&focus=c", "timeline?span=s&from=-5&to=90&detail=4", "event?span=s&event=7", "retry?span=x%26y"]);
+  expect(asked.map(({ url }) => url)).toEqual([
+    "index",
+    "view?span=a%2Fb&view=overview",
+    "trends?run=a%26b&run=c&focus=c",
+    "timeline?span=s&from=-5&to=90&detail=4",
+    "event?span=s&event=7",
+    "retry?span=x%26y",
+  ]);
   expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(["1", "1", "1", "1", "1", "1"]);
 });
 
 test("a status says what came of it", async () => {
-  const kind = async (status: number) => (await answering(status, { problem: "p", file: "f", hint: "h" }).client.index()).kind;
-  expect(await Promise.all([200, 202, 404, 422, 500].map(kind))).toEqual(["ready", "waiting", "problem", "problem", "problem"]);
+  const kind = async (status: number) =>
+    (await answering(status, { problem: "p", file: "f", hint: "h" }).client.index()).kind;
+  expect(await Promise.all([200, 202, 404, 422, 500].map(kind))).toEqual([
+    "ready",
+    "waiting",
+    "problem",
+    "problem",
+    "problem",
+  ]);
 });
 
 test("a page that is not the plugin's is told as such, a proxy without a server behind it as gone", async () => {
@@ -34,13 +51,20 @@ test("a page that is not the plugin's is told as such, a proxy without a server 
 });
 
 test("a server that does not answer is gone", async () => {
-  const client = openClient((async () => { throw new TypeError("Failed to fetch"); }) as typeof fetch);
+  const client = openClient((async () => {
+    throw new TypeError("Failed to fetch");
+  }) as typeof fetch);
   expect(await client.catalogue()).toEqual({ kind: "gone" });
 });
 
 test("an abandoned request ends at once", async () => {
   const abandon = new AbortController();
-  const client = openClient(((_: unknown, init?: RequestInit) => new Promise((_resolve, reject) => init!.signal!.addEventListener("abort", () => reject(new Error("aborted"))))) as typeof fetch);
+  const client = openClient(
+    ((_: unknown, init?: RequestInit) =>
+      new Promise((_resolve, reject) =>
+        init!.signal!.addEventListener("abort", () => reject(new Error("aborted"))),
+      )) as typeof fetch,
+  );
   const answer = client.event("s", 7, abandon.signal);
   abandon.abort();
   expect(await answer).toEqual({ kind: "gone" });

@@ -4,35 +4,61 @@ import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
-import { csv } from "../src/components/table_data";
-import { sorted, Table } from "../src/components/table";
+import { csv } from "../src/components/data_table";
+import { Table, sorted } from "../src/components/table";
 import { TensorCores } from "../src/views/tensor_cores";
 import { BINS } from "../src/views/tensor_cores/bins";
 import { GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "../src/views/tensor_cores/groups";
-import { inputsOf } from "../src/views/tensor_cores/inputs";
-import { gainOf, holding, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
+import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
 import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
-import { coresPage, DEVICE, tab } from "./fixtures/figures";
+import { DEVICE, coresPage, tab } from "./fixtures/figures";
 import { plain } from "./fixtures/pages";
 
 const MS = 1_000_000;
 
 const words = (drawn: VNode): string =>
-  renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<");
+  renderToString(drawn)
+    .replace(/<svg.*?<\/svg>/gs, "")
+    .replace(/<[^>]+>/g, "|")
+    .replace(/\|+/g, "|")
+    .replaceAll(/[\u00a0\u202f]/g, " ")
+    .replaceAll("&lt;", "<");
 
 const formula = { template: "{time} x 0.5", values: { time: { value: 1, unit: "ns" as const } } };
 const could = (kernel: string, total: number, gain: number, more: Partial<Opportunity> = {}): Opportunity => ({
-  op: "aten::mm", shapes: null, dtypes: null, kernel, why_not: "tf32_off", why: plain("FP32 inputs, and TF32 is off"), setting: null,
-  count: 2, total_ns: total * MS, gain_ns: gain * MS, formula, ...more,
+  op: "aten::mm",
+  shapes: null,
+  dtypes: null,
+  kernel,
+  why_not: "tf32_off",
+  why: plain("FP32 inputs, and TF32 is off"),
+  setting: null,
+  count: 2,
+  total_ns: total * MS,
+  gain_ns: gain * MS,
+  formula,
+  ...more,
 });
 const ROWS = [
   could("small", 10, 9),
   could("bound", 40, 5),
-  could("large", 30, 20, { op: "aten::bmm", shapes: "[[8,64,32],[8,32,16]]", dtypes: '["c10::Half","c10::Half"]', why_not: "alignment", why: plain("A size is odd") }),
+  could("large", 30, 20, {
+    op: "aten::bmm",
+    shapes: "[[8,64,32],[8,32,16]]",
+    dtypes: '["c10::Half","c10::Half"]',
+    why_not: "alignment",
+    why: plain("A size is odd"),
+  }),
   could("strange", 50, 0, { op: null, formula: plain("No gain is computed.") }),
 ];
-const FOLDED: DeviceSplit = { ...DEVICE, opportunities: ROWS, opportunities_more_count: 7, opportunities_more_ns: 3 * MS, opportunities_more_gain_ns: 1 * MS };
+const FOLDED: DeviceSplit = {
+  ...DEVICE,
+  opportunities: ROWS,
+  opportunities_more_count: 7,
+  opportunities_more_ns: 3 * MS,
+  opportunities_more_gain_ns: 1 * MS,
+};
 const by = (sort: string) => sorted(ROWS, opportunityColumns(ROWS, 1000), sort).map(({ kernel }) => kernel);
 
 describe("what could use the tensor cores", () => {
@@ -44,7 +70,16 @@ describe("what could use the tensor cores", () => {
   });
 
   test("a row tells op, inputs, kernel, why not with the setting, and its gain with the formula", () => {
-    const table = <Table label="" columns={opportunityColumns(DEVICE.opportunities, 1000)} rows={DEVICE.opportunities} rowKey={() => 0} sort="-gain" onSort={() => undefined} />;
+    const table = (
+      <Table
+        label=""
+        columns={opportunityColumns(DEVICE.opportunities, 1000)}
+        rows={DEVICE.opportunities}
+        rowKey={() => 0}
+        sort="-gain"
+        onSort={() => undefined}
+      />
+    );
     expect(words(table)).toContain(
       "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores of this GPU do not take|torch.autocast|4|40.0 ms|35.0 ms|",
     );
@@ -55,7 +90,13 @@ describe("what could use the tensor cores", () => {
 
   test("a filter looks into op, inputs, kernel and reason", () => {
     const kernels = (typed: string) => holding(ROWS, typed).map(({ kernel }) => kernel);
-    expect([kernels("BMM"), kernels("half"), kernels("tf32 is"), kernels("bound"), kernels("nothing")]).toEqual([["large"], ["large"], ["small", "bound", "strange"], ["bound"], []]);
+    expect([kernels("BMM"), kernels("half"), kernels("tf32 is"), kernels("bound"), kernels("nothing")]).toEqual([
+      ["large"],
+      ["large"],
+      ["small", "bound", "strange"],
+      ["bound"],
+      [],
+    ]);
     expect(kernels(" ")).toHaveLength(4);
   });
 
@@ -67,7 +108,7 @@ describe("what could use the tensor cores", () => {
 
   test("its CSV holds whole figures and sentences", () => {
     expect(csv(opportunitiesData([ROWS[3]!]))).toBe(
-      "Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),\"Gain, up to (ns)\",Formula\r\n,,,strange,\"FP32 inputs, and TF32 is off\",,2,50000000,,No gain is computed.\r\n",
+      'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to (ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off",,2,50000000,,No gain is computed.\r\n',
     );
   });
 
@@ -77,7 +118,10 @@ describe("what could use the tensor cores", () => {
     expect(page(DEVICE).indexOf(title)).toBeGreaterThan(0);
     expect(page(DEVICE).indexOf(title)).toBeLessThan(page(DEVICE).indexOf("|One kernel takes half|"));
     const none = "|No matrix product, convolution or attention is known to run without tensor cores.|";
-    expect([page({ ...DEVICE, opportunities: [] }).includes(none), page({ ...DEVICE, opportunities: [] }).includes(title)]).toEqual([true, false]);
+    expect([
+      page({ ...DEVICE, opportunities: [] }).includes(none),
+      page({ ...DEVICE, opportunities: [] }).includes(title),
+    ]).toEqual([true, false]);
     const without = page({ ...DEVICE, share_low: null, share_high: null });
     expect([without.includes(none), without.includes(title)]).toEqual([false, false]);
   });
@@ -94,16 +138,24 @@ test.each([
 });
 
 const split = (tensor: number, matmul: number, other: number): Split => ({
-  kernel_ns: (tensor + matmul + other) * MS, tensor_core_ns: tensor * MS, matmul_like_ns: matmul * MS, unknown_ns: 0, other_ns: other * MS,
+  kernel_ns: (tensor + matmul + other) * MS,
+  tensor_core_ns: tensor * MS,
+  matmul_like_ns: matmul * MS,
+  unknown_ns: 0,
+  other_ns: other * MS,
 });
 const SPLIT: DeviceSplit = {
-  ...DEVICE, total: split(60, 30, 10),
+  ...DEVICE,
+  total: split(60, 30, 10),
   ops: [
     { op: "aten::mm", no_op: null, count: 5, split: split(60, 20, 0) },
     { op: null, no_op: "no launch in this trace", count: 3, split: split(0, 10, 0) },
     { op: "aten::add", no_op: null, count: 2, split: split(0, 0, 10) },
   ],
-  phases: [{ phase: "forward", count: 7, split: split(60, 20, 10) }, { phase: "unknown", count: 3, split: split(0, 10, 0) }],
+  phases: [
+    { phase: "forward", count: 7, split: split(60, 20, 10) },
+    { phase: "unknown", count: 3, split: split(0, 10, 0) },
+  ],
 };
 
 const PHASES = { forward: "Forward", unknown: "Launch not recorded" };
@@ -112,12 +164,29 @@ describe("kernel time by kernel, op and phase", () => {
   const named = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
   const drawn = (id: "op" | "phase", typed = "", off: string[] = []) => {
     const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(new Set(off))];
-    return words(<SplitTable grouping={groupingOf(id)} all={all} rows={matching(all, typed, bins)} bins={bins} total={SPLIT.total} tab={tab()} most={16} empty="none" />);
+    return words(
+      <SplitTable
+        grouping={groupingOf(id)}
+        all={all}
+        rows={matching(all, typed, bins)}
+        bins={bins}
+        total={SPLIT.total}
+        tab={tab()}
+        most={16}
+        empty="none"
+      />,
+    );
   };
 
   test("the switch is in the address, and what it does not know is by kernel", () => {
-    expect([undefined, "op", "phase", "module"].map((id) => groupingOf(id).id)).toEqual(["name", "op", "phase", "name"]);
-    const page = (state: Record<string, string>) => words(<TensorCores page={coresPage([SPLIT])} tab={tab(state)} compared={null} />);
+    expect([undefined, "op", "phase", "module"].map((id) => groupingOf(id).id)).toEqual([
+      "name",
+      "op",
+      "phase",
+      "name",
+    ]);
+    const page = (state: Record<string, string>) =>
+      words(<TensorCores page={coresPage([SPLIT])} tab={tab(state)} compared={null} />);
     expect(page({})).toContain("|One kernel takes half|over the span|Kernel|Op|Phase|");
     expect(page({ by: "op" })).toContain("|Which ops run on tensor cores?|over the span|Kernel|Op|Phase|");
     expect(page({ by: "phase" })).toContain("|Which phases run on tensor cores?|");
@@ -135,11 +204,16 @@ describe("kernel time by kernel, op and phase", () => {
   });
 
   test("what a filter leaves out stands in the last row", () => {
-    expect(drawn("op", "MM")).toContain("|aten::mm|5|60.0 ms|20.0 ms|0 ms|0 ms|80.0 ms|80.0 %|2 more ops|5|0 ms|10.0 ms|0 ms|10.0 ms|20.0 ms|20.0 %|");
+    expect(drawn("op", "MM")).toContain(
+      "|aten::mm|5|60.0 ms|20.0 ms|0 ms|0 ms|80.0 ms|80.0 %|2 more ops|5|0 ms|10.0 ms|0 ms|10.0 ms|20.0 ms|20.0 %|",
+    );
   });
 
   test("a hidden part leaves its column, its time and the rows that have nothing else", () => {
-    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(new Set(["other"]))))).toEqual(["aten::mm", "no launch in this trace"]);
+    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(new Set(["other"]))))).toEqual([
+      "aten::mm",
+      "no launch in this trace",
+    ]);
     expect(drawn("phase", "", ["other"])).toBe(
       "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
     );
@@ -149,7 +223,9 @@ describe("kernel time by kernel, op and phase", () => {
     for (const id of ["op", "phase"] as const) {
       const rows = splitRows(SPLIT, id, PHASES);
       for (const bin of BINS) expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
-      expect(splitData(rows, groupingOf(id), SPLIT.total).rows.reduce((sum, row) => sum + Number(row[7]), 0)).toBeCloseTo(1, 9);
+      expect(
+        splitData(rows, groupingOf(id), SPLIT.total).rows.reduce((sum, row) => sum + Number(row[7]), 0),
+      ).toBeCloseTo(1, 9);
     }
   });
 });

@@ -1,8 +1,8 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { Plot } from "../src/charts/line";
-import { SplitBar } from "../src/charts/split_bar";
+import { Plot } from "../src/charts/lines/line_chart";
+import { SplitBar } from "../src/charts/bars/split_bar";
 import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading";
 import { TensorCores } from "../src/views/tensor_cores";
@@ -14,7 +14,12 @@ import { plain } from "./fixtures/pages";
 
 /** What a reader sees of it, in order. */
 const words = (drawn: VNode): string =>
-  renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<");
+  renderToString(drawn)
+    .replace(/<svg.*?<\/svg>/gs, "")
+    .replace(/<[^>]+>/g, "|")
+    .replace(/\|+/g, "|")
+    .replaceAll(/[\u00a0\u202f]/g, " ")
+    .replaceAll("&lt;", "<");
 
 const SPANS = [
   trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] }),
@@ -27,8 +32,17 @@ const RUNS = runsOf(trendsPage(SPANS));
 describe("the axis of Trends", () => {
   test("over steps has a segment for each span and a stop for each step of any run; what a run lacks is a break", () => {
     const axis = axisOver("steps", RUNS);
-    expect(axis.stops.map(({ key, segment, at }) => [key, segment, at])).toEqual([["1/5", 0, 0], ["1/6", 0, 1], ["2/16", 1, 0], ["2/17", 1, 1], ["2/18", 1, 2]]);
-    expect(axis.segments.map(({ caption, from, to }) => [caption, from, to])).toEqual([["span 1, step", 0, 1], ["span 2, step", 0, 2]]);
+    expect(axis.stops.map(({ key, segment, at }) => [key, segment, at])).toEqual([
+      ["1/5", 0, 0],
+      ["1/6", 0, 1],
+      ["2/16", 1, 0],
+      ["2/17", 1, 1],
+      ["2/18", 1, 2],
+    ]);
+    expect(axis.segments.map(({ caption, from, to }) => [caption, from, to])).toEqual([
+      ["span 1, step", 0, 1],
+      ["span 2, step", 0, 2],
+    ]);
     expect(axis.pointsOf(RUNS[1]!).map(({ cell }) => cell?.key ?? null)).toEqual(["1/5", "1/6", null, "2/17", "2/18"]);
   });
 
@@ -42,12 +56,23 @@ describe("the axis of Trends", () => {
     const axis = axisOver("time", RUNS);
     expect(axis.segments).toHaveLength(2);
     expect(axis.segments[1]!.from - axis.segments[0]!.from).toBeCloseTo(60e9, -6);
-    expect(axis.pointsOf(RUNS[0]!).map(({ stop, cell }) => [axis.stops[stop]!.key, cell !== null])).toEqual([["1/5", true], ["1/6", true], ["1/6", false], ["2/16", true], ["2/17", true]]);
+    expect(axis.pointsOf(RUNS[0]!).map(({ stop, cell }) => [axis.stops[stop]!.key, cell !== null])).toEqual([
+      ["1/5", true],
+      ["1/6", true],
+      ["1/6", false],
+      ["2/16", true],
+      ["2/17", true],
+    ]);
   });
 });
 
 test("a run of several processes has their mean and range; one process has no range", () => {
-  const [both] = runsOf(trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100] }), trendSpan({ run: "a", number: 1, first: 5, ms: [140], worker: "w1", utilization: [null] })]));
+  const [both] = runsOf(
+    trendsPage([
+      trendSpan({ run: "a", number: 1, first: 5, ms: [100] }),
+      trendSpan({ run: "a", number: 1, first: 5, ms: [140], worker: "w1", utilization: [null] }),
+    ]),
+  );
   expect(both!.workers).toBe(2);
   expect(valueOf(both!.steps[0]!, "step_time")).toEqual({ value: 120e6, low: 100e6, high: 140e6 });
   expect(valueOf(both!.steps[0]!, "gpu_utilization")).toEqual({ value: 0.5, low: null, high: null });
@@ -64,12 +89,29 @@ test("the median is of what is known", () => {
 
 describe("a line chart", () => {
   const axis = axisOver("steps", RUNS);
-  const line = (values: (number | null)[]) => ({ key: "a", name: "a", focus: true, points: values.map((value, stop) => ({ stop, value, slow: stop === 1 })) });
+  const line = (values: (number | null)[]) => ({
+    key: "a",
+    name: "a",
+    focus: true,
+    points: values.map((value, stop) => ({ stop, value, slow: stop === 1 })),
+  });
   const draw = (values: (number | null)[]) =>
     renderToString(
       <Plot
-        label="Step time." width={600} height={200} segments={axis.segments} stops={axis.stops} pad={axis.pad} lines={[line(values)]} scale={scaleFor(100e6, "ns")}
-        colour="ink" lit={null} kept="1/6" light={() => {}} keep={() => {}} tip={() => ({ title: "", rows: [] })}
+        label="Step time."
+        width={600}
+        height={200}
+        segments={axis.segments}
+        stops={axis.stops}
+        pad={axis.pad}
+        lines={[line(values)]}
+        scale={scaleFor(100e6, "ns")}
+        colour="ink"
+        lit={null}
+        kept="1/6"
+        light={() => {}}
+        keep={() => {}}
+        tip={() => ({ title: "", rows: [] })}
       />,
     );
   const path = (html: string) => /<path class="line[^"]*" d="([^"]*)"/.exec(html)![1]!;
@@ -92,11 +134,15 @@ describe("Trends", () => {
   const page = words(<Trends page={trendsPage(SPANS)} tab={tab()} />);
 
   test("offers metrics, runs and what to draw over", () => {
-    expect(page).toContain("|Metric|Step time|GPU utilization|Est. SM efficiency|Exposed data loading|All 7…|Runs|all 2…|Over|Steps|Spans|Wall time|");
+    expect(page).toContain(
+      "|Metric|Step time|GPU utilization|Est. SM efficiency|Exposed data loading|All 7…|Runs|all 2…|Over|Steps|Spans|Wall time|",
+    );
   });
 
   test("lists the slow steps of the run in focus, and says which line is which", () => {
-    expect(page).toContain("|One slow step|and what grew over the median|Step|Time|What grew|Seen there|6|200.0 ms|Data loading +80.0 ms|a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ by line, never by colour|");
+    expect(page).toContain(
+      "|One slow step|and what grew over the median|Step|Time|What grew|Seen there|6|200.0 ms|Data loading +80.0 ms|a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ by line, never by colour|",
+    );
   });
 
   test("a chosen run is in focus", () => {
@@ -117,7 +163,9 @@ describe("Trends", () => {
 describe("Data loading", () => {
   test("shows the wait of each step with its mean, and what the loader does", () => {
     const page = words(<DataLoading page={loaderPage()} tab={tab()} compared={null} />);
-    expect(page).toContain("|Step|Wait|Exposed|Hidden|Share|5|60.0 ms|10.0 ms|38 %|6|40.0 ms|0 ms|29 %|Mean|exposed|hidden|50.0 ms|5.0 ms|33 %|");
+    expect(page).toContain(
+      "|Step|Wait|Exposed|Hidden|Share|5|60.0 ms|10.0 ms|38 %|6|40.0 ms|0 ms|29 %|Mean|exposed|hidden|50.0 ms|5.0 ms|33 %|",
+    );
     expect(page).toContain("|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|");
   });
 
@@ -131,23 +179,42 @@ describe("Tensor cores", () => {
   test("splits kernel time in four, a step, with bounds and the other tab's figure", () => {
     const page = words(<TensorCores page={coresPage()} tab={tab()} compared={null} />);
     expect(page).toContain("|Half runs on tensor cores|100.0 ms of kernel time a step|");
-    expect(page).toContain("|Tensor cores|50.0 ms|50.0 %|Matmul-like, no tensor cores|20.0 ms|20.0 %|Unknown|10.0 ms|10.0 %|Other kernels|20.0 ms|20.0 %|");
-    expect(page).toContain("|On tensor cores|50.0 to 60.0 %| of kernel time; the upper bound counts every unknown kernel|PyTorch Profiler tab|30.0 %| |It does not know all names.|");
+    expect(page).toContain(
+      "|Tensor cores|50.0 ms|50.0 %|Matmul-like, no tensor cores|20.0 ms|20.0 %|Unknown|10.0 ms|10.0 %|Other kernels|20.0 ms|20.0 %|",
+    );
+    expect(page).toContain(
+      "|On tensor cores|50.0 to 60.0 %| of kernel time; the upper bound counts every unknown kernel|PyTorch Profiler tab|30.0 %| |It does not know all names.|",
+    );
   });
 
   test("a part's button hides it from the bar and its kernels from the table", () => {
-    const html = renderToString(<SplitBar label="" parts={[{ id: "x", colour: "kernel", hatched: true, share: 0.5, title: "" }, { id: "y", colour: "other", hatched: false, share: 0, title: "" }]} off={new Set(["x"])} />);
-    expect(html).toBe('<div class="split-bar" role="img" aria-label><i class="gone" style="flex-grow:0.5;" title></i></div>');
+    const html = renderToString(
+      <SplitBar
+        label=""
+        parts={[
+          { id: "x", colour: "kernel", hatched: true, share: 0.5, title: "" },
+          { id: "y", colour: "other", hatched: false, share: 0, title: "" },
+        ]}
+        off={new Set(["x"])}
+      />,
+    );
+    expect(html).toBe(
+      '<div class="split-bar" role="img" aria-label><i class="gone" style="flex-grow:0.5;" title></i></div>',
+    );
   });
 
   test("several devices can be chosen between, and the server's titles stay with the first", () => {
-    const page = words(<TensorCores page={coresPage([DEVICE, { ...DEVICE, device: 3 }])} tab={tab({ device: "3" })} compared={null} />);
+    const page = words(
+      <TensorCores page={coresPage([DEVICE, { ...DEVICE, device: 3 }])} tab={tab({ device: "3" })} compared={null} />,
+    );
     expect(page).toContain("|Device|GPU 0|GPU 3|");
     expect(page).toContain("|Kernel time of GPU 3|");
     expect(page).not.toContain("Half runs on tensor cores");
   });
 
   test("without a device says why", () => {
-    expect(words(<TensorCores page={coresPage([], plain("This trace has no GPU activity."))} tab={tab()} compared={null} />)).toBe("|Half runs on tensor cores|This trace has no GPU activity.|");
+    expect(
+      words(<TensorCores page={coresPage([], plain("This trace has no GPU activity."))} tab={tab()} compared={null} />),
+    ).toBe("|Half runs on tensor cores|This trace has no GPU activity.|");
   });
 });

@@ -64,7 +64,12 @@ test("what is not zero never reads as zero", () => {
 
 test("one scale writes all its numbers in the unit of the largest", () => {
   const scale = format.scaleFor(177_592_167, "ns");
-  expect([scale.unit, scale.number(98_600_000), scale.text(90_000), scale.of(59_300_000)]).toEqual(["ms", "98.6", `0.1${SPACE}ms`, 59.3]);
+  expect([scale.unit, scale.number(98_600_000), scale.text(90_000), scale.of(59_300_000)]).toEqual([
+    "ms",
+    "98.6",
+    `0.1${SPACE}ms`,
+    59.3,
+  ]);
 });
 
 test("a change has its sign; shares change by points", () => {

@@ -1,9 +1,9 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { logTicks, logX } from "../src/charts/log_axis";
-import { levelFor, valueAt, zoomKey, zoomOf } from "../src/charts/pyramid";
-import { waveRows } from "../src/charts/wave_rows";
+import { logTicks, logX } from "../src/charts/axes/ticks";
+import { levelFor, valueAt, zoomKey, zoomOf } from "../src/charts/time/time_bins";
+import { waveRows } from "../src/charts/bars/wave_rows";
 import { sorted } from "../src/components/table";
 import { scaleFor } from "../src/format";
 import { Gpu } from "../src/views/gpu";
@@ -15,10 +15,19 @@ import { DETAIL, DEVICE, gpuPage, gpuTab, kernel, KERNELS, RESULT } from "./fixt
 import { plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>
-  renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<");
+  renderToString(drawn)
+    .replace(/<svg.*?<\/svg>/gs, "")
+    .replace(/<[^>]+>/g, "|")
+    .replace(/\|+/g, "|")
+    .replaceAll(/[\u00a0\u202f]/g, " ")
+    .replaceAll("&lt;", "<");
 
 describe("the resolution of a strip", () => {
-  const levels = [256, 1024, 4096].map((count) => ({ start: 0, bin: 4096_000 / count, values: Array.from({ length: count }, (_, at) => at) }));
+  const levels = [256, 1024, 4096].map((count) => ({
+    start: 0,
+    bin: 4096_000 / count,
+    values: Array.from({ length: count }, (_, at) => at),
+  }));
   const bins = (low: number, high: number, pixels: number) => levelFor(levels, low, high, pixels).values.length;
 
   test("is the finest whose bins are a pixel wide", () => {
@@ -45,7 +54,13 @@ describe("the resolution of a strip", () => {
 
 test("a zoom survives the address, and another span's does not hold", () => {
   expect(zoomOf(zoomKey([1234.4, 5678.6]), 10_000)).toEqual([1234, 5679]);
-  expect([zoomOf(undefined, 100), zoomOf("5-2", 100), zoomOf("1-101", 100), zoomOf("a-b", 100), zoomOf("-1-5", 100)]).toEqual([null, null, null, null, null]);
+  expect([
+    zoomOf(undefined, 100),
+    zoomOf("5-2", 100),
+    zoomOf("1-101", 100),
+    zoomOf("a-b", 100),
+    zoomOf("-1-5", 100),
+  ]).toEqual([null, null, null, null, null]);
 });
 
 describe("waves", () => {
@@ -54,7 +69,16 @@ describe("waves", () => {
   test("blocks of the last wave go to all SMs in turn", () => {
     expect(waveRows(launch, 6)).toEqual([
       { first: 1, waves: 1, blocks: 20, tail: false, pieces: [{ wide: 1, high: 1 }] },
-      { first: 2, waves: 1, blocks: 13, tail: true, pieces: [{ wide: 0.3, high: 1 }, { wide: 0.7, high: 0.5 }] },
+      {
+        first: 2,
+        waves: 1,
+        blocks: 13,
+        tail: true,
+        pieces: [
+          { wide: 0.3, high: 1 },
+          { wide: 0.7, high: 0.5 },
+        ],
+      },
     ]);
   });
 
@@ -66,7 +90,10 @@ describe("waves", () => {
   });
 
   test("a full last wave is no tail, nor what a persistent kernel leaves", () => {
-    expect([waveRows({ ...launch, tail: 20 }, 6)[1]!.tail, waveRows({ ...launch, whole: true }, 6)[1]!.tail]).toEqual([false, false]);
+    expect([waveRows({ ...launch, tail: 20 }, 6)[1]!.tail, waveRows({ ...launch, whole: true }, 6)[1]!.tail]).toEqual([
+      false,
+      false,
+    ]);
   });
 
   test("many waves fold into one row, and none is lost", () => {
@@ -109,7 +136,11 @@ describe("rows of the kernel table", () => {
 
   test("every grouping has its table, and a strange one is by kernel", () => {
     expect(GROUPINGS.map((grouping) => tableBy(DEVICE, grouping).rows.length)).toEqual([3, 3, 2, 1]);
-    expect([groupingOf(undefined).id, groupingOf("planet").id, groupingOf("name,op").id]).toEqual(["name", "name", "name,op"]);
+    expect([groupingOf(undefined).id, groupingOf("planet").id, groupingOf("name,op").id]).toEqual([
+      "name",
+      "name",
+      "name,op",
+    ]);
   });
 
   test("the filter finds kernels, ops and modules, in any case", () => {
@@ -125,7 +156,10 @@ describe("rows of the kernel table", () => {
   test("figures sort both ways, and what is not known comes last either way", () => {
     expect(by("-total")).toEqual(["volt", "void", "sm90"]);
     expect(by("total")).toEqual(["sm90", "void", "volt"]);
-    expect([by("-waves"), by("waves")]).toEqual([["volt", "sm90", "void"], ["volt", "sm90", "void"]]);
+    expect([by("-waves"), by("waves")]).toEqual([
+      ["volt", "sm90", "void"],
+      ["volt", "sm90", "void"],
+    ]);
     expect(by("tensor_core")).toEqual(["volt", "void", "sm90"]); // no, not eligible, yes
   });
 
@@ -138,16 +172,36 @@ describe("rows of the kernel table", () => {
   });
 
   test("a kernel of two ops has two keys", () => {
-    expect(new Set([kernel("k", 1), kernel("k", 1, { op: "aten::add" }), kernel("k", 1, { op: null, no_op: "outside" })].map(keyOf)).size).toBe(3);
+    expect(
+      new Set(
+        [kernel("k", 1), kernel("k", 1, { op: "aten::add" }), kernel("k", 1, { op: null, no_op: "outside" })].map(
+          keyOf,
+        ),
+      ).size,
+    ).toBe(3);
   });
 
   test("heads are the catalogue's, short ones where it has them", () => {
-    expect(columns.map(({ label }) => label)).toEqual(["Kernel", "Tensor cores", "Launches", "Mean", "Total", "Share", "Blocks/SM", "Waves", "Slot eff.", "Est. achieved occupancy"]);
-    expect(columns.find(({ id }) => id === "slot_efficiency")!.meaning).toBe("Slot efficiency. What Slot efficiency means.");
+    expect(columns.map(({ label }) => label)).toEqual([
+      "Kernel",
+      "Tensor cores",
+      "Launches",
+      "Mean",
+      "Total",
+      "Share",
+      "Blocks/SM",
+      "Waves",
+      "Slot eff.",
+      "Est. achieved occupancy",
+    ]);
+    expect(columns.find(({ id }) => id === "slot_efficiency")!.meaning).toBe(
+      "Slot efficiency. What Slot efficiency means.",
+    );
   });
 
   test("a wide table has more columns, and one by kernel and op says the op", () => {
-    const ids = (grouping: string, width: number) => columnsOf(groupingOf(grouping), gpuTab().meanings, scaleFor(1, "ns"), 1, width).map(({ id }) => id);
+    const ids = (grouping: string, width: number) =>
+      columnsOf(groupingOf(grouping), gpuTab().meanings, scaleFor(1, "ns"), 1, width).map(({ id }) => id);
     expect(ids("name", 1700)).toEqual([...ids("name", 1056), "tail_fraction", "sm_active_share", "min_ns", "max_ns"]);
     expect(ids("name,op", 1056)[1]).toBe("op");
   });
@@ -155,7 +209,26 @@ describe("rows of the kernel table", () => {
   test("a saved table holds every figure, Kineto's occupancy beside ours", () => {
     const { columns: heads, rows } = csvOf(KERNELS, gpuTab().meanings);
     expect(heads).toHaveLength(18);
-    expect(rows[0]).toEqual(["volta_sgemm_64x64_nt", "aten::mm", null, "no", "FP32 on plain cores", 10, 60e6, 6e6, 1000, 9000, 0.6, 4.2, 2, 0.5, 1, 0.75, 0.5, 0]);
+    expect(rows[0]).toEqual([
+      "volta_sgemm_64x64_nt",
+      "aten::mm",
+      null,
+      "no",
+      "FP32 on plain cores",
+      10,
+      60e6,
+      6e6,
+      1000,
+      9000,
+      0.6,
+      4.2,
+      2,
+      0.5,
+      1,
+      0.75,
+      0.5,
+      0,
+    ]);
   });
 });
 
@@ -164,22 +237,33 @@ describe("the strips", () => {
 
   test("the hidden wait is the hatched sense of the exposed one", () => {
     expect(rows[0]).toMatchObject({ key: "loader_exposed_share", value: "50.0\u00a0%", thin: true });
-    expect(rows[0]!.layers.map(({ name, hatched }) => [name, hatched])).toEqual([["Data loading, exposed", false], ["Data loading, hidden", true]]);
+    expect(rows[0]!.layers.map(({ name, hatched }) => [name, hatched])).toEqual([
+      ["Data loading, exposed", false],
+      ["Data loading, hidden", true],
+    ]);
   });
 
   test("a figure that cannot be measured keeps its place, with a dash and the reason", () => {
-    expect(rows.map(({ key }) => key)).toEqual(["loader_exposed_share", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy"]);
+    expect(rows.map(({ key }) => key)).toEqual([
+      "loader_exposed_share",
+      "gpu_utilization",
+      "est_sm_efficiency",
+      "est_achieved_occupancy",
+    ]);
     expect(rows[2]).toMatchObject({ value: "–", layers: [], reason: "This trace does not say how many blocks." });
   });
 });
 
 describe("the GPU view", () => {
-  const draw = (state = {}, result = RESULT) => words(<Gpu page={gpuPage(result)} tab={gpuTab(state)} compared={null} />);
+  const draw = (state = {}, result = RESULT) =>
+    words(<Gpu page={gpuPage(result)} tab={gpuTab(state)} compared={null} />);
 
   test("says how full the GPU is, what its kernels do, and which they are", () => {
     const page = draw();
     expect(page).toContain("|The GPU is empty while the loader runs|span 2, 200.0 ms, exact overlap; drag to zoom|");
-    expect(page).toContain("|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|Other kernels|15.0 ms|30.0 %|");
+    expect(page).toContain(
+      "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|Other kernels|15.0 ms|30.0 %|",
+    );
     expect(page).toContain("|Kernel|Kernel and op|Op|Module|");
     expect(page).toContain("|Occupancy is recomputed for 5.0 % of kernel time, where Kineto wrote 0.|");
   });
@@ -195,7 +279,10 @@ describe("the GPU view", () => {
   });
 
   test("several GPUs can be picked, and the address keeps which", () => {
-    const two = { ...RESULT, devices: [DEVICE, { ...DEVICE, device: 3, strips_title: plain("The other one is busy") }] };
+    const two = {
+      ...RESULT,
+      devices: [DEVICE, { ...DEVICE, device: 3, strips_title: plain("The other one is busy") }],
+    };
     expect(draw({}, two)).toContain("|Device|GPU 0|GPU 3|The GPU is empty while the loader runs|");
     expect(draw({ device: "3" }, two)).toContain("|The other one is busy|");
   });
@@ -205,11 +292,15 @@ describe("the GPU view", () => {
     expect(page).toContain("|A launch takes 100 µs to 400 µs|10 launches|");
     expect(page).toContain("|It runs for 30.0 % of the span|launches by start|");
     expect(page).toContain("|2 waves, the last 12.0 % full|");
-    expect(page).toContain("|Grid|4 × 7 × 32, 896 blocks|Block|8 × 8 × 1, 64 threads|Registers of a thread|88|Shared memory of a block|3 328 B|Launches like this|6 of 10|");
+    expect(page).toContain(
+      "|Grid|4 × 7 × 32, 896 blocks|Block|8 × 8 × 1, 64 threads|Registers of a thread|88|Shared memory of a block|3 328 B|Launches like this|6 of 10|",
+    );
   });
 
   test("a kernel whose launches are not kept says so", () => {
-    expect(draw({ opened: "another" })).toContain("|The launches are kept of the 1 kernel with most time, and this is none of them.|");
+    expect(draw({ opened: "another" })).toContain(
+      "|The launches are kept of the 1 kernel with most time, and this is none of them.|",
+    );
   });
 });
 

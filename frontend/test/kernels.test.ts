@@ -5,10 +5,22 @@ import { filtered } from "../src/views/tensor_cores/kernel_table";
 
 test.each([
   ["volta_sgemm_64x64_nt", "volta_sgemm_64x64_nt"],
-  ["void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, int, float const*)", "cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>"],
-  ["void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3> >(int)", "vectorized_elementwise_kernel<4, AddFunctor<float>, detail::Array<char*, 3>>"],
-  ["void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true>(float*, int)", "softmax_warp_forward<float, float, float, 10, true>"],
-  ["std::enable_if<(((8)>(0)))&&(true), void>::type vllm::rms_norm_kernel<c10::Half, 8>(c10::Half*, float)", "vllm::rms_norm_kernel<Half, 8>"],
+  [
+    "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, int, float const*)",
+    "cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>",
+  ],
+  [
+    "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3> >(int)",
+    "vectorized_elementwise_kernel<4, AddFunctor<float>, detail::Array<char*, 3>>",
+  ],
+  [
+    "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true>(float*, int)",
+    "softmax_warp_forward<float, float, float, 10, true>",
+  ],
+  [
+    "std::enable_if<(((8)>(0)))&&(true), void>::type vllm::rms_norm_kernel<c10::Half, 8>(c10::Half*, float)",
+    "vllm::rms_norm_kernel<Half, 8>",
+  ],
   ["void max_pool_backward_nchw<at::Half, int>", "max_pool_backward_nchw<Half, int>"],
   ["triton poi with spaces", "triton poi with spaces"],
   ["", ""],

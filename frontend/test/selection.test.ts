@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
-import { apart, comparedWith, inRun, keysOf, selected } from "../src/selection";
+import { apart, comparedWith, inRun, keysOf, selected } from "../src/address/selection";
 import { index, run, span } from "./fixtures/pages";
 
-const INDEX = index([run("a", [span(1, "reading"), span(2), span(3)]), run("b", [span(1, "failed"), span(2)], "worker9"), run("broken", [span(1, "failed")])]);
+const INDEX = index([
+  run("a", [span(1, "reading"), span(2), span(3)]),
+  run("b", [span(1, "failed"), span(2)], "worker9"),
+  run("broken", [span(1, "failed")]),
+]);
 const found = (state: Record<string, string>) => {
   const selection = selected(INDEX, state);
   return selection && [selection.run.name, selection.worker.name, selection.span.number];

@@ -5,7 +5,12 @@ import { Sentence } from "../src/components/sentence";
 
 const NAME = "sm80_xmma_wgrad_implicit_gemm_indexed_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x128x16";
 
-const drawn = (name: string) => render(h(Sentence, { phrase: { template: "Kernels such as {name} fill little.", values: { name: { value: name, unit: "text" } } } }));
+const drawn = (name: string) =>
+  render(
+    h(Sentence, {
+      phrase: { template: "Kernels such as {name} fill little.", values: { name: { value: name, unit: "text" } } },
+    }),
+  );
 
 test("a long name is shortened in the middle and whole on hover", () => {
   const html = drawn(NAME);

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { parse, write } from "../src/state";
+import { parse, write } from "../src/address/url";
 
 test("only our own keys are read", () => {
-  expect(parse("#tb_steptime&p.tb_steptime.view=trends&p.other.view=x&runSelectionState=e30")).toEqual({ view: "trends" });
+  expect(parse("#tb_steptime&p.tb_steptime.view=trends&p.other.view=x&runSelectionState=e30")).toEqual({
+    view: "trends",
+  });
   expect(parse("")).toEqual({});
   expect(parse("#scalars")).toEqual({});
 });
@@ -14,7 +16,9 @@ test("what is written is read again, whatever is in it", () => {
 
 test("others' keys keep their place and spelling; ours are replaced or taken out", () => {
   const hash = "#tb_steptime&smoothing=0.6&p.tb_steptime.view=trends&p.tb_steptime.step=5&p.x.y=%7B";
-  expect(write(hash, { step: null, view: "overview" })).toBe("#tb_steptime&smoothing=0.6&p.x.y=%7B&p.tb_steptime.view=overview");
+  expect(write(hash, { step: null, view: "overview" })).toBe(
+    "#tb_steptime&smoothing=0.6&p.x.y=%7B&p.tb_steptime.view=overview",
+  );
 });
 
 test("an address that names no plugin comes to name ours", () => {

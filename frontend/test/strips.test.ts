@@ -1,21 +1,31 @@
 import { expect, test } from "vitest";
-import { byLevel, cells, known, meanWithin } from "../src/charts/rebin";
+import { byLevel, cells, known, meanWithin } from "../src/charts/time/time_bins";
 
 const BINS = { start: 0, bin: 10, values: [1000, 0, null, 500] };
 
 test("where there is room every bin is a cell", () => {
   expect(cells(BINS, 0, 40, 100)).toEqual([
-    { from: 0, to: 10, value: 1000 }, { from: 10, to: 20, value: 0 }, { from: 20, to: 30, value: null }, { from: 30, to: 40, value: 500 },
+    { from: 0, to: 10, value: 1000 },
+    { from: 10, to: 20, value: 0 },
+    { from: 20, to: 30, value: null },
+    { from: 30, to: 40, value: 500 },
   ]);
 });
 
 test("with more bins than pixels a cell is the mean of its time, and what is unknown counts neither way", () => {
-  expect(cells(BINS, 0, 40, 2)).toEqual([{ from: 0, to: 20, value: 500 }, { from: 20, to: 40, value: 500 }]);
+  expect(cells(BINS, 0, 40, 2)).toEqual([
+    { from: 0, to: 20, value: 500 },
+    { from: 20, to: 40, value: 500 },
+  ]);
   expect(cells(BINS, 0, 60, 4).map(({ value }) => value)).toEqual([2000 / 3, 0, 500]);
 });
 
 test("a zoomed strip shows the bins within the window, cut at its edges", () => {
-  expect(cells(BINS, 5, 25, 100)).toEqual([{ from: 5, to: 10, value: 1000 }, { from: 10, to: 20, value: 0 }, { from: 20, to: 25, value: null }]);
+  expect(cells(BINS, 5, 25, 100)).toEqual([
+    { from: 5, to: 10, value: 1000 },
+    { from: 10, to: 20, value: 0 },
+    { from: 20, to: 25, value: null },
+  ]);
   expect(cells(BINS, 50, 90, 100)).toEqual([]);
 });
 
@@ -36,6 +46,18 @@ test("the mean of a stretch without any value is unknown", () => {
 
 test("neighbours of one level are one stretch; nothing is drawn for level 0 or what is unknown", () => {
   const all = cells({ start: 0, bin: 1, values: [1000, 980, 10, null, 1000, 240] }, 0, 6, 100);
-  expect([...byLevel(all, 10, 1000)]).toEqual([[10, [[0, 2], [4, 5]]], [2, [[5, 6]]]]);
-  expect(known(all)).toEqual([[0, 3], [4, 6]]);
+  expect([...byLevel(all, 10, 1000)]).toEqual([
+    [
+      10,
+      [
+        [0, 2],
+        [4, 5],
+      ],
+    ],
+    [2, [[5, 6]]],
+  ]);
+  expect(known(all)).toEqual([
+    [0, 3],
+    [4, 6],
+  ]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { rowWindow } from "../src/components/rows";
+import { rowWindow } from "../src/dom/rows";
 import { type Column, sorted } from "../src/components/table";
-import { csv } from "../src/components/table_data";
+import { csv } from "../src/components/data_table";
 import { onlyThis, toggled } from "../src/components/legend";
 import { matching } from "../src/frame/picker";
 
@@ -9,7 +9,12 @@ const COLUMNS: Column<[string, number | null]>[] = [
   { id: "name", label: "Name", cell: ([name]) => name, order: ([name]) => name },
   { id: "time", label: "Time", cell: ([, time]) => time, order: ([, time]) => time },
 ];
-const ROWS: [string, number | null][] = [["step 10", 2], ["step 9", null], ["step 1", 2], ["step 2", 7]];
+const ROWS: [string, number | null][] = [
+  ["step 10", 2],
+  ["step 9", null],
+  ["step 1", 2],
+  ["step 2", 7],
+];
 const names = (sort: string | undefined) => sorted(ROWS, COLUMNS, sort).map(([name]) => name);
 
 test("rows sort by number and by the numbers in names; equal rows keep their order, unknown ones come last", () => {
@@ -27,8 +32,15 @@ test("of 100 000 rows only those in sight are drawn, and the rest is space of th
 });
 
 test("a CSV holds raw figures, quotes what needs it, and no cell that a spreadsheet would run", () => {
-  const table = { columns: [{ label: "Kernel" }, { label: "Time", unit: "ns" as const }], rows: [['a,"b"', 5], ["=1+1", null], ["-x", 0]] };
-  expect(csv(table)).toBe("Kernel,Time (ns)\r\n\"a,\"\"b\"\"\",5\r\n'=1+1,\r\n'-x,0\r\n");
+  const table = {
+    columns: [{ label: "Kernel" }, { label: "Time", unit: "ns" as const }],
+    rows: [
+      ['a,"b"', 5],
+      ["=1+1", null],
+      ["-x", 0],
+    ],
+  };
+  expect(csv(table)).toBe('Kernel,Time (ns)\r\n"a,""b""",5\r\n\'=1+1,\r\n\'-x,0\r\n');
 });
 
 test("a search finds every word, in any order and case", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { niceEnd, ticks } from "../src/charts/ticks";
+import { niceEnd, ticks } from "../src/charts/axes/ticks";
 
 test.each([
   [0, 187.9, 5, [0, 50, 100, 150]],

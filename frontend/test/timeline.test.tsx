@@ -11,7 +11,7 @@ import { deedOf, turnOf } from "../src/views/timeline/keys";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
 import { answered } from "../src/views/timeline/loading";
 import { detailFor, keptPages, layers, type Page, wanted } from "../src/views/timeline/pages";
-import { setPixels, stripFor } from "../src/charts/canvas_strip";
+import { setPixels, stripFor } from "../src/charts/canvas/pixel_row";
 import { walkRow } from "../src/views/timeline/paint_boxes";
 import { paintScene } from "../src/views/timeline/paint";
 import { contrast, mixed, paletteOf, pixelOf, shadeOf } from "../src/views/timeline/palette";
@@ -21,7 +21,17 @@ import { boxUnder, tipOf } from "../src/views/timeline/pointed";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { litBy, litCount, nextLit } from "../src/views/timeline/search";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/steps";
-import { around, panned, read, ruler, showing, withNeighbours, within, written, zoomed } from "../src/views/timeline/stretch";
+import {
+  around,
+  panned,
+  read,
+  ruler,
+  showing,
+  withNeighbours,
+  within,
+  written,
+  zoomed,
+} from "../src/views/timeline/stretch";
 import { scaleFor } from "../src/format";
 import { boxes, page } from "./fixtures/timeline";
 
@@ -59,7 +69,13 @@ test("the address keeps a stretch in whole nanoseconds; what means nothing is le
   expect(written({ from: 1.4, to: 200.6 })).toBe("1-201");
   expect(read("100-400", WHOLE)).toEqual({ from: 100, to: 400 });
   expect(read("-50-150", { from: -100, to: 300 })).toEqual({ from: -50, to: 150 });
-  expect(["", "x", "400-100", "5000-6000", undefined].map((zoom) => read(zoom, WHOLE))).toEqual([null, null, null, null, null]);
+  expect(["", "x", "400-100", "5000-6000", undefined].map((zoom) => read(zoom, WHOLE))).toEqual([
+    null,
+    null,
+    null,
+    null,
+    null,
+  ]);
   expect(within({ from: -50, to: 150 }, WHOLE)).toEqual({ from: 0, to: 200 });
 });
 
@@ -74,11 +90,18 @@ const ROW = boxes("stream | aa bbb  c");
 const PLACE = ROW.rows.get(rowKey(0, 0))!;
 
 test("a page becomes rows in time order, at absolute times", () => {
-  const late = boxes(`
+  const late = boxes(
+    `
     thread | aaaa b
     thread |  cc
-    stream |   kk`, { start_ns: 500 });
-  expect([...late.rows]).toEqual([[rowKey(0, 0), { first: 0, end: 2 }], [rowKey(0, 1), { first: 2, end: 3 }], [rowKey(1, 0), { first: 3, end: 4 }]]);
+    stream |   kk`,
+    { start_ns: 500 },
+  );
+  expect([...late.rows]).toEqual([
+    [rowKey(0, 0), { first: 0, end: 2 }],
+    [rowKey(0, 1), { first: 2, end: 3 }],
+    [rowKey(1, 0), { first: 3, end: 4 }],
+  ]);
   expect(boxAt(late, 2)).toEqual({ track: 0, row: 1, event: 2, count: 1, from: 510, to: 530, name: "c" });
 });
 
@@ -100,7 +123,10 @@ test("the pointer means the box under it, else the nearest within reach", () => 
 
 // Pages ---------------------------------------------------------------------------------------------------------------
 
-const kept = (asked_ns: number, from: number, to: number): Page => ({ asked_ns, boxes: { ...ROW, covers: { from, to } } });
+const kept = (asked_ns: number, from: number, to: number): Page => ({
+  asked_ns,
+  boxes: { ...ROW, covers: { from, to } },
+});
 
 test("detail is the power of two that a pixel can show", () => {
   expect([0.2, 1, 3, 4, 1000].map(detailFor)).toEqual([1, 1, 2, 4, 512]);
@@ -126,7 +152,11 @@ test("each instant is drawn once, from the page that suits best; a coarse one fi
   const coarse = kept(64, 0, 1000);
   const fine = kept(8, 200, 500);
   const found = layers([coarse, fine], { from: 100, to: 600 }, 10);
-  expect(found.map(({ from, to, boxes: of }) => [from, to, of === fine.boxes ? "fine" : "coarse"])).toEqual([[100, 200, "coarse"], [200, 500, "fine"], [500, 600, "coarse"]]);
+  expect(found.map(({ from, to, boxes: of }) => [from, to, of === fine.boxes ? "fine" : "coarse"])).toEqual([
+    [100, 200, "coarse"],
+    [200, 500, "fine"],
+    [500, 600, "coarse"],
+  ]);
   expect(layers([fine], { from: 600, to: 700 }, 10)).toEqual([]);
 });
 
@@ -145,10 +175,15 @@ test("a failure leaves the picture, and an answer takes the failure away", () =>
   const problem = { problem: "The trace is gone", file: "a", hint: "Put it back." };
   const before = { pages: [], tracks: [], waiting: null, problem: null, gone: false };
   const ready = answered(before, asked, { kind: "ready", value: page("stream | aa") });
-  expect(ready).toMatchObject({ pages: [{ asked_ns: 1, boxes: { covers: { from: 0, to: 20 } } }], tracks: [{ label: "The stream" }] });
+  expect(ready).toMatchObject({
+    pages: [{ asked_ns: 1, boxes: { covers: { from: 0, to: 20 } } }],
+    tracks: [{ label: "The stream" }],
+  });
   expect(answered(ready, asked, { kind: "problem", value: problem })).toEqual({ ...ready, problem });
   expect(answered(ready, asked, { kind: "gone" })).toEqual({ ...ready, gone: true });
-  expect(answered({ ...ready, problem, gone: true }, asked, { kind: "ready", value: page("stream | aa") })).toMatchObject({ problem: null, gone: false });
+  expect(
+    answered({ ...ready, problem, gone: true }, asked, { kind: "ready", value: page("stream | aa") }),
+  ).toMatchObject({ problem: null, gone: false });
 });
 
 // Tracks --------------------------------------------------------------------------------------------------------------
@@ -161,9 +196,18 @@ const TWO = `
 
 test("groups have a heading, the queue stands before the streams, calls under their thread need no name", () => {
   const layout = layoutOf(boxes(TWO).tracks, true, new Set());
-  const told = layout.places.map((place) => [place.top, place.height, place.kind === "heading" ? place.text : place.kind === "track" ? place.name : place.kind]);
+  const told = layout.places.map((place) => [
+    place.top,
+    place.height,
+    place.kind === "heading" ? place.text : place.kind === "track" ? place.name : place.kind,
+  ]);
   expect(told).toEqual([
-    [0, 22, "Process 1"], [22, 36, "The thread"], [62, 18, "Its runtime calls"], [84, 38, "queue"], [126, 22, "GPU 0"], [148, 18, "The stream"],
+    [0, 22, "Process 1"],
+    [22, 36, "The thread"],
+    [62, 18, "Its runtime calls"],
+    [84, 38, "queue"],
+    [126, 22, "GPU 0"],
+    [148, 18, "The stream"],
   ]);
   expect(layout.height).toBe(170);
   expect(layoutOf(boxes(TWO).tracks, false, new Set()).places.map(({ kind }) => kind)).not.toContain("queue");
@@ -171,21 +215,39 @@ test("groups have a heading, the queue stands before the streams, calls under th
 
 test("a folded track keeps its rows, thinly; a deep one is folded by itself", () => {
   const layout = layoutOf(boxes(TWO).tracks, false, new Set([0]));
-  expect([rowTop(layout, 0, 0), rowTop(layout, 0, 1), rowTop(layout, 0, 2), rowTop(layout, 9, 0), layout.tracks.get(0)!.height]).toEqual([22, 28, null, null, 18]);
-  const deep = (turned: number[]) => layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30 }], false, new Set(turned)).height - 4;
+  expect([
+    rowTop(layout, 0, 0),
+    rowTop(layout, 0, 1),
+    rowTop(layout, 0, 2),
+    rowTop(layout, 9, 0),
+    layout.tracks.get(0)!.height,
+  ]).toEqual([22, 28, null, null, 18]);
+  const deep = (turned: number[]) =>
+    layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30 }], false, new Set(turned)).height - 4;
   expect([deep([]), deep([0])]).toEqual([120, 540]);
 });
 
 test("a height names the place there, a gap names none", () => {
   const layout = layoutOf(boxes(TWO).tracks, false, new Set());
-  expect([0, 30, 59, 62, 9999].map((y) => placeAt(layout, y)?.kind)).toEqual(["heading", "track", undefined, "track", undefined]);
+  expect([0, 30, 59, 62, 9999].map((y) => placeAt(layout, y)?.kind)).toEqual([
+    "heading",
+    "track",
+    undefined,
+    "track",
+    undefined,
+  ]);
 });
 
 test("tracks of pages are one list that never shrinks, so that nothing moves", () => {
   const track = (id: number, rows = 1) => ({ id, kind: "stream", group: "GPU 0", label: `Stream ${id}`, rows });
   const known = mergedTracks([], [track(1), track(2, 3), track(3)]);
   expect(mergedTracks(known, [track(1), track(3)])).toBe(known);
-  expect(mergedTracks(known, [track(1, 2), track(3), track(4)])).toEqual([track(1, 2), track(2, 3), track(3), track(4)]);
+  expect(mergedTracks(known, [track(1, 2), track(3), track(4)])).toEqual([
+    track(1, 2),
+    track(2, 3),
+    track(3),
+    track(4),
+  ]);
 });
 
 // Names ---------------------------------------------------------------------------------------------------------------
@@ -199,16 +261,25 @@ test("a name is cut where it says least, and left out where three letters do not
   expect(fitted("aten::batch_norm", letters, 26)).toBe("ba…");
   expect(fitted("aten::batch_norm", letters, 20)).toBeNull();
   expect([200, 150, 100].map((room) => fitted("void implicit_gemm<float, 128>(int, int)", letters, room))).toEqual([
-    "implicit_gemm<float, 128>", "implicit_gemm", "implicit_gemm",
+    "implicit_gemm<float, 128>",
+    "implicit_gemm",
+    "implicit_gemm",
   ]);
   expect(fitted("", letters, 100)).toBeNull();
   expect(fitted("ampere_sgemm_128x64_tn_and_more_of_it", letters, 8 + 6 * 21)).toBe("ampere_sge…more_of_it");
 });
 
 test("scopes and types before a name are not it", () => {
-  expect(["aten::add_", "void at::native::fill<at::Half>(int)", "void kernel<a::b>", "autograd::engine::evaluate_function: MulBackward0", "cudaLaunchKernel", "a::"].map(unscoped)).toEqual([
-    "add_", "fill<at::Half>(int)", "kernel<a::b>", "MulBackward0", "cudaLaunchKernel", "a::",
-  ]);
+  expect(
+    [
+      "aten::add_",
+      "void at::native::fill<at::Half>(int)",
+      "void kernel<a::b>",
+      "autograd::engine::evaluate_function: MulBackward0",
+      "cudaLaunchKernel",
+      "a::",
+    ].map(unscoped),
+  ).toEqual(["add_", "fill<at::Half>(int)", "kernel<a::b>", "MulBackward0", "cudaLaunchKernel", "a::"]);
 });
 
 // Search and keys -----------------------------------------------------------------------------------------------------
@@ -219,7 +290,8 @@ test("a search lights boxes in any case, counts those in sight and goes round", 
   expect([litBy("  "), litCount(all, lit), litCount([layer(boxes(TWO), 0, 15)], lit)]).toEqual([null, 1, 0]);
   const both: ReturnType<typeof litBy> = (of) => Uint8Array.from(of.names, (name) => Number("bk".includes(name)));
   const order: (string | undefined)[] = [];
-  for (let here = nextLit(all, both, null, false); order.length < 3; here = nextLit(all, both, here, false)) order.push(here?.name);
+  for (let here = nextLit(all, both, null, false); order.length < 3; here = nextLit(all, both, here, false))
+    order.push(here?.name);
   expect(order).toEqual(["k", "b", "k"]);
   expect(nextLit(all, both, null, true)?.name).toBe("b");
   expect(nextLit(all, litBy("nothing")!, null, false)).toBeNull();
@@ -234,33 +306,75 @@ test("arrow keys go along a row and to the rows that have something there", () =
   const all = [layer(boxes(TWO))];
   const layout = layoutOf(all[0]!.boxes.tracks, false, new Set());
   const seen = { from: 0, to: 70 };
-  const walk = (...ways: Way[]) => ways.reduce<ReturnType<typeof boxBeside>>((here, way) => boxBeside(all, layout, here, way, seen) ?? here, null)?.name;
-  expect([walk("right"), walk("right", "right"), walk("right", "right", "right"), walk("right", "right", "left")]).toEqual(["a", "b", "b", "a"]);
-  expect([walk("right", "down"), walk("right", "down", "down"), walk("right", "down", "down", "down"), walk("right", "right", "down", "down", "down")]).toEqual(["c", "l", "k", "k"]);
+  const walk = (...ways: Way[]) =>
+    ways.reduce<ReturnType<typeof boxBeside>>((here, way) => boxBeside(all, layout, here, way, seen) ?? here, null)
+      ?.name;
+  expect([
+    walk("right"),
+    walk("right", "right"),
+    walk("right", "right", "right"),
+    walk("right", "right", "left"),
+  ]).toEqual(["a", "b", "b", "a"]);
+  expect([
+    walk("right", "down"),
+    walk("right", "down", "down"),
+    walk("right", "down", "down", "down"),
+    walk("right", "right", "down", "down", "down"),
+  ]).toEqual(["c", "l", "k", "k"]);
   expect([walk("right", "down", "up"), walk("right", "up")]).toEqual(["a", "a"]);
   expect(boxBeside(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", seen)?.name).toBe("a"); // gone out of sight
 });
 
 test("every deed has a key, and the browser keeps its own", () => {
-  const key = (name: string, more = {}) => deedOf({ key: name, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more })?.kind ?? null;
+  const key = (name: string, more = {}) =>
+    deedOf({ key: name, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more })?.kind ?? null;
   expect(["w", "S", "+", "a", "ArrowUp", "]", "Enter", "Escape", "0", "f", "/"].map((name) => key(name))).toEqual([
-    "zoom", "zoom", "zoom", "pan", "move", "step", "open", "drop", "reset", "fit", "find",
+    "zoom",
+    "zoom",
+    "zoom",
+    "pan",
+    "move",
+    "step",
+    "open",
+    "drop",
+    "reset",
+    "fit",
+    "find",
   ]);
-  expect([key("f", { ctrlKey: true }), key("Tab"), key("q"), key("toString"), key("ArrowLeft", { shiftKey: true })]).toEqual([null, null, null, null, "pan"]);
+  expect([
+    key("f", { ctrlKey: true }),
+    key("Tab"),
+    key("q"),
+    key("toString"),
+    key("ArrowLeft", { shiftKey: true }),
+  ]).toEqual([null, null, null, null, "pan"]);
 });
 
 test("the wheel scrolls, with Ctrl it zooms, sideways or with Shift it pans", () => {
-  const turn = (more: object) => turnOf({ deltaX: 0, deltaY: 100, deltaMode: 0, ctrlKey: false, metaKey: false, shiftKey: false, ...more });
-  expect([turn({}), turn({ shiftKey: true }), turn({ deltaX: 120 })]).toEqual([null, { kind: "pan", px: 100 }, { kind: "pan", px: 120 }]);
+  const turn = (more: object) =>
+    turnOf({ deltaX: 0, deltaY: 100, deltaMode: 0, ctrlKey: false, metaKey: false, shiftKey: false, ...more });
+  expect([turn({}), turn({ shiftKey: true }), turn({ deltaX: 120 })]).toEqual([
+    null,
+    { kind: "pan", px: 100 },
+    { kind: "pan", px: 120 },
+  ]);
   expect(turn({ ctrlKey: true })).toMatchObject({ kind: "zoom", factor: expect.closeTo(1.259, 2) });
-  expect(turn({ ctrlKey: true, deltaY: -3, deltaMode: 1 })).toMatchObject({ kind: "zoom", factor: expect.closeTo(0.895, 2) });
+  expect(turn({ ctrlKey: true, deltaY: -3, deltaMode: 1 })).toMatchObject({
+    kind: "zoom",
+    factor: expect.closeTo(0.895, 2),
+  });
 });
 
 // Steps, words, colours -----------------------------------------------------------------------------------------------
 
 const RESULT: TimelineResult = {
-  first_ns: 0, last_ns: 4_000_000,
-  steps: [{ name: "4", start_ns: 0, end_ns: 2_000_000 }, { name: "5", start_ns: 2_000_000, end_ns: 3_000_000 }, { name: "6", start_ns: 3_000_000, end_ns: 4_200_000 }],
+  first_ns: 0,
+  last_ns: 4_000_000,
+  steps: [
+    { name: "4", start_ns: 0, end_ns: 2_000_000 },
+    { name: "5", start_ns: 2_000_000, end_ns: 3_000_000 },
+    { name: "6", start_ns: 3_000_000, end_ns: 4_200_000 },
+  ],
 };
 
 test("the step is the one of the address, else that of the zoom, else the one of median length", () => {
@@ -286,7 +400,13 @@ test("the title tells the step and how much of it is in sight", () => {
 test("the table holds every box in sight, from the step's start", () => {
   const of = boxes("stream | aa  k");
   expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, new Set()), RESULT.steps[0]!)).toEqual({
-    columns: [{ label: "Where" }, { label: "Name" }, { label: "Start in the step", unit: "ns" }, { label: "Length", unit: "ns" }, { label: "Events", unit: "count" }],
+    columns: [
+      { label: "Where" },
+      { label: "Name" },
+      { label: "Start in the step", unit: "ns" },
+      { label: "Length", unit: "ns" },
+      { label: "Events", unit: "count" },
+    ],
     rows: [["GPU 0, The stream", "k", 40, 10, 1]],
   });
 });
@@ -295,13 +415,23 @@ test("an event is a number", () => {
   expect(["12", "", "-1", "1e3", undefined].map(eventOf)).toEqual([12, null, null, null, null]);
 });
 
-const TOKENS: Readonly<Record<string, string>> = { "--surface": "#ffffff", "--ink": "#1d1d1b", "--sunken": "#f4f4f2", "--font": "Roboto" };
-const PALETTE = paletteOf((token) => TOKENS[token] ?? (token === "--c-cpu" ? "#228833" : token === "--c-copy" ? "#81c4e7" : "#888"));
+const TOKENS: Readonly<Record<string, string>> = {
+  "--surface": "#ffffff",
+  "--ink": "#1d1d1b",
+  "--sunken": "#f4f4f2",
+  "--font": "Roboto",
+};
+const PALETTE = paletteOf(
+  (token) => TOKENS[token] ?? (token === "--c-cpu" ? "#228833" : token === "--c-copy" ? "#81c4e7" : "#888"),
+);
 
 test("a name has one shade everywhere, and words can be read on each", () => {
   expect([mixed("#888", "#ffffff", 0.5), mixed("#000000", "#ffffff", 1)]).toEqual(["#c4c4c4", "#ffffff"]);
   expect([shadeOf("aten::add"), shadeOf("aten::add") < 3]).toEqual([shadeOf("aten::add"), true]);
-  const worst = [...PALETTE.fills.values()].flat().map(({ plain, ink }) => contrast(plain, ink)).reduce((least, each) => Math.min(least, each));
+  const worst = [...PALETTE.fills.values()]
+    .flat()
+    .map(({ plain, ink }) => contrast(plain, ink))
+    .reduce((least, each) => Math.min(least, each));
   expect(worst).toBeGreaterThanOrEqual(4.5);
 });
 
@@ -310,9 +440,21 @@ test("a name has one shade everywhere, and words can be read on each", () => {
 /** Writes down what is drawn within the tracks. */
 function pen() {
   const drawn: string[] = [];
-  const write = (kind: string) => (...at: unknown[]) => void drawn.push([kind, ...at].join(" "));
-  const own = { fillStyle: "", fillText: write("text"), fillRect: (...at: number[]) => void drawn.push(["rect", own.fillStyle, ...at].join(" ")), getTransform: () => ({ a: 1 }), measureText: (text: string) => ({ width: 6 * text.length }) };
-  const quiet = new Proxy(own, { get: (target, key) => (key in target ? target[key as keyof typeof target] : () => undefined), set: (target, key, value) => Reflect.set(target, key, value) });
+  const write =
+    (kind: string) =>
+    (...at: unknown[]) =>
+      void drawn.push([kind, ...at].join(" "));
+  const own = {
+    fillStyle: "",
+    fillText: write("text"),
+    fillRect: (...at: number[]) => void drawn.push(["rect", own.fillStyle, ...at].join(" ")),
+    getTransform: () => ({ a: 1 }),
+    measureText: (text: string) => ({ width: 6 * text.length }),
+  };
+  const quiet = new Proxy(own, {
+    get: (target, key) => (key in target ? target[key as keyof typeof target] : () => undefined),
+    set: (target, key, value) => Reflect.set(target, key, value),
+  });
   return { pen: quiet as unknown as CanvasRenderingContext2D, drawn };
 }
 
@@ -320,19 +462,44 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
   const seen = of.covers;
   const width = GUTTER_PX + 100;
   return {
-    width, height: 200, scroll: 0, seen, ruler: ruler(seen, GUTTER_PX, width), layout: layoutOf(of.tracks, false, new Set()), layers: [layer(of)], palette: PALETTE,
-    steps: [], step: { name: "1", start_ns: 0, end_ns: 100 }, scale: scaleFor(100, "ns"), lit: null, pointed: null, pointer_ns: null, chosen: null, band: null, ...more,
+    width,
+    height: 200,
+    scroll: 0,
+    seen,
+    ruler: ruler(seen, GUTTER_PX, width),
+    layout: layoutOf(of.tracks, false, new Set()),
+    layers: [layer(of)],
+    palette: PALETTE,
+    steps: [],
+    step: { name: "1", start_ns: 0, end_ns: 100 },
+    scale: scaleFor(100, "ns"),
+    lit: null,
+    pointed: null,
+    pointer_ns: null,
+    chosen: null,
+    band: null,
+    ...more,
   };
 }
 
 /** Boxes of the row at a height: not the ground below them. */
-const rectsAt = (drawn: readonly string[], top: number) => drawn.filter((each) => each.startsWith("rect #") && each.split(" ")[3] === String(top) && each.split(" ")[5] === "16" && !each.includes(` ${PALETTE.sunken} `));
+const rectsAt = (drawn: readonly string[], top: number) =>
+  drawn.filter(
+    (each) =>
+      each.startsWith("rect #") &&
+      each.split(" ")[3] === String(top) &&
+      each.split(" ")[5] === "16" &&
+      !each.includes(` ${PALETTE.sunken} `),
+  );
 
 test("boxes that share a pixel are drawn once, with or without a search", () => {
   const many = boxes(`stream | ${"ab".repeat(2000)}`); // 40 boxes in a pixel
   const pixels = (more: Partial<Scene> = {}) => {
     const set: [number, number, number][] = [];
-    walkRow(scene(many, more), layer(many), rowKey(0, 0), 1, { narrow: (from, to, pixel) => void set.push([from, to, pixel]), wide: () => expect.fail() });
+    walkRow(scene(many, more), layer(many), rowKey(0, 0), 1, {
+      narrow: (from, to, pixel) => void set.push([from, to, pixel]),
+      wide: () => expect.fail(),
+    });
     return set;
   };
   expect(pixels().length).toBeLessThanOrEqual(101);
@@ -352,47 +519,116 @@ test("a box is as wide as its time, and what a search did not find fades", () =>
   const of = boxes("stream | aaaa    kk");
   const { pen: own, drawn } = pen();
   paintScene(own, scene(of, { lit: litBy("k") }));
-  const [plain, dim] = [PALETTE.fills.get("kernel")![shadeOf("k")]!.plain, PALETTE.fills.get("kernel")![shadeOf("a")]!.dim];
-  expect(rectsAt(drawn, AXIS_PX + 22)).toEqual([`rect ${dim} ${GUTTER_PX} ${AXIS_PX + 22} 39 16`, `rect ${plain} ${GUTTER_PX + 80} ${AXIS_PX + 22} 19 16`]);
+  const [plain, dim] = [
+    PALETTE.fills.get("kernel")![shadeOf("k")]!.plain,
+    PALETTE.fills.get("kernel")![shadeOf("a")]!.dim,
+  ];
+  expect(rectsAt(drawn, AXIS_PX + 22)).toEqual([
+    `rect ${dim} ${GUTTER_PX} ${AXIS_PX + 22} 39 16`,
+    `rect ${plain} ${GUTTER_PX + 80} ${AXIS_PX + 22} 19 16`,
+  ]);
 });
 
 test("a point of the picture names the box there, and its tip says what it is", () => {
   const of = boxes(TWO);
   const at = scene(of);
   const under = (ns: number, y: number) => boxUnder(at, at.ruler.x(ns), AXIS_PX + y)?.name ?? null;
-  expect([under(15, 25), under(15, 45), under(35, 152), under(15, 5), under(45, 60)]).toEqual(["a", "c", null, null, null]);
+  expect([under(15, 25), under(15, 45), under(35, 152), under(15, 5), under(45, 60)]).toEqual([
+    "a",
+    "c",
+    null,
+    null,
+    null,
+  ]);
   expect(boxUnder(at, 20, AXIS_PX + 25)).toBeNull();
-  expect(tipOf({ ...boxAt(of, 0), count: 12 }, at.layout, 0).rows.map(({ name, value }) => `${name}: ${value}`)).toEqual([
-    "12 events within: 40\u00a0ns", "Start in the step: 0\u00a0ms", "Process 1: The thread", "The name is the longest’s: zoom in to part them",
+  expect(
+    tipOf({ ...boxAt(of, 0), count: 12 }, at.layout, 0).rows.map(({ name, value }) => `${name}: ${value}`),
+  ).toEqual([
+    "12 events within: 40\u00a0ns",
+    "Start in the step: 0\u00a0ms",
+    "Process 1: The thread",
+    "The name is the longest’s: zoom in to part them",
   ]);
 });
 
 test("the queue is its mean and its peak in each pixel, from the page that is drawn there", () => {
-  const of = { ...boxes("stream | aaaaaaaaaa"), queue: { bin_ns: 25, mean_permille: [1000, 3000, 0, 500], peak: [2, 7, 0, 1] } };
-  const { mean, peak } = queuePixels({ layers: [layer(of)], ruler: ruler({ from: 0, to: 100 }, GUTTER_PX, GUTTER_PX + 2), width: GUTTER_PX + 2 });
-  expect([[...mean], [...peak]]).toEqual([[2, 0.25], [7, 1]]);
-  const close = queuePixels({ layers: [layer(of)], ruler: ruler({ from: 0, to: 50 }, GUTTER_PX, GUTTER_PX + 4), width: GUTTER_PX + 4 });
+  const of = {
+    ...boxes("stream | aaaaaaaaaa"),
+    queue: { bin_ns: 25, mean_permille: [1000, 3000, 0, 500], peak: [2, 7, 0, 1] },
+  };
+  const { mean, peak } = queuePixels({
+    layers: [layer(of)],
+    ruler: ruler({ from: 0, to: 100 }, GUTTER_PX, GUTTER_PX + 2),
+    width: GUTTER_PX + 2,
+  });
+  expect([[...mean], [...peak]]).toEqual([
+    [2, 0.25],
+    [7, 1],
+  ]);
+  const close = queuePixels({
+    layers: [layer(of)],
+    ruler: ruler({ from: 0, to: 50 }, GUTTER_PX, GUTTER_PX + 4),
+    width: GUTTER_PX + 4,
+  });
   expect([...close.mean]).toEqual([1, 1, 3, 3]);
 });
 
 // The chosen event ----------------------------------------------------------------------------------------------------
 
 const DETAIL: EventDetail = {
-  event: 7, name: "gemm<float>", track: 3, row: 0, start_ns: 1_500, end_ns: 4_920, facts: [{ label: "Grid", value: { value: "32 x 1 x 1", unit: "text" } }, { label: "Duration", value: { value: 3_420, unit: "ns" } }],
-  links: [{ role: "Launched by", event: 5, name: "cudaLaunchKernel", track: 2, row: 0, start_ns: 1_000, end_ns: 1_400 }], gap_start_ns: 500,
+  event: 7,
+  name: "gemm<float>",
+  track: 3,
+  row: 0,
+  start_ns: 1_500,
+  end_ns: 4_920,
+  facts: [
+    { label: "Grid", value: { value: "32 x 1 x 1", unit: "text" } },
+    { label: "Duration", value: { value: 3_420, unit: "ns" } },
+  ],
+  links: [
+    { role: "Launched by", event: 5, name: "cudaLaunchKernel", track: 2, row: 0, start_ns: 1_000, end_ns: 1_400 },
+  ],
+  gap_start_ns: 500,
   why_gap: { template: "The GPU was idle for {gap}.", values: { gap: { value: 1_000, unit: "ns" } } },
 };
 
 test("the panel tells facts, ties and why the GPU was idle before", () => {
-  const html = render(h(Panel, { asked: { event: 7, answer: { kind: "ready", value: DETAIL } }, together: 12, origin_ns: 1_000, go: () => {}, zoom: () => {}, close: () => {} }));
-  const words = html.replace(/<[^>]+>/g, "\n").replace(/\n+/g, "\n").replace(/&lt;/g, "<");
-  for (const told of ["gemm<float>", "the longest of 12 events", "Start in the step\n500\u00a0ns", "Grid\n32 x 1 x 1", "Duration\n3.42\u00a0µs", "The GPU was idle for 1\u00a0µs.", "Launched by\ncudaLaunchKernel\n400\u00a0ns"]) {
+  const html = render(
+    h(Panel, {
+      asked: { event: 7, answer: { kind: "ready", value: DETAIL } },
+      together: 12,
+      origin_ns: 1_000,
+      go: () => {},
+      zoom: () => {},
+      close: () => {},
+    }),
+  );
+  const words = html
+    .replace(/<[^>]+>/g, "\n")
+    .replace(/\n+/g, "\n")
+    .replace(/&lt;/g, "<");
+  for (const told of [
+    "gemm<float>",
+    "the longest of 12 events",
+    "Start in the step\n500\u00a0ns",
+    "Grid\n32 x 1 x 1",
+    "Duration\n3.42\u00a0µs",
+    "The GPU was idle for 1\u00a0µs.",
+    "Launched by\ncudaLaunchKernel\n400\u00a0ns",
+  ]) {
     expect(words).toContain(told);
   }
 });
 
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
-  const panel = (asked: Parameters<typeof Panel>[0]["asked"]) => render(h(Panel, { asked, together: 1, origin_ns: 0, go: () => {}, zoom: () => {}, close: () => {} }));
+  const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>
+    render(h(Panel, { asked, together: 1, origin_ns: 0, go: () => {}, zoom: () => {}, close: () => {} }));
   expect(panel(null)).toContain("Press an event");
-  expect(panel({ event: 1, answer: { kind: "problem", value: { problem: "The trace is gone", file: "", hint: "Put it back." } } })).toContain("The trace is gone. Put it back.");
+  expect(
+    panel({
+      event: 1,
+      answer: { kind: "problem", value: { problem: "The trace is gone", file: "", hint: "Put it back." } },
+    }),
+  ).toContain("The trace is gone. Put it back.");
 });

@@ -13,19 +13,44 @@ const NOTHING = noLoaderPage();
 
 /** Recorded, and read by a thread that the profiler does not record. */
 const UNMARKED: DataLoadingResult = {
-  ...NOTHING.result, unknown: plain("What the loop waits for does not show."), steps_title: plain("Another thread reads it"), multiprocess: true, batch_ns: 120 * MS,
-  unmarked: { workers: 2, made_every_ns: 60 * MS, taken_every_ns: 61 * MS, limits: true, needed: null, why_no_waits: plain("What the loop waits for does not show."), sentence: plain("The loader limits."), advice: plain("Try more workers.") },
+  ...NOTHING.result,
+  unknown: plain("What the loop waits for does not show."),
+  steps_title: plain("Another thread reads it"),
+  multiprocess: true,
+  batch_ns: 120 * MS,
+  unmarked: {
+    workers: 2,
+    made_every_ns: 60 * MS,
+    taken_every_ns: 61 * MS,
+    limits: true,
+    needed: null,
+    why_no_waits: plain("What the loop waits for does not show."),
+    sentence: plain("The loader limits."),
+    advice: plain("Try more workers."),
+  },
   recorded: { ...RECORDED, consumer_ns: null, taken_every_ns: 61 * MS, waited_share: 0.97 },
 };
 
-const html = (page = loaderPage(UNMARKED)): string => renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
-const words = (drawn: string): string => drawn.replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&quot;", '"');
+const html = (page = loaderPage(UNMARKED)): string =>
+  renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
+const words = (drawn: string): string =>
+  drawn
+    .replace(/<svg.*?<\/svg>/gs, "")
+    .replace(/<[^>]+>/g, "|")
+    .replace(/\|+/g, "|")
+    .replaceAll(/[\u00a0\u202f]/g, " ")
+    .replaceAll("&quot;", '"');
 
 describe("a loader that a thread reads of which no trace tells", () => {
   const page = words(html());
 
   test("shows what is recorded, below the reason why no wait is told", () => {
-    const order = ["Another thread reads it|What the loop waits for does not show.|The workers are busy half of the time|", "|Most of a batch is the dataset|", "|Every worker is CPU-bound|", "|The slowest batch takes 240.0 ms"];
+    const order = [
+      "Another thread reads it|What the loop waits for does not show.|The workers are busy half of the time|",
+      "|Most of a batch is the dataset|",
+      "|Every worker is CPU-bound|",
+      "|The slowest batch takes 240.0 ms",
+    ];
     expect(order.map((each) => page.indexOf(each)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(true);
   });
 
@@ -42,6 +67,8 @@ describe("a loader that a thread reads of which no trace tells", () => {
 
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
-    expect(words(html(NOTHING))).toBe(`|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|Copy|What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.|${recorderLines("runs/a")}|`);
+    expect(words(html(NOTHING))).toBe(
+      `|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|Copy|What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.|${recorderLines("runs/a")}|`,
+    );
   });
 });

@@ -15,40 +15,66 @@ import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fi
 
 /** What a reader sees of it, in order. */
 const words = (drawn: VNode): string =>
-  renderToString(drawn).replace(/<svg.*?<\/svg>/gs, "").replace(/<[^>]+>/g, "|").replace(/\|+/g, "|").replaceAll(/[\u00a0\u202f]/g, " ").replaceAll("&lt;", "<");
+  renderToString(drawn)
+    .replace(/<svg.*?<\/svg>/gs, "")
+    .replace(/<[^>]+>/g, "|")
+    .replace(/\|+/g, "|")
+    .replaceAll(/[\u00a0\u202f]/g, " ")
+    .replaceAll("&lt;", "<");
 
 describe("the Overview", () => {
   const page = words(<Overview page={PAGE} tab={TAB} compared={null} />);
 
   test("says what the step is spent on, in the order of the catalogue", () => {
-    expect(page).toContain("|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Mean step|160.0 ms|Could be |118 ms|");
-    expect(page).toContain("|Kernel|98.0 ms|61.3 %|Communication|–|Memcpy|2.0 ms|1.3 %|Memset|0 ms|0 %|Data loading|60.0 ms|37.5 %|");
+    expect(page).toContain(
+      "|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Mean step|160.0 ms|Could be |118 ms|",
+    );
+    expect(page).toContain(
+      "|Kernel|98.0 ms|61.3 %|Communication|–|Memcpy|2.0 ms|1.3 %|Memset|0 ms|0 %|Data loading|60.0 ms|37.5 %|",
+    );
   });
 
   test("tiles show the change since the span before, a reason for what is unknown, and remarks", () => {
-    expect(page).toContain("|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|no GPU activity|Exposed data loading|60.0|ms|all of it|");
+    expect(page).toContain(
+      "|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|no GPU activity|Exposed data loading|60.0|ms|all of it|",
+    );
   });
 
   test("cards keep the order that they come in, and say what waits for something else", () => {
-    expect(page).toContain("|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|Two workers hide the wait. |Data loading|");
+    expect(page).toContain(
+      "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|Two workers hide the wait. |Data loading|",
+    );
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
 
   test("every picture has a sentence", () => {
     const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
-    expect(html).toContain('role="img" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It could be about 118 ms."');
+    expect(html).toContain(
+      'role="img" aria-label="Mean step of 160.0 ms: the GPU works 100.0 ms and waits 60.0 ms. It could be about 118 ms."',
+    );
   });
 
   test("several GPUs work when any of them does", () => {
-    const devices = [0, 1].map((device) => ({ device, name: "A100", utilization: 0.6, est_sm_efficiency: 0.5, est_achieved_occupancy: 0.4, kineto_achieved_occupancy: 0.3 }));
-    const html = renderToString(<Overview page={{ ...PAGE, result: { ...OVERVIEW, devices } }} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
+    const devices = [0, 1].map((device) => ({
+      device,
+      name: "A100",
+      utilization: 0.6,
+      est_sm_efficiency: 0.5,
+      est_achieved_occupancy: 0.4,
+      kineto_achieved_occupancy: 0.3,
+    }));
+    const html = renderToString(
+      <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices } }} tab={TAB} compared={null} />,
+    ).replaceAll("\u00a0", " ");
     expect(html.replace(/<[^>]+>/g, "")).toContain("A GPU works 100.0 ms, 63 %No GPU works 60.0 ms, 38 %");
     expect(html).toContain("Mean step of 160.0 ms: a GPU works 100.0 ms and no GPU works 60.0 ms.");
   });
 
   test("a trace without a GPU has one brace", () => {
     const result = { ...OVERVIEW, has_device: false, works_ns: 0, waits_ns: OVERVIEW.mean_duration_ns };
-    expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain("|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|");
+    expect(words(<Overview page={{ ...PAGE, result, could_be: null }} tab={TAB} compared={null} />)).toContain(
+      "|CPU only |160.0 ms|, no GPU activity in this trace|Mean step|",
+    );
   });
 
   test("beside another span tiles show both figures and the anatomy both steps on one scale", () => {
@@ -56,25 +82,52 @@ describe("the Overview", () => {
     const other = { ...PAGE, result: { ...OVERVIEW, mean_duration_ns: 200e6, tiles } };
     const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", page: other }} />);
     expect(page).toContain("|Mean step|160.0 ms|b|200.0 ms|0|20|");
-    expect(page).toContain("|Step time|160.0|ms|200.0|ms|40.0 ms less|GPU utilization|–|50.0|%|not known in this span|Exposed data loading|60.0|ms|all of it|");
+    expect(page).toContain(
+      "|Step time|160.0|ms|200.0|ms|40.0 ms less|GPU utilization|–|50.0|%|not known in this span|Exposed data loading|60.0|ms|all of it|",
+    );
   });
 
   test("several GPUs of one process stand side by side", () => {
-    const device = (id: number, utilization: number) => ({ device: id, name: `GPU ${id}`, utilization, est_sm_efficiency: null, est_achieved_occupancy: 0.5, kineto_achieved_occupancy: 0 });
+    const device = (id: number, utilization: number) => ({
+      device: id,
+      name: `GPU ${id}`,
+      utilization,
+      est_sm_efficiency: null,
+      est_achieved_occupancy: 0.5,
+      kineto_achieved_occupancy: 0,
+    });
     const result = { ...OVERVIEW, devices: [device(3, 0.9), device(0, 0.125)] };
     const page = words(<Overview page={{ ...PAGE, result }} tab={TAB} compared={null} />);
     expect(page).toContain("|3|GPU 3|90.0 %|–|50.0 %|0 %|0|GPU 0|12.5 %|–|50.0 %|0 %|");
-    expect(words(<Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />)).not.toContain("GPU 0");
+    expect(
+      words(
+        <Overview page={{ ...PAGE, result: { ...OVERVIEW, devices: [device(0, 1)] } }} tab={TAB} compared={null} />,
+      ),
+    ).not.toContain("GPU 0");
   });
 
   test("with nothing to do it says so", () => {
-    expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain("|What to do, most gain first|Nothing stands out in this span.|");
+    expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain(
+      "|What to do, most gain first|Nothing stands out in this span.|",
+    );
   });
 });
 
 test("names out of a trace stay text", () => {
   const evil = "<img src=x onerror=alert(1)>";
-  const html = renderToString(<Top headline={{ verdict: { template: "{n}", values: { n: { value: evil, unit: "text" } } }, action: null, view: null, code: evil }} simulated={null} notes={[]} tab={TAB} />);
+  const html = renderToString(
+    <Top
+      headline={{
+        verdict: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
+        action: null,
+        view: null,
+        code: evil,
+      }}
+      simulated={null}
+      notes={[]}
+      tab={TAB}
+    />,
+  );
   expect(html).not.toContain("<img");
   expect(html).toContain("&lt;img");
 });
@@ -84,19 +137,36 @@ test("at most two notes stand open, and that a trace is simulated stands first",
   const notes = ["a", "b", "simulated", "c"].map(note);
   const top = words(<Top headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
   expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect.|2 more notes|");
-  expect(words(<Top headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain("|Simulated, not recorded.| No GPU ran.|");
+  expect(words(<Top headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
+    "|Simulated, not recorded.| No GPU ran.|",
+  );
 });
 
 test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
   const unknown = { share: null, colour: "kernel", hatched: true, reason: plain("no kernels") };
-  const list = <ViewList current="overview" meanings={MEANINGS} head={{ ...HEAD, rails: { ...HEAD.rails, tensor_cores: unknown } }} tab={TAB} />;
-  expect(words(list)).toBe("|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, 8 June 2021|75 718 events, 1.2 MB|");
+  const list = (
+    <ViewList
+      current="overview"
+      meanings={MEANINGS}
+      head={{ ...HEAD, rails: { ...HEAD.rails, tensor_cores: unknown } }}
+      tab={TAB}
+    />
+  );
+  expect(words(list)).toBe(
+    "|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, 8 June 2021|75 718 events, 1.2 MB|",
+  );
   expect(renderToString(list)).toContain('title="no kernels"');
 });
 
 describe("states", () => {
   test("reading tells bytes, file, events, rate and time left", () => {
-    const progress = { read_bytes: 412e6, total_bytes: 1240e6, events: 2_310_000, bytes_per_second: 540e6, seconds_left: 1.6 };
+    const progress = {
+      read_bytes: 412e6,
+      total_bytes: 1240e6,
+      events: 2_310_000,
+      bytes_per_second: 540e6,
+      seconds_left: 1.6,
+    };
     const waiting = { state: "reading" as const, file: "f", file_number: 3, file_count: 8, progress };
     const html = <Reading name="rank 3" waiting={waiting} fileBytes={1240e6} tiles={["Step time"]} ready={2} />;
     expect(words(html)).toBe(
@@ -116,7 +186,9 @@ describe("states", () => {
 
   test("failed names the fact, the file and the way out", () => {
     const problem = { problem: "The file is not JSON", file: "a/w.json", hint: "Record it again." };
-    expect(words(<Failed title="This trace could not be analysed." problem={problem} about="" again={() => {}} />)).toContain(
+    expect(
+      words(<Failed title="This trace could not be analysed." problem={problem} about="" again={() => {}} />),
+    ).toContain(
       "|This trace could not be analysed.|The file is not JSON. File: |a/w.json|Record it again.|Try again|Copy the report|",
     );
   });
@@ -124,13 +196,28 @@ describe("states", () => {
 
 describe("the bar tells what is read", () => {
   const plainText = (text: string) => text.replaceAll(/[\u00a0\u202f]/g, " ");
-  const progress = (read: number, total: number) => ({ read_bytes: read, total_bytes: total, events: 1, bytes_per_second: null, seconds_left: null });
+  const progress = (read: number, total: number) => ({
+    read_bytes: read,
+    total_bytes: total,
+    events: 1,
+    bytes_per_second: null,
+    seconds_left: null,
+  });
 
   test.each([
     [index([run("a", [span(1), span(2)])]), 2, "2 of 2 spans read"],
     [index([run("a", [span(1), span(2), span(3)])]), 2, "1 new span, 3 of 3 spans read"],
     [index([run("a", [span(1), span(2, "failed")])]), 2, "1 of 2 spans read, 1 failed"],
-    [index([run("a", [span(1, "reading", { progress: progress(2e6, 30e6) }), span(2, "reading", { progress: progress(10e6, 70e6) })])]), 2, "Reading 12 of 100 MB"],
+    [
+      index([
+        run("a", [
+          span(1, "reading", { progress: progress(2e6, 30e6) }),
+          span(2, "reading", { progress: progress(10e6, 70e6) }),
+        ]),
+      ]),
+      2,
+      "Reading 12 of 100 MB",
+    ],
     [index([]), 0, ""],
   ])("%#", (given, atFirst, said) => {
     expect(plainText(readState(given, atFirst))).toBe(said);
@@ -139,7 +226,12 @@ describe("the bar tells what is read", () => {
 
 test("a spark has the spans in time order, the current one firm; of many spans one point each", () => {
   const own = series("step_time", 3, [3, 3]);
-  const near = (number: number) => ({ id: String(number), number, values: { step_time: number }, steps: { step_time: [number, number] } });
+  const near = (number: number) => ({
+    id: String(number),
+    number,
+    values: { step_time: number },
+    steps: { step_time: [number, number] },
+  });
   expect(sparkRuns(own, 2, [near(3), near(1)])).toEqual([
     { values: [1, 1], firm: false },
     { values: [3, 3], firm: true },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Index } from "../src/api.gen";
-import type { Answer } from "../src/client";
-import { type Watched, watchIndex } from "../src/watch";
+import type { Answer } from "../src/server/client";
+import { type Watched, watchIndex } from "../src/server/watch";
 import { index, run, span } from "./fixtures/pages";
 
 beforeEach(() => vi.useFakeTimers());
@@ -22,10 +22,22 @@ function watching(answers: Answer<Index>[]) {
     asked.push(Date.now());
     return answers[Math.min(asked.length, answers.length) - 1]!;
   };
-  const around = { hidden: () => hidden, listen: (listener: () => void) => ((shown = listener), () => {}), time_ms: () => Date.now() };
+  const around = {
+    hidden: () => hidden,
+    listen: (listener: () => void) => ((shown = listener), () => {}),
+    time_ms: () => Date.now(),
+  };
   const begun_ms = Date.now();
   const watch = watchIndex(ask, (watched) => told.push(watched), around);
-  return { told, watch, seconds: () => asked.map((at) => (at - begun_ms) / 1000), hide: (now: boolean) => { hidden = now; shown(); } };
+  return {
+    told,
+    watch,
+    seconds: () => asked.map((at) => (at - begun_ms) / 1000),
+    hide: (now: boolean) => {
+      hidden = now;
+      shown();
+    },
+  };
 }
 
 test("asks every second while a file is read or waits for its turn, every five when not", async () => {
@@ -39,7 +51,14 @@ test("a silent server is asked ever less often, and the figures stay", async () 
   await vi.advanceTimersByTimeAsync(25_000);
   expect(seconds()).toEqual([0, 5, 7, 11, 19, 24]);
   expect(told.map((each) => each.index?.version)).toEqual(["1", "1", "1", "1", "1", "1"]);
-  expect(told.map((each) => (each.retry_ms === null ? null : (each.retry_ms - each.heard_ms) / 1000))).toEqual([null, 7, 11, 19, null, null]);
+  expect(told.map((each) => (each.retry_ms === null ? null : (each.retry_ms - each.heard_ms) / 1000))).toEqual([
+    null,
+    7,
+    11,
+    19,
+    null,
+    null,
+  ]);
 });
 
 test("a hidden tab does not ask; shown again it asks at once", async () => {

@@ -58,7 +58,7 @@ def test_dragging_zooms_the_strips_and_a_double_click_shows_all(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
     one = tab(tensorboard(recording), state(view="gpu"))
-    strips = one.view("gpu").locator("svg.strip-stack")
+    strips = one.view("gpu").locator("svg.metric-rows")
     box = strips.bounding_box()
     assert box is not None
     middle, height = box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2

@@ -28,7 +28,7 @@ def test_a_stretch_of_the_queue_opens_in_the_timeline_and_leads_back(
 ) -> None:
     one = tab(tensorboard(recording), state(view="host"))
     host = one.view("host")
-    drag(host.locator("svg.queue-strip"), 0.5, 120)
+    drag(host.locator("svg.queue-chart"), 0.5, 120)
     one.page.wait_for_url("**p.tb_steptime.zoom=*")
     expect(host.get_by_role("button", name="Show all")).to_be_visible()
     (stretch,) = re.findall(r"zoom=(\d+-\d+)", one.page.url)
@@ -37,7 +37,7 @@ def test_a_stretch_of_the_queue_opens_in_the_timeline_and_leads_back(
     assert f"zoom={stretch}" in one.page.url
 
     one.go_to("Host")
-    one.view("host").locator("svg.queue-strip").dblclick()
+    one.view("host").locator("svg.queue-chart").dblclick()
     one.page.wait_for_function("!location.hash.includes('p.tb_steptime.zoom')")
 
 

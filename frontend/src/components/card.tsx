@@ -19,15 +19,31 @@ export function Card({ insight, evidence, open, look }: CardProps) {
       <Gain insight={insight} />
       <div>
         <div class="top">
-          <h3><Sentence phrase={insight.title} /></h3>
+          <h3>
+            <Sentence phrase={insight.title} />
+          </h3>
           <span class="meta" title={sentence(insight.why_confidence)}>
             <b>{SEVERITY[insight.severity]}</b>, confidence {insight.confidence}
           </span>
         </div>
         <p>
           <Sentence phrase={insight.text} />
-          {evidence !== undefined && <>{" "}<button class="link" onClick={open}>{evidence}</button></>}
-          {look && <>{" "}<button class="link" onClick={look.open}>{look.name}</button></>}
+          {evidence !== undefined && (
+            <>
+              {" "}
+              <button class="link" onClick={open}>
+                {evidence}
+              </button>
+            </>
+          )}
+          {look && (
+            <>
+              {" "}
+              <button class="link" onClick={look.open}>
+                {look.name}
+              </button>
+            </>
+          )}
         </p>
       </div>
     </li>
@@ -43,7 +59,9 @@ function Gain({ insight }: { insight: Insight }) {
     <div class="gain" title={sentence(insight.gain_formula)}>
       {now && "up to "}
       <b>{now ? ns(gain) : `${ns(0)} now`}</b>
-      <span class="rail">{now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}</span>
+      <span class="rail">
+        {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
+      </span>
       {now ? `${share(part)} of the step` : later !== null ? `up to ${ns(later)} later` : "\u00a0"}
     </div>
   );

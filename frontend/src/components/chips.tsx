@@ -23,7 +23,14 @@ export function Chips({ label, name, chosen, options, choose, children }: ChipsP
     <div class="chips" role="group" aria-label={label}>
       {name && <span class="k">{name}</span>}
       {options.map((option) => (
-        <button key={option.id} aria-pressed={option.id === chosen} title={option.meaning} onClick={() => choose(option.id)}>{option.label}</button>
+        <button
+          key={option.id}
+          aria-pressed={option.id === chosen}
+          title={option.meaning}
+          onClick={() => choose(option.id)}
+        >
+          {option.label}
+        </button>
       ))}
       {children}
     </div>

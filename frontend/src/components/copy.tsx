@@ -1,6 +1,8 @@
+/** Something to copy: a button that does, and code with such a button. */
+
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { copy } from "../clipboard";
+import { copy } from "../dom/save";
 
 /** How long the button says that it did. */
 const SAID_MS = 2000;
@@ -23,7 +25,21 @@ export function CopyButton({ text, class: looks = "button", children }: CopyButt
   return (
     <button class={`${looks} says`} onClick={press}>
       <span class={said === null ? "" : "hush"}>{children}</span>
-      <span class="said" role="status">{said}</span>
+      <span class="said" role="status">
+        {said}
+      </span>
     </button>
+  );
+}
+
+/** Something to type, with a button that copies it. */
+export function Code({ text }: { text: string }) {
+  return (
+    <div class="code">
+      <pre>{text}</pre>
+      <CopyButton text={() => text} class="button low">
+        Copy
+      </CopyButton>
+    </div>
   );
 }

@@ -1,6 +1,39 @@
+/** What a picture shows, as a table: behind its menu, in its CSV, and for those who cannot see it. */
+
+import type { Unit } from "../api.gen";
+import { text } from "../format";
 import { useMemo, useState } from "preact/hooks";
-import { type Cell, cellText, type TableData } from "./table_data";
 import { type Column, Table } from "./table";
+
+export interface DataColumn {
+  label: string;
+  /** Of the column's numbers; a column of names has none. */
+  unit?: Unit;
+}
+
+export type Cell = number | string | null;
+
+export interface TableData {
+  columns: readonly DataColumn[];
+  rows: readonly (readonly Cell[])[];
+}
+
+export function cellText(cell: Cell, { unit }: DataColumn): string {
+  return typeof cell === "string" ? cell : text(cell, unit ?? "number");
+}
+
+/** Comma-separated values with whole figures, the unit in the head; missing figures are empty. */
+export function csv({ columns, rows }: TableData): string {
+  const head = columns.map(({ label, unit }) => (unit === undefined || unit === "text" ? label : `${label} (${unit})`));
+  return [head, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+}
+
+/** Names come from traces. A spreadsheet runs what starts like a formula, so such names get an apostrophe before them. */
+function csvCell(cell: Cell): string {
+  if (cell === null) return "";
+  const written = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
+  return /[",\r\n]/.test(written) ? `"${written.replaceAll('"', '""')}"` : written;
+}
 
 type Row = readonly [at: number, cells: readonly Cell[]];
 
@@ -8,15 +41,30 @@ type Row = readonly [at: number, cells: readonly Cell[]];
 export function DataTable({ data }: { data: TableData }) {
   const [sort, setSort] = useState<string | undefined>();
   const rows = useMemo(() => data.rows.map((cells, at): Row => [at, cells]), [data]);
-  const columns = data.columns.map((column, at): Column<Row> => ({
-    id: String(at),
-    label: column.label,
-    numeric: column.unit !== undefined && column.unit !== "text",
-    cell: ([, cells]) => cellText(cells[at] ?? null, column),
-    order: ([, cells]) => cells[at] ?? null,
-    width: `${widthOf(column.label, rows.map(([, cells]) => cellText(cells[at] ?? null, column)))}px`,
-  }));
-  return <Table label="Figures of this picture" columns={columns} rows={rows} rowKey={([at]) => at} sort={sort} onSort={setSort} most={10} />;
+  const columns = data.columns.map(
+    (column, at): Column<Row> => ({
+      id: String(at),
+      label: column.label,
+      numeric: column.unit !== undefined && column.unit !== "text",
+      cell: ([, cells]) => cellText(cells[at] ?? null, column),
+      order: ([, cells]) => cells[at] ?? null,
+      width: `${widthOf(
+        column.label,
+        rows.map(([, cells]) => cellText(cells[at] ?? null, column)),
+      )}px`,
+    }),
+  );
+  return (
+    <Table
+      label="Figures of this picture"
+      columns={columns}
+      rows={rows}
+      rowKey={([at]) => at}
+      sort={sort}
+      onSort={setSort}
+      most={10}
+    />
+  );
 }
 
 /** Mean width of a character of small type, and the room for an arrow and the gap, px. */

@@ -5,7 +5,15 @@ import { counted } from "../format";
 import { Sentence } from "./sentence";
 
 /** A bold cause, then which figures it touches and how. Stands above the picture that it qualifies. */
-export function Note({ cause, children, live = false }: { cause: ComponentChildren; children: ComponentChildren; live?: boolean }) {
+export function Note({
+  cause,
+  children,
+  live = false,
+}: {
+  cause: ComponentChildren;
+  children: ComponentChildren;
+  live?: boolean;
+}) {
   return (
     <p class="note" role={live ? "status" : undefined}>
       <span>
@@ -32,7 +40,9 @@ export function Notes({ notes }: { notes: readonly NoteText[] }) {
       ))}
       {more > 0 && (
         <p class="note">
-          <button class="more" onClick={() => setOpen(true)}>{counted(more, "more note")}</button>
+          <button class="more" onClick={() => setOpen(true)}>
+            {counted(more, "more note")}
+          </button>
         </p>
       )}
     </>

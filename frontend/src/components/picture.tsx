@@ -3,12 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Phrase } from "../api.gen";
-import { copy } from "../clipboard";
-import { savePng, saveText } from "../save";
-import { DataTable } from "./data_table";
-import { Menu } from "./menu";
+import { copy, savePng, saveText } from "../dom/save";
+import { DataTable, type TableData, csv } from "./data_table";
+import { Menu } from "./popup";
 import { Sentence } from "./sentence";
-import { csv, type TableData } from "./table_data";
 
 interface PictureProps {
   title: Phrase | string;
@@ -32,7 +30,9 @@ export function Picture({ title, sub, name, table, link, tools, drawn = true, ch
   const entries = [
     { label: asTable ? "Show as picture" : "Show as table", choose: () => setAsTable(!asTable) },
     { label: "Save as CSV", choose: () => saveText(`${name}.csv`, csv(table()), "text/csv") },
-    ...(drawn && !asTable ? [{ label: "Save as PNG", choose: () => body.current && savePng(`${name}.png`, body.current) }] : []),
+    ...(drawn && !asTable
+      ? [{ label: "Save as PNG", choose: () => body.current && savePng(`${name}.png`, body.current) }]
+      : []),
     { label: "Copy link", choose: () => void copy(link()) },
   ];
   return (

@@ -18,5 +18,7 @@ function marked({ text, strong, code }: Piece, at: number) {
 function words(text: string) {
   const parts = text.split(/(\S{49,})/);
   if (parts.length === 1) return text;
-  return parts.map((part) => (part.length > LONG_WORD && !/\s/.test(part) ? <span title={part}>{shortened(part, LONG_WORD)}</span> : part));
+  return parts.map((part) =>
+    part.length > LONG_WORD && !/\s/.test(part) ? <span title={part}>{shortened(part, LONG_WORD)}</span> : part,
+  );
 }

@@ -1,8 +1,7 @@
 /** A metric of the span as a tile, with its line over the steps and the change from the span before. */
 
 import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
-import type { SparkRun } from "../charts/spark";
-import { Spark } from "../charts/spark";
+import { Spark, type SparkRun } from "../charts/lines/spark";
 import { change, figure, scaleFor, sentence, text } from "../format";
 import type { Meanings } from "../meanings";
 import { Sentence } from "./sentence";
@@ -29,7 +28,11 @@ export function SeriesTile({ series, remark, head, neighbours, meanings, compare
       figure={figure(series.value, metric.unit)}
       other={compared && figure(compared.value, metric.unit)}
       spark={!compared && <Spark runs={sparkRuns(series, head.number, neighbours)} colour={metric.colour} />}
-      remark={compared ? against(series.value, compared, metric.unit) : changeLine(series, remark, head.number, neighbours, meanings)}
+      remark={
+        compared
+          ? against(series.value, compared, metric.unit)
+          : changeLine(series, remark, head.number, neighbours, meanings)
+      }
     />
   );
 }
@@ -42,14 +45,33 @@ export function sparkRuns(series: Series, number: number, neighbours: readonly N
   const others = neighbours.filter((other) => other.steps[series.metric]?.some((value) => value !== null));
   const ordered = [...others, null].sort((a, b) => (a?.number ?? number) - (b?.number ?? number));
   if (ordered.length <= SPANS_BY_STEP) {
-    return ordered.map((other) => ({ values: other ? (other.steps[series.metric] ?? []) : series.steps, firm: !other }));
+    return ordered.map((other) => ({
+      values: other ? (other.steps[series.metric] ?? []) : series.steps,
+      firm: !other,
+    }));
   }
   const values = ordered.map((other) => (other ? (other.values[series.metric] ?? null) : series.value));
-  return [{ values: values.slice(0, ordered.indexOf(null) + 1), firm: true }, { values: values.slice(ordered.indexOf(null) + 1), firm: false }];
+  return [
+    { values: values.slice(0, ordered.indexOf(null) + 1), firm: true },
+    { values: values.slice(ordered.indexOf(null) + 1), firm: false },
+  ];
 }
 
-function changeLine(series: Series, remark: Phrase | undefined, number: number, neighbours: readonly Neighbour[], meanings: Meanings) {
-  if (series.value === null) return series.reason && <span title={sentence(series.reason)}><Sentence phrase={series.reason} /></span>;
+function changeLine(
+  series: Series,
+  remark: Phrase | undefined,
+  number: number,
+  neighbours: readonly Neighbour[],
+  meanings: Meanings,
+) {
+  if (series.value === null)
+    return (
+      series.reason && (
+        <span title={sentence(series.reason)}>
+          <Sentence phrase={series.reason} />
+        </span>
+      )
+    );
   if (remark) return <Sentence phrase={remark} style="table" />;
   const unit = meanings.metric(series.metric).unit;
   const value = (other: Neighbour) => other.values[series.metric] ?? null;
@@ -68,7 +90,11 @@ function against(value: number | null, { name, value: other }: { name: string; v
   return <span title={`${said} than in ${name}`}>{said}</span>;
 }
 
-function nearest(neighbours: readonly Neighbour[], wanted: (other: Neighbour) => boolean, number: number): Neighbour | undefined {
+function nearest(
+  neighbours: readonly Neighbour[],
+  wanted: (other: Neighbour) => boolean,
+  number: number,
+): Neighbour | undefined {
   return neighbours.filter(wanted).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
 }
 
@@ -78,5 +104,7 @@ function stepRange({ steps }: Series, unit: Unit): string | undefined {
   const low = Math.min(...known);
   const high = Math.max(...known);
   const scale = scaleFor(high, unit);
-  return known.length > 1 && scale.number(low) !== scale.number(high) ? `${scale.number(low)} to ${scale.text(high)}` : undefined;
+  return known.length > 1 && scale.number(low) !== scale.number(high)
+    ? `${scale.number(low)} to ${scale.text(high)}`
+    : undefined;
 }

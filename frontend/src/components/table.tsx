@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { count } from "../format";
-import { useRowWindow } from "./rows";
+import { useRowWindow } from "../dom/rows";
 
 export interface Column<Row> {
   id: string;
@@ -50,15 +50,31 @@ export function Table<Row>(props: TableProps<Row>) {
   return (
     <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > most ? 0 : undefined}>
       <table aria-label={label} aria-rowcount={ordered.length + 1}>
-        <colgroup>{columns.map((column) => <col key={column.id} style={column.width ? { width: column.width } : {}} />)}</colgroup>
+        <colgroup>
+          {columns.map((column) => (
+            <col key={column.id} style={column.width ? { width: column.width } : {}} />
+          ))}
+        </colgroup>
         <thead>
-          <tr>{columns.map((column) => <Head key={column.id} column={column} sort={sort} onSort={onSort} />)}</tr>
+          <tr>
+            {columns.map((column) => (
+              <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+            ))}
+          </tr>
         </thead>
         <tbody onPointerLeave={props.onLight && (() => props.onLight!(null))}>
           {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
-          {ordered.slice(view.first, view.end).map((row) => <Line key={props.rowKey(row)} row={row} {...props} />)}
+          {ordered.slice(view.first, view.end).map((row) => (
+            <Line key={props.rowKey(row)} row={row} {...props} />
+          ))}
           {view.below_px > 0 && <tr class="space" style={{ height: `${view.below_px}px` }} />}
-          {ordered.length === 0 && <tr><td colSpan={columns.length} class="quiet">{props.empty ?? `${count(0)} rows`}</td></tr>}
+          {ordered.length === 0 && (
+            <tr>
+              <td colSpan={columns.length} class="quiet">
+                {props.empty ?? `${count(0)} rows`}
+              </td>
+            </tr>
+          )}
         </tbody>
         {props.foot && <tfoot>{props.foot}</tfoot>}
       </table>
@@ -66,16 +82,33 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-function Head<Row>({ column, sort, onSort }: { column: Column<Row>; sort: string | undefined; onSort(sort: string): void }) {
+function Head<Row>({
+  column,
+  sort,
+  onSort,
+}: {
+  column: Column<Row>;
+  sort: string | undefined;
+  onSort(sort: string): void;
+}) {
   const looks = column.numeric ? "num" : "";
-  if (!column.order) return <th class={looks} title={column.meaning}>{column.label}</th>;
+  if (!column.order)
+    return (
+      <th class={looks} title={column.meaning}>
+        {column.label}
+      </th>
+    );
   const direction = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
   const next = direction === "descending" || (direction === undefined && !column.numeric) ? column.id : `-${column.id}`;
   return (
     <th class={looks} title={column.meaning} aria-sort={direction}>
       <button onClick={() => onSort(next)}>
         {column.label}
-        {direction && <svg viewBox="0 0 7 6" aria-hidden="true"><path d={direction === "ascending" ? "M0 6h7L3.500 0z" : "M0 0h7L3.500 6z"} /></svg>}
+        {direction && (
+          <svg viewBox="0 0 7 6" aria-hidden="true">
+            <path d={direction === "ascending" ? "M0 6h7L3.500 0z" : "M0 0h7L3.500 6z"} />
+          </svg>
+        )}
       </button>
     </th>
   );
@@ -85,22 +118,36 @@ function Line<Row>({ row, columns, rowKey, chosen, onChoose, onLight }: TablePro
   const key = rowKey(row);
   return (
     <tr
-      aria-selected={chosen === key ? true : undefined} tabIndex={onChoose && 0} onClick={onChoose && (() => onChoose(row))}
+      aria-selected={chosen === key ? true : undefined}
+      tabIndex={onChoose && 0}
+      onClick={onChoose && (() => onChoose(row))}
       onKeyDown={onChoose && ((event) => event.key === "Enter" && onChoose(row))}
-      onPointerEnter={onLight && (() => onLight(row))} onFocus={onLight && (() => onLight(row))} onBlur={onLight && (() => onLight(null))}
+      onPointerEnter={onLight && (() => onLight(row))}
+      onFocus={onLight && (() => onLight(row))}
+      onBlur={onLight && (() => onLight(null))}
     >
-      {columns.map((column) => <td key={column.id} class={column.numeric ? "num" : "clip"}>{column.cell(row)}</td>)}
+      {columns.map((column) => (
+        <td key={column.id} class={column.numeric ? "num" : "clip"}>
+          {column.cell(row)}
+        </td>
+      ))}
     </tr>
   );
 }
 
 /** Rows in the order that `sort` names; equal rows keep theirs, missing values come last. */
-export function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: string | undefined): readonly Row[] {
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: string | undefined,
+): readonly Row[] {
   const down = sort?.startsWith("-") ?? false;
   const order = columns.find((column) => column.id === sort?.replace(/^-/, ""))?.order;
   if (!order) return rows;
   const keyed = rows.map((row) => [order(row), row] as const);
-  keyed.sort(([a], [b]) => (a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b)));
+  keyed.sort(([a], [b]) =>
+    a === null || b === null ? Number(a === null) - Number(b === null) : (down ? -1 : 1) * compare(a, b),
+  );
   return keyed.map(([, row]) => row);
 }
 

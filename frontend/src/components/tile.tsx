@@ -21,7 +21,11 @@ export function Tile({ label, meaning, figure, other, spark, remark }: TileProps
       <div class="v">
         <div>
           <Value figure={figure} />
-          {other && <small class="other"><Value figure={other} /></small>}
+          {other && (
+            <small class="other">
+              <Value figure={other} />
+            </small>
+          )}
         </div>
         {spark}
       </div>
@@ -41,7 +45,11 @@ function Value({ figure: { number, unit } }: { figure: Figure }) {
 
 /** Tiles in a row; `wide` tells a screen reader what they are. */
 export function Tiles({ label, children }: { label: string; children: ComponentChildren }) {
-  return <ul class="tiles" aria-label={label}>{children}</ul>;
+  return (
+    <ul class="tiles" aria-label={label}>
+      {children}
+    </ul>
+  );
 }
 
 /** A tile before its figure comes: its place and name, so that nothing moves later. */
@@ -49,7 +57,9 @@ export function TilePlace({ label }: { label: string }) {
   return (
     <li>
       <div class="k">{label}</div>
-      <div class="v"><div class="place" /></div>
+      <div class="v">
+        <div class="place" />
+      </div>
       <div class="d">{"\u00a0"}</div>
     </li>
   );

@@ -2,20 +2,19 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Catalogue, Index, Problem } from "../api.gen";
-import type { Client } from "../client";
-import { Hatches } from "../components/hatches";
+import type { Client } from "../server/client";
+import { Hatches } from "../colour";
 import { type Meanings, meaningsOf } from "../meanings";
-import { type Selection, selected } from "../selection";
-import type { UrlState, UrlStore } from "../state";
+import { type Selection, selected, selections } from "../address/selection";
+import type { UrlState, UrlStore } from "../address/url";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
-import { type Kept, useAnswer } from "../use_answer";
-import { compares, isViewId, VIEWS } from "../views";
+import { type Kept, useAnswer } from "../server/use_answer";
+import { VIEWS, compares, isViewId } from "../views";
 import type { Tab } from "../views/props";
-import { type Watch, type Watched, watchIndex } from "../watch";
+import { type Watch, type Watched, watchIndex } from "../server/watch";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
-import { Finished } from "./finished";
 
 interface AppProps {
   client: Client;
@@ -39,7 +38,11 @@ export function App({ client, url }: AppProps) {
 function Outside({ trouble, again }: { trouble: Problem | null; again(): void }) {
   return (
     <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
-      {trouble ? <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} /> : <h1 class="heard">Looking for traces.</h1>}
+      {trouble ? (
+        <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} />
+      ) : (
+        <h1 class="heard">Looking for traces.</h1>
+      )}
     </main>
   );
 }
@@ -52,11 +55,22 @@ function Inside({ tab, source }: { tab: Tab; source: Source }) {
     <div class="app">
       <Hatches />
       <Bar
-        index={tab.index} selection={selection} spansAtFirst={spansAtFirst} simulated={selection?.run.simulated ?? false}
-        compares={compares(view)} many={VIEWS[view].of === "spans"} tab={tab}
+        index={tab.index}
+        selection={selection}
+        spansAtFirst={spansAtFirst}
+        simulated={selection?.run.simulated ?? false}
+        compares={compares(view)}
+        many={VIEWS[view].of === "spans"}
+        tab={tab}
       />
       <Finished index={tab.index} />
-      {selection ? <Content view={view} selection={selection} tab={tab} source={source} /> : <main class="wide" data-state="empty"><Empty index={tab.index} /></main>}
+      {selection ? (
+        <Content view={view} selection={selection} tab={tab} source={source} />
+      ) : (
+        <main class="wide" data-state="empty">
+          <Empty index={tab.index} />
+        </main>
+      )}
     </div>
   );
 }
@@ -98,4 +112,19 @@ function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem 
     return { problem: "TensorBoard does not answer", file: "", hint: "Is it still running? The tab goes on asking." };
   }
   return catalogue;
+}
+
+/** Says aloud, to those who listen, which span was read last. */
+export function Finished({ index }: { index: Index }) {
+  const ready = useRef<ReadonlySet<string> | null>(null);
+  const said = useRef("");
+  const now = selections(index).filter(({ span }) => span.state === "ready");
+  const fresh = ready.current && now.filter(({ span }) => !ready.current!.has(span.id)).at(-1);
+  if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
+  ready.current = new Set(now.map(({ span }) => span.id));
+  return (
+    <p class="heard" role="status">
+      {said.current}
+    </p>
+  );
 }

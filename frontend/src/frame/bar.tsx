@@ -3,7 +3,7 @@
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { bytes, bytesOf, count, counted, ns, range } from "../format";
-import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../selection";
+import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { Picker, type PickerEntry } from "./picker";
@@ -27,8 +27,14 @@ export function Bar({ index, selection, spansAtFirst, simulated, compares, many,
       <span class="name">Step Insights</span>
       {selection && many && <FocusPicker index={index} selection={selection} tab={tab} />}
       {selection && !many && <Pickers index={index} selection={selection} tab={tab} />}
-      {selection && compares && index.spans_total > 1 && <ComparePicker index={index} selection={selection} tab={tab} />}
-      {simulated && <b class="stamp" title="These figures come from a simulator, not from a recording.">Simulated</b>}
+      {selection && compares && index.spans_total > 1 && (
+        <ComparePicker index={index} selection={selection} tab={tab} />
+      )}
+      {simulated && (
+        <b class="stamp" title="These figures come from a simulator, not from a recording.">
+          Simulated
+        </b>
+      )}
       <span class="state push">{readState(index, spansAtFirst)}</span>
       <CopyButton text={() => tab.address()}>Copy link</CopyButton>
     </header>
@@ -41,23 +47,50 @@ function Pickers({ index, selection, tab }: { index: Index; selection: Selection
   return (
     <>
       <Picker
-        label="Run" many="runs" entries={index.runs.map((other) => runEntry(other, selection))} chosen={run.name}
+        label="Run"
+        many="runs"
+        entries={index.runs.map((other) => runEntry(other, selection))}
+        chosen={run.name}
         choose={(name) => open(inRun(index.runs.find((other) => other.name === name)!, selection))}
       />
       <Picker
-        label="Worker" many="workers" entries={run.workers.map((other) => workerEntry(other, selection))} chosen={worker.name}
+        label="Worker"
+        many="workers"
+        entries={run.workers.map((other) => workerEntry(other, selection))}
+        chosen={worker.name}
         choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
       />
       <Picker
-        label="Span" many="spans" firm entries={worker.spans.map(spanEntry)} chosen={String(span.number)} value={spanValue(span, worker)}
-        choose={(number) => open(inWorker(run, worker, { run, worker, span: worker.spans.find((other) => String(other.number) === number)! }))}
+        label="Span"
+        many="spans"
+        firm
+        entries={worker.spans.map(spanEntry)}
+        chosen={String(span.number)}
+        value={spanValue(span, worker)}
+        choose={(number) =>
+          open(
+            inWorker(run, worker, {
+              run,
+              worker,
+              span: worker.spans.find((other) => String(other.number) === number)!,
+            }),
+          )
+        }
       />
     </>
   );
 }
 
 /** The run that Trends speaks of, of those that it shows. */
-function FocusPicker({ index, selection, tab }: { index: Index; selection: Selection; tab: Pick<Tab, "state" | "update"> }) {
+function FocusPicker({
+  index,
+  selection,
+  tab,
+}: {
+  index: Index;
+  selection: Selection;
+  tab: Pick<Tab, "state" | "update">;
+}) {
   const all = index.runs.map((run) => run.name);
   const named = namedRuns(tab.state, all);
   const shown = named.length > 0 ? named : all;
@@ -65,7 +98,10 @@ function FocusPicker({ index, selection, tab }: { index: Index; selection: Selec
   const open = (next: Selection | null) => next && tab.update(keysOf(next));
   return (
     <Picker
-      label="Run in focus" many="runs" entries={runs.map((run) => runEntry(run, selection))} chosen={focusRun(tab.state, shown) ?? shown[shown.length - 1]!}
+      label="Run in focus"
+      many="runs"
+      entries={runs.map((run) => runEntry(run, selection))}
+      chosen={focusRun(tab.state, shown) ?? shown[shown.length - 1]!}
       choose={(name) => open(inRun(runs.find((run) => run.name === name)!, selection))}
     />
   );
@@ -74,14 +110,26 @@ function FocusPicker({ index, selection, tab }: { index: Index; selection: Selec
 /** No span: compare with nothing. */
 const NONE: PickerEntry = { id: "", label: "none", aside: "" };
 
-function ComparePicker({ index, selection, tab }: { index: Index; selection: Selection; tab: Pick<Tab, "state" | "update"> }) {
+function ComparePicker({
+  index,
+  selection,
+  tab,
+}: {
+  index: Index;
+  selection: Selection;
+  tab: Pick<Tab, "state" | "update">;
+}) {
   const others = selections(index).filter(({ span }) => span.id !== selection.span.id);
   const compared = comparedWith(index, tab.state, selection);
   return (
     <>
       <span class="sep" />
       <Picker
-        label="Compare with" many="spans" firm entries={[NONE, ...others.map(compareEntry)]} chosen={compared ? compareKey(compared) : NONE.id}
+        label="Compare with"
+        many="spans"
+        firm
+        entries={[NONE, ...others.map(compareEntry)]}
+        chosen={compared ? compareKey(compared) : NONE.id}
         choose={(key) => tab.update({ with: key === NONE.id ? null : key })}
       />
     </>
@@ -96,7 +144,12 @@ function compareEntry(other: Selection): PickerEntry {
 
 function runEntry(run: RunEntry, like: Selection): PickerEntry {
   const { aside, faint } = asideOf(inRun(run, like)?.span);
-  return { id: run.name, label: run.name, aside: run.simulated ? `simulated, ${aside}` : aside, ...(faint && { faint }) };
+  return {
+    id: run.name,
+    label: run.name,
+    aside: run.simulated ? `simulated, ${aside}` : aside,
+    ...(faint && { faint }),
+  };
 }
 
 function workerEntry(worker: WorkerEntry, like: Selection): PickerEntry {
@@ -111,7 +164,9 @@ function spanEntry(span: SpanEntry): PickerEntry {
 function asideOf(span: SpanEntry | undefined): Pick<PickerEntry, "aside" | "faint"> {
   if (!span) return { aside: "" };
   if (span.state === "failed") return { aside: "failed", faint: true };
-  return span.mean_step_ns === null ? { aside: bytes(span.file_bytes), faint: span.state !== "ready" } : { aside: ns(span.mean_step_ns) };
+  return span.mean_step_ns === null
+    ? { aside: bytes(span.file_bytes), faint: span.state !== "ready" }
+    : { aside: ns(span.mean_step_ns) };
 }
 
 function spanValue(span: SpanEntry, worker: WorkerEntry): string {
@@ -134,6 +189,8 @@ export function readState(index: Index, spansAtFirst: number): string {
   return fresh > 0 ? `${counted(fresh, "new span")}, ${all}` : all;
 }
 
-const spansOf = (index: Index): SpanEntry[] => index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
+const spansOf = (index: Index): SpanEntry[] =>
+  index.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
 
-const readingNow = (index: Index): SpanEntry[] => spansOf(index).filter((span) => span.state === "reading" && span.progress !== null);
+const readingNow = (index: Index): SpanEntry[] =>
+  spansOf(index).filter((span) => span.state === "reading" && span.progress !== null);

@@ -3,17 +3,16 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
-import type { Answer, Client } from "../client";
-import { apart, comparedWith, type Selection } from "../selection";
-import { Boundary } from "../states/boundary";
-import { Failed } from "../states/failed";
+import type { Answer, Client } from "../server/client";
+import { type Selection, apart, comparedWith } from "../address/selection";
+import { Boundary, Failed } from "../states/failed";
 import { Gone } from "../states/gone";
 import { Reading } from "../states/reading";
-import { type Kept, useAnswer } from "../use_answer";
-import { compares, VIEWS } from "../views";
+import { type Kept, useAnswer } from "../server/use_answer";
+import { VIEWS, compares } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
-import { isReading, type Watch, type Watched } from "../watch";
+import { type Watch, type Watched, isReading } from "../server/watch";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
@@ -39,7 +38,9 @@ export function Content({ view, selection, tab, source }: ContentProps) {
   const page = usePage(ofSpan, selection, tries, source);
   const { runs, focus } = trendsAsked(tab);
   const trendsName = view === ofSpan ? null : ["trends", focus, ...runs].join("\n");
-  const trends = useLast(useAnswer(source.kept, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus)));
+  const trends = useLast(
+    useAnswer(source.kept, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus)),
+  );
   const compared = useCompared(view, selection, tab, source);
   const head = useHead(id, page);
   const again = async () => {
@@ -51,7 +52,9 @@ export function Content({ view, selection, tab, source }: ContentProps) {
     <>
       <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
       <main data-state={stateOf(view === ofSpan ? page : trends)} tabIndex={-1}>
-        {source.watched.retry_ms !== null && <Gone heard_ms={source.watched.heard_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />}
+        {source.watched.retry_ms !== null && (
+          <Gone heard_ms={source.watched.heard_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />
+        )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
             <SpanContent view={view} answer={page} compared={compared} selection={selection} tab={tab} again={again} />
@@ -68,10 +71,17 @@ export function Content({ view, selection, tab, source }: ContentProps) {
 const UNREAD_MS = 1_000;
 
 /** The chosen span's page. What the index says of a failure need not be asked for: browsers log an error for each 4xx. */
-function usePage(view: ViewId, selection: Selection, tries: number, { client, kept, watch, watched }: Source): Answer<PageOf<ViewId>> | null {
+function usePage(
+  view: ViewId,
+  selection: Selection,
+  tries: number,
+  { client, kept, watch, watched }: Source,
+): Answer<PageOf<ViewId>> | null {
   const { id, state, error } = selection.span;
   const failed = state === "failed" && error !== null;
-  const answer = useAnswer(kept, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, () => client.view(id, view));
+  const answer = useAnswer(kept, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, () =>
+    client.view(id, view),
+  );
   const unsettled = (state === "unread" || state === "reading") && watched.retry_ms === null;
   useEffect(() => {
     if (!unsettled) return;
@@ -89,8 +99,16 @@ interface AnsweredProps<T> {
   again(): void;
 }
 
-function SpanContent({ view, answer, compared, selection, tab, again }: AnsweredProps<PageOf<ViewId>> & { compared: Compared<ViewId> | null }) {
-  if (answer?.kind !== "ready") return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
+function SpanContent({
+  view,
+  answer,
+  compared,
+  selection,
+  tab,
+  again,
+}: AnsweredProps<PageOf<ViewId>> & { compared: Compared<ViewId> | null }) {
+  if (answer?.kind !== "ready")
+    return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
   const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
   return (
@@ -104,12 +122,15 @@ function SpanContent({ view, answer, compared, selection, tab, again }: Answered
 /** The page beside the chosen one, once it is there. */
 function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, kept }: Source): Compared<ViewId> | null {
   const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
-  const answer = useAnswer(kept, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () => client.view(other!.span.id, view));
+  const answer = useAnswer(kept, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () =>
+    client.view(other!.span.id, view),
+  );
   return other && answer?.kind === "ready" ? { name: apart(other, chosen), page: answer.value } : null;
 }
 
 function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<TrendsPage>) {
-  if (answer?.kind !== "ready") return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
+  if (answer?.kind !== "ready")
+    return <NotReady view={view} answer={answer} selection={selection} tab={tab} again={again} />;
   const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
   return (
     <>
@@ -127,17 +148,31 @@ function simulatedRuns(index: Index): string | null {
 
 function NotReady({ view, answer, selection, tab, again }: AnsweredProps<unknown>) {
   if (answer?.kind === "problem") {
-    return <Failed title="This trace could not be analysed." problem={answer.value} about={aboutOf(selection, tab)} again={again} />;
+    return (
+      <Failed
+        title="This trace could not be analysed."
+        problem={answer.value}
+        about={aboutOf(selection, tab)}
+        again={again}
+      />
+    );
   }
   if (answer === null && selection.span.state === "ready") return <h1 class="heard">Opening.</h1>; // a moment: its summary is read
   const { worker, span, run } = selection;
-  const waiting = answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;
+  const waiting =
+    answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;
   const place = worker.rank === null ? worker.name : `rank ${worker.rank}`;
   return (
     <Reading
       name={worker.spans.length > 1 ? `${place}, span ${span.number}` : `${place} of ${run.name}`}
-      waiting={waiting} fileBytes={span.file_bytes}
-      tiles={(tab.meanings.views.find((other) => other.id === view) ?? tab.meanings.views[0])?.tiles.map((id) => tab.meanings.metric(id).label) ?? []} ready={tab.index.spans_ready}
+      waiting={waiting}
+      fileBytes={span.file_bytes}
+      tiles={
+        (tab.meanings.views.find((other) => other.id === view) ?? tab.meanings.views[0])?.tiles.map(
+          (id) => tab.meanings.metric(id).label,
+        ) ?? []
+      }
+      ready={tab.index.spans_ready}
     />
   );
 }

@@ -1,8 +1,8 @@
 /** A choice among few or thousands: label and value in one control, a searchable list that draws only what is in sight. */
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { useDismiss } from "../components/dismiss";
-import { useRowWindow } from "../components/rows";
+import { useDismiss } from "../components/popup";
+import { useRowWindow } from "../dom/rows";
 import { count, shortened } from "../format";
 
 export interface PickerEntry {
@@ -40,7 +40,13 @@ export function Picker(props: PickerProps) {
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
   const shown = value ?? entries.find((entry) => entry.id === chosen)?.label ?? "none";
-  if (entries.length < 2) return <span class={firm ? "pick only firm" : "pick only"} title={shown}><span class="k">{label}</span><span class="clip">{shortened(shown, VALUE_LENGTH)}</span></span>;
+  if (entries.length < 2)
+    return (
+      <span class={firm ? "pick only firm" : "pick only"} title={shown}>
+        <span class="k">{label}</span>
+        <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
+      </span>
+    );
   const pick = (id: string) => {
     setOpen(false);
     root.current?.querySelector("button")?.focus();
@@ -51,7 +57,9 @@ export function Picker(props: PickerProps) {
       <button class="pick" aria-haspopup="listbox" aria-expanded={open} title={shown} onClick={() => setOpen(!open)}>
         <span class="k">{label}</span>
         <span class="clip">{shortened(shown, VALUE_LENGTH)}</span>
-        <svg viewBox="0 0 8 8" aria-hidden="true"><path d="M1 2.5l3 3 3-3" /></svg>
+        <svg viewBox="0 0 8 8" aria-hidden="true">
+          <path d="M1 2.5l3 3 3-3" />
+        </svg>
       </button>
       {open && <PickerList {...props} choose={pick} />}
     </div>
@@ -61,7 +69,12 @@ export function Picker(props: PickerProps) {
 function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   const [search, setSearch] = useState("");
   const found = matching(entries, search);
-  const [at, setAt] = useState(() => Math.max(0, entries.findIndex((entry) => entry.id === chosen)));
+  const [at, setAt] = useState(() =>
+    Math.max(
+      0,
+      entries.findIndex((entry) => entry.id === chosen),
+    ),
+  );
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLUListElement>(null);
   const id = useId();
@@ -78,17 +91,34 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   return (
     <div class="pop list" onKeyDown={typed}>
       <input
-        ref={field} class="field" value={search} aria-label={`Search ${many}`} placeholder={`Search ${many}`}
-        role="combobox" aria-expanded="true" aria-controls={id} aria-activedescendant={found[at] && `${id}-${at}`}
-        onInput={(event) => { setSearch(event.currentTarget.value); setAt(0); }}
+        ref={field}
+        class="field"
+        value={search}
+        aria-label={`Search ${many}`}
+        placeholder={`Search ${many}`}
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={found[at] && `${id}-${at}`}
+        onInput={(event) => {
+          setSearch(event.currentTarget.value);
+          setAt(0);
+        }}
       />
       <ul role="listbox" id={id} aria-label={label} ref={box} style={{ maxHeight: `${ROWS_SHOWN * ROW_PX}px` }}>
         <li role="presentation" style={{ height: `${view.above_px}px` }} />
         {found.slice(view.first, view.end).map((entry, row) => (
           <li
-            key={entry.id} id={`${id}-${view.first + row}`} role="option" title={entry.label} class={entry.faint ? "entry faint" : "entry"}
-            aria-selected={view.first + row === at} aria-setsize={found.length} aria-posinset={view.first + row + 1}
-            onPointerMove={() => setAt(view.first + row)} onClick={() => choose(entry.id)}
+            key={entry.id}
+            id={`${id}-${view.first + row}`}
+            role="option"
+            title={entry.label}
+            class={entry.faint ? "entry faint" : "entry"}
+            aria-selected={view.first + row === at}
+            aria-setsize={found.length}
+            aria-posinset={view.first + row + 1}
+            onPointerMove={() => setAt(view.first + row)}
+            onClick={() => choose(entry.id)}
           >
             <span class={entry.id === chosen ? "clip chosen" : "clip"}>{shortened(entry.label, LABEL_LENGTH)}</span>
             <span class="aside">{entry.aside}</span>
@@ -96,7 +126,18 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
         ))}
         <li role="presentation" style={{ height: `${view.below_px}px` }} />
       </ul>
-      <p>{found.length === 0 ? <>No match. <button class="link" onClick={() => setSearch("")}>Clear</button></> : `${count(found.length)} of ${count(entries.length)} ${many}`}</p>
+      <p>
+        {found.length === 0 ? (
+          <>
+            No match.{" "}
+            <button class="link" onClick={() => setSearch("")}>
+              Clear
+            </button>
+          </>
+        ) : (
+          `${count(found.length)} of ${count(entries.length)} ${many}`
+        )}
+      </p>
     </div>
   );
 }
@@ -105,7 +146,10 @@ const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: ROW
 
 /** Entries that hold every word of the search, whatever their order and case. */
 export function matching(entries: readonly PickerEntry[], search: string): readonly PickerEntry[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   if (words.length === 0) return entries;
   return entries.filter((entry) => words.every((word) => entry.label.toLowerCase().includes(word)));
 }

@@ -1,7 +1,7 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
 import type { Headline, Note as NoteText } from "../api.gen";
-import { Code } from "../components/code";
+import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
 import { Sentence } from "../components/sentence";
 import { isViewId } from "../views";
@@ -37,16 +37,26 @@ function simulatedFirst(notes: readonly NoteText[]): readonly NoteText[] {
 function Verdict({ headline: { verdict, action, view, code }, tab }: { headline: Headline; tab: Tab }) {
   const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
-  const deed = action && <p><Sentence phrase={action} /></p>;
+  const deed = action && (
+    <p>
+      <Sentence phrase={action} />
+    </p>
+  );
   return (
     <section class={coded ? "verdict coded" : "verdict"}>
       <div>
-        <h1><Sentence phrase={verdict} /></h1>
+        <h1>
+          <Sentence phrase={verdict} />
+        </h1>
         {!coded && deed}
       </div>
       {coded && <Code text={code} />}
       {coded && deed}
-      {!coded && leads && <button class="button" onClick={() => tab.update({ view: leads })}>Open {tab.meanings.viewTitle(leads)}</button>}
+      {!coded && leads && (
+        <button class="button" onClick={() => tab.update({ view: leads })}>
+          Open {tab.meanings.viewTitle(leads)}
+        </button>
+      )}
     </section>
   );
 }

@@ -20,8 +20,12 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   const railed = (id: string) => id !== "overview" && id !== "trends";
   const entry = (view: { id: string; title: string }) => (
     <ViewLink
-      key={view.id} title={view.title} current={view.id === current} rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined}
-      address={tab.address({ view: view.id })} open={() => tab.update({ view: view.id })}
+      key={view.id}
+      title={view.title}
+      current={view.id === current}
+      rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined}
+      address={tab.address({ view: view.id })}
+      open={() => tab.update({ view: view.id })}
     />
   );
   return (
@@ -50,7 +54,12 @@ function ViewLink({ title, current, rail, address, open }: ViewLinkProps) {
     open();
   };
   return (
-    <a href={address} aria-current={current ? "page" : undefined} title={rail?.reason ? sentence(rail.reason) : undefined} onClick={follow}>
+    <a
+      href={address}
+      aria-current={current ? "page" : undefined}
+      title={rail?.reason ? sentence(rail.reason) : undefined}
+      onClick={follow}
+    >
       <span>{title}</span>
       <span class="share">{rail && (rail.share === null ? DASH : share(rail.share))}</span>
       {rail !== undefined && <span class="rail">{rail && <RailFill rail={rail} />}</span>}
@@ -59,18 +68,26 @@ function ViewLink({ title, current, rail, address, open }: ViewLinkProps) {
 }
 
 function RailFill({ rail }: { rail: Rail }) {
-  return rail.share ? <i class={fillClass(rail.colour, rail.hatched)} style={{ width: `${100 * Math.min(1, rail.share)}%` }} /> : null;
+  return rail.share ? (
+    <i class={fillClass(rail.colour, rail.hatched)} style={{ width: `${100 * Math.min(1, rail.share)}%` }} />
+  ) : null;
 }
 
 function Origin({ head }: { head: SpanHead }) {
   const names = [...new Set(head.device_names)];
   const many = head.device_names.length > 1 && names.length === 1 ? `${head.device_names.length} × ` : "";
-  const ranks = head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
+  const ranks =
+    head.world_size === null ? (head.rank === null ? [] : [`rank ${head.rank}`]) : [rankOf(head.rank, head.world_size)];
   const machine = [...(head.sm_count === null ? [] : [counted(head.sm_count, "SM")]), ...ranks].join(", ");
   return (
     <p class="origin" title={head.file}>
       <b>{names.length ? many + names.join(", ") : "No GPU in this trace"}</b>
-      {machine && <>{machine}<br /></>}
+      {machine && (
+        <>
+          {machine}
+          <br />
+        </>
+      )}
       {counted(head.step_count, "step")}, {date(head.origin_ns)}
       <br />
       {count(head.events)} events, {bytes(head.file_bytes)}

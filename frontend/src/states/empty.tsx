@@ -1,5 +1,5 @@
 import type { Index } from "../api.gen";
-import { Code } from "../components/code";
+import { Code } from "../components/copy";
 import { Note } from "../components/note";
 import { clock, counted } from "../format";
 
@@ -18,13 +18,17 @@ export function Empty({ index }: { index: Index }) {
     <>
       <h1 class="title">No traces in this log directory yet.</h1>
       <p class="quiet">Record six steps and write them where TensorBoard looks. They appear here by themselves.</p>
-      <div class="snippet"><Code text={snippet(`${first}/a`)} /></div>
+      <div class="snippet">
+        <Code text={snippet(`${first}/a`)} />
+      </div>
       <p class="faint small">
-        Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at {clock(index.looked_at_ms)}.
-        {" "}Names end in .pt.trace.json or .json.gz.
+        Looked in {index.places.join(", ") || "no directory"} and {counted(index.folders, "folder")} below, last at{" "}
+        {clock(index.looked_at_ms)}. Names end in .pt.trace.json or .json.gz.
       </p>
       {index.problems.map((problem) => (
-        <Note key={problem.file} cause={`${problem.problem}.`}>{problem.file} {problem.hint}</Note>
+        <Note key={problem.file} cause={`${problem.problem}.`}>
+          {problem.file} {problem.hint}
+        </Note>
       ))}
     </>
   );

@@ -1,5 +1,8 @@
+/** What is shown in place of a view that failed: on the server, or while it was drawn. */
+
 import type { Problem } from "../api.gen";
 import { CopyButton } from "../components/copy";
+import { Component, type ComponentChildren } from "preact";
 
 interface FailedProps {
   title: string;
@@ -11,16 +14,74 @@ interface FailedProps {
 
 /** What went wrong, in which file, what to do. Other spans stay usable in the bar above. */
 export function Failed({ title, problem, about, again }: FailedProps) {
-  const report = () => [title, problem.problem, problem.file, problem.hint, about].filter((line) => line !== "").join("\n");
+  const report = () =>
+    [title, problem.problem, problem.file, problem.hint, about].filter((line) => line !== "").join("\n");
   return (
     <>
       <h1 class="title">{title}</h1>
-      <p class="quiet">{problem.problem}.{problem.file && <> File: <code>{problem.file}</code></>}</p>
+      <p class="quiet">
+        {problem.problem}.
+        {problem.file && (
+          <>
+            {" "}
+            File: <code>{problem.file}</code>
+          </>
+        )}
+      </p>
       <p class="quiet">{problem.hint}</p>
       <p class="deeds">
-        <button class="button" onClick={again}>Try again</button>
+        <button class="button" onClick={again}>
+          Try again
+        </button>
         <CopyButton text={report}>Copy the report</CopyButton>
       </p>
     </>
   );
+}
+
+interface BoundaryProps {
+  /** A new name tries again: another view or another span may well draw. */
+  name: string;
+  about: string;
+  children: ComponentChildren;
+}
+
+interface BoundaryState {
+  failed: Error | null;
+  name: string;
+}
+
+/** A view that throws leaves the frame usable, and says what happened. */
+export class Boundary extends Component<BoundaryProps, BoundaryState> {
+  override state: BoundaryState = { failed: null, name: this.props.name };
+
+  static override getDerivedStateFromProps(props: BoundaryProps, state: BoundaryState): BoundaryState | null {
+    return props.name === state.name ? null : { failed: null, name: props.name };
+  }
+
+  override componentDidCatch(error: unknown): void {
+    console.error(error);
+    this.setState({ failed: error instanceof Error ? error : new Error(String(error)) });
+  }
+
+  override render() {
+    const { failed } = this.state;
+    if (!failed) return this.props.children;
+    const problem = {
+      problem: failed.message,
+      file: "",
+      hint: "This is a fault of Step Insights. Other views stay usable.",
+    };
+    const about = `${this.props.about}\n${failed.stack ?? ""}`;
+    return (
+      <div data-state="failed">
+        <Failed
+          title="This view could not be drawn."
+          problem={problem}
+          about={about}
+          again={() => this.setState({ failed: null })}
+        />
+      </div>
+    );
+  }
 }

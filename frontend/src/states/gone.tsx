@@ -14,7 +14,8 @@ export function Gone({ heard_ms, retry_ms, now }: GoneProps) {
   const left = useSecondsUntil(retry_ms);
   return (
     <Note cause="TensorBoard does not answer." live>
-      These figures are from {clock(heard_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."} <button onClick={now}>Now</button>
+      These figures are from {clock(heard_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
+      <button onClick={now}>Now</button>
     </Note>
   );
 }

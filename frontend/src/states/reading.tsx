@@ -20,13 +20,30 @@ export function Reading({ name, waiting, fileBytes, tiles, ready }: ReadingProps
   const percent = Math.min(100, total > 0 ? Math.floor((100 * read) / total) : 0);
   return (
     <>
-      <h1 class="title">{progress ? `Reading ${name}: ${bytesOf(read, total)}` : `Reading ${name}, ${bytes(total)}`}</h1>
-      <div class="progress" role="progressbar" aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent} aria-label="Bytes read">
+      <h1 class="title">
+        {progress ? `Reading ${name}: ${bytesOf(read, total)}` : `Reading ${name}, ${bytes(total)}`}
+      </h1>
+      <div
+        class="progress"
+        role="progressbar"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={percent}
+        aria-label="Bytes read"
+      >
         <i style={{ width: `${percent}%` }} />
       </div>
-      <p class="quiet">{about(waiting, progress)} {ready > 0 && "Other spans are ready: choose one above."}</p>
-      <p class="heard" role="status">{percent > 0 && `${25 * Math.floor(percent / 25)} percent read`}</p>
-      <Tiles label="Figures of this span">{tiles.map((tile) => <TilePlace key={tile} label={tile} />)}</Tiles>
+      <p class="quiet">
+        {about(waiting, progress)} {ready > 0 && "Other spans are ready: choose one above."}
+      </p>
+      <p class="heard" role="status">
+        {percent > 0 && `${25 * Math.floor(percent / 25)} percent read`}
+      </p>
+      <Tiles label="Figures of this span">
+        {tiles.map((tile) => (
+          <TilePlace key={tile} label={tile} />
+        ))}
+      </Tiles>
     </>
   );
 }

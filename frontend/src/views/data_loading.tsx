@@ -4,8 +4,8 @@ import { Notes } from "../components/note";
 import { SeriesTile } from "../components/series_tile";
 import { Sentence } from "../components/sentence";
 import { Tiles } from "../components/tile";
-import { useChosen } from "./chosen";
-import { comparedFigure } from "./compared";
+import { useChosen } from "./choices";
+import { comparedFigure } from "./tiles";
 import { Activities } from "./data_loading/activities";
 import { BatchCopyPicture } from "./data_loading/batch_copy";
 import { BatchSplit } from "./data_loading/batch_split";
@@ -13,15 +13,13 @@ import { BurstPicture, showsBurst } from "./data_loading/burst";
 import { LoaderLanes } from "./data_loading/lanes";
 import { FirstBatch, Loaders } from "./data_loading/loaders";
 import { ProductionPicture, type RecordedProps } from "./data_loading/production";
-import { Receiving } from "./data_loading/receiving";
+import { Receiving, Shares } from "./data_loading/waits";
 import { RecordHint } from "./data_loading/record_hint";
-import { Shares } from "./data_loading/shares";
-import { SlowLines } from "./data_loading/slow_lines";
+import { SlowLines, WorkerLines } from "./data_loading/source_lines";
 import { Slowest } from "./data_loading/slowest";
 import { StepLines } from "./data_loading/step_lines";
 import { type LoaderPictureProps, StepTable } from "./data_loading/step_table";
 import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
-import { WorkerLines } from "./data_loading/worker_lines";
 import { Workers } from "./data_loading/workers";
 import type { SpanViewProps } from "./props";
 
@@ -38,15 +36,27 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       {result.tiles.length > 0 && (
         <Tiles label="Waiting for data in this span">
           {result.tiles.map((series) => (
-            <SeriesTile key={series.metric} series={series} remark={result.tile_remarks[series.metric]} head={head} neighbours={page.neighbours} meanings={tab.meanings} compared={comparedFigure(series, compared)} />
+            <SeriesTile
+              key={series.metric}
+              series={series}
+              remark={result.tile_remarks[series.metric]}
+              head={head}
+              neighbours={page.neighbours}
+              meanings={tab.meanings}
+              compared={comparedFigure(series, compared)}
+            />
           ))}
         </Tiles>
       )}
       {!recorded && <Notes notes={result.recorder_notes} />}
       {result.unknown ? (
         <section class="unknown">
-          <h2><Sentence phrase={result.steps_title} /></h2>
-          <p class="quiet"><Sentence phrase={result.unknown} /></p>
+          <h2>
+            <Sentence phrase={result.steps_title} />
+          </h2>
+          <p class="quiet">
+            <Sentence phrase={result.unknown} />
+          </p>
           {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
       ) : (
@@ -57,7 +67,9 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             {place !== null && !alone && <RecordHint asks="workers" place={place} />}
           </div>
           <div class="column">
-            {result.curve && <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />}
+            {result.curve && (
+              <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />
+            )}
             {!result.curve && <NoCurve {...result} />}
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
@@ -69,7 +81,12 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       )}
       {recorded && <Notes notes={result.recorder_notes} />}
       {recorded && <RecordedWorkers {...shared} recorded={recorded} apart={recorded.consumer_ns === null} />}
-      {below && result.lanes && <div class="split loader-halves"><LoaderLanes {...shared} lanes={result.lanes} /><StepLines {...shared} /></div>}
+      {below && result.lanes && (
+        <div class="split loader-halves">
+          <LoaderLanes {...shared} lanes={result.lanes} />
+          <StepLines {...shared} />
+        </div>
+      )}
     </div>
   );
 }
@@ -83,7 +100,11 @@ function Waits(shared: LoaderPictureProps) {
       <Shares result={shared.result} />
       {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={starts} />}
       {overhead && <Receiving overhead={overhead} />}
-      {loaders.length > 1 && <div class="below"><Loaders loaders={loaders} tab={shared.tab} name={shared.name} /></div>}
+      {loaders.length > 1 && (
+        <div class="below">
+          <Loaders loaders={loaders} tab={shared.tab} name={shared.name} />
+        </div>
+      )}
     </div>
   );
 }
@@ -99,7 +120,9 @@ function Batches({ result, tab, name }: LoaderPictureProps) {
 }
 
 function Lines({ result, tab, name }: LoaderPictureProps) {
-  return result.slow_lines.length > 0 ? <SlowLines lines={result.slow_lines} opsOnly={result.lines_missing !== null} tab={tab} name={name} /> : null;
+  return result.slow_lines.length > 0 ? (
+    <SlowLines lines={result.slow_lines} opsOnly={result.lines_missing !== null} tab={tab} name={name} />
+  ) : null;
 }
 
 function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {

@@ -18,11 +18,23 @@ export function Devices({ devices, meanings }: { devices: readonly DeviceFigures
   const [sort, setSort] = useState<string | undefined>();
   const figures = FIGURES.map(([metric, field]): Column<DeviceFigures> => {
     const { label, meaning } = meanings.metric(metric);
-    return { id: field, label, meaning, numeric: true, cell: (device) => percent(device[field]), order: (device) => device[field] };
+    return {
+      id: field,
+      label,
+      meaning,
+      numeric: true,
+      cell: (device) => percent(device[field]),
+      order: (device) => device[field],
+    };
   });
   const names: Column<DeviceFigures>[] = [
     { id: "device", label: "GPU", width: "64px", cell: (device) => device.device, order: (device) => device.device },
-    { id: "name", label: "Name", cell: (device) => <span title={device.name}>{device.name}</span>, order: (device) => device.name },
+    {
+      id: "name",
+      label: "Name",
+      cell: (device) => <span title={device.name}>{device.name}</span>,
+      order: (device) => device.name,
+    },
   ];
   return (
     <section class="devices">
@@ -30,7 +42,14 @@ export function Devices({ devices, meanings }: { devices: readonly DeviceFigures
         <h2>This process drives {counted(devices.length, "GPU")}</h2>
         <span class="sub">the busiest first; the figures above are its own</span>
       </div>
-      <Table label="GPUs of this process" columns={[...names, ...figures]} rows={devices} rowKey={(device) => device.device} sort={sort} onSort={setSort} />
+      <Table
+        label="GPUs of this process"
+        columns={[...names, ...figures]}
+        rows={devices}
+        rowKey={(device) => device.device}
+        sort={sort}
+        onSort={setSort}
+      />
     </section>
   );
 }

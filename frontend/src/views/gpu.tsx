@@ -3,7 +3,7 @@
 import type { DeviceGpu } from "../api.gen";
 import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
-import { useChosen } from "./chosen";
+import { useChosen } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
 import { KernelSplit } from "./gpu/split";
@@ -21,16 +21,38 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
       {device === undefined && result.unknown && (
         <section class="unknown">
           <h2>When is the GPU full?</h2>
-          <p class="quiet"><Sentence phrase={result.unknown} /></p>
+          <p class="quiet">
+            <Sentence phrase={result.unknown} />
+          </p>
         </section>
       )}
-      {device && result.devices.length > 1 && <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: id })} />}
-      {device && <GpuStrips result={result} device={device} number={head.number} chosen={chosen} tab={tab} name={name} />}
+      {device && result.devices.length > 1 && (
+        <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: id })} />
+      )}
+      {device && (
+        <GpuStrips result={result} device={device} number={head.number} chosen={chosen} tab={tab} name={name} />
+      )}
       {device && device.split.kernel_ns > 0 && (
         <>
           <KernelSplit device={device} steps={result.steps.length} tab={tab} name={name} />
-          <GpuKernels device={device} tab={tab} name={name} opened={opened} open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })} />
-          {opened !== null && <KernelDetails key={`${device.device} ${opened}`} kernel={opened} device={device} result={result} tab={tab} name={name} close={() => tab.update({ opened: null })} />}
+          <GpuKernels
+            device={device}
+            tab={tab}
+            name={name}
+            opened={opened}
+            open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })}
+          />
+          {opened !== null && (
+            <KernelDetails
+              key={`${device.device} ${opened}`}
+              kernel={opened}
+              device={device}
+              result={result}
+              tab={tab}
+              name={name}
+              close={() => tab.update({ opened: null })}
+            />
+          )}
         </>
       )}
     </div>
@@ -46,7 +68,13 @@ interface DevicePickerProps {
 function DevicePicker({ devices, device, choose }: DevicePickerProps) {
   return (
     <div class="controls">
-      <Chips label="Device" name="Device" chosen={String(device.device)} choose={choose} options={devices.map((each) => ({ id: String(each.device), label: `GPU ${each.device}`, meaning: each.name }))} />
+      <Chips
+        label="Device"
+        name="Device"
+        chosen={String(device.device)}
+        choose={choose}
+        options={devices.map((each) => ({ id: String(each.device), label: `GPU ${each.device}`, meaning: each.name }))}
+      />
     </div>
   );
 }

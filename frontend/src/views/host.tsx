@@ -4,7 +4,6 @@ import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { hiddenParts } from "./choices";
-import { AnswerBox } from "./host/answer";
 import { BlockingCalls, blockingShown } from "./host/blocking";
 import { Copies } from "./host/copies";
 import { HostAnatomy } from "./host/anatomy";
@@ -16,16 +15,31 @@ import { Reasons } from "./host/reasons";
 import { SeveralGpus } from "./host/several_gpus";
 import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
-import type { HostPart } from "./host/part";
-import type { SpanViewProps } from "./props";
+import type { HostPart, SpanViewProps } from "./props";
 import { ToDo } from "./to_do";
+import type { Answer } from "../api.gen";
+import { text } from "../format";
 
 export function Host({ page, tab }: SpanViewProps<"host">) {
   const { result, head } = page;
-  const part: HostPart = { result, tab, name: `${head.run} ${head.worker} span ${head.number}`, off: hiddenParts(tab.state) };
+  const part: HostPart = {
+    result,
+    tab,
+    name: `${head.run} ${head.worker} span ${head.number}`,
+    off: hiddenParts(tab.state),
+  };
   const tiles = result.tiles.length > 0 && (
     <Tiles label="Launches of this span">
-      {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} />)}
+      {result.tiles.map((series) => (
+        <SeriesTile
+          key={series.metric}
+          series={series}
+          remark={undefined}
+          head={head}
+          neighbours={page.neighbours}
+          meanings={tab.meanings}
+        />
+      ))}
     </Tiles>
   );
   const wide = blockingShown(part);
@@ -34,7 +48,11 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       <div class="view" data-view="host">
         <section class="unknown">
           <h2>Why is the GPU idle?</h2>
-          {result.unknown && <p class="quiet"><Sentence phrase={result.unknown} /></p>}
+          {result.unknown && (
+            <p class="quiet">
+              <Sentence phrase={result.unknown} />
+            </p>
+          )}
         </section>
         <HostPhases {...part} />
         <Ranges {...part} />
@@ -64,5 +82,27 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
       </div>
       {tiles}
     </div>
+  );
+}
+
+/** Is the CPU the limit? In a sentence, with the numbers that it rests on. */
+export function AnswerBox({ answer }: { answer: Answer }) {
+  return (
+    <section class="answer">
+      <div class="head">
+        <h2>Is the CPU the limit?</h2>
+        <p>
+          <Sentence phrase={answer.text} />
+        </p>
+      </div>
+      <dl>
+        {answer.figures.map(({ id, label, meaning, value }) => (
+          <div key={id} title={meaning}>
+            <dt>{label}</dt>
+            <dd>{typeof value.value === "string" ? value.value : text(value.value, value.unit)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
   );
 }

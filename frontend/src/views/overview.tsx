@@ -2,13 +2,13 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
-import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/anatomy";
-import { StackedBars } from "../charts/stacked_bars";
+import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
+import { StackedBars } from "../charts/bars/stacked_bars";
 import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
-import { Swatch } from "../components/swatch";
-import type { TableData } from "../components/table_data";
+import { Swatch } from "../colour";
+import type { TableData } from "../components/data_table";
 import { Tiles } from "../components/tile";
 import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
 import { hiddenParts, keptStep, keysOfHidden } from "./choices";
@@ -26,18 +26,30 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
         parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result))}
-        scale={scale} off={off} choose={(next) => tab.update(keysOfHidden(next))}
+        scale={scale}
+        off={off}
+        choose={(next) => tab.update(keysOfHidden(next))}
       />
       <Tiles label="Figures of this span">
         {result.tiles.map((series) => (
           <SeriesTile
-            key={series.metric} series={series} remark={result.tile_remarks[series.metric]}
-            head={page.head} neighbours={page.neighbours} meanings={tab.meanings} compared={comparedFigure(series, compared)}
+            key={series.metric}
+            series={series}
+            remark={result.tile_remarks[series.metric]}
+            head={page.head}
+            neighbours={page.neighbours}
+            meanings={tab.meanings}
+            compared={comparedFigure(series, compared)}
           />
         ))}
       </Tiles>
       <div class="split">
-        <Steps result={result} off={off} tab={tab} name={`${page.head.run} ${page.head.worker} span ${page.head.number}`} />
+        <Steps
+          result={result}
+          off={off}
+          tab={tab}
+          name={`${page.head.run} ${page.head.worker} span ${page.head.number}`}
+        />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
       {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
@@ -70,19 +82,42 @@ function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
-  const mean: AnatomyBar = { label: <>Mean step<br /><b>{ns(result.mean_duration_ns)}</b></>, parts: barParts(result.mean_parts_ns, parts, scale), thin: false };
-  const second = other ? otherBar(compared!.name, other, parts, scale) : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
+  const mean: AnatomyBar = {
+    label: (
+      <>
+        Mean step
+        <br />
+        <b>{ns(result.mean_duration_ns)}</b>
+      </>
+    ),
+    parts: barParts(result.mean_parts_ns, parts, scale),
+    thin: false,
+  };
+  const second = other
+    ? otherBar(compared!.name, other, parts, scale)
+    : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
   return (
     <Anatomy
-      label={spokenAnatomy(result, other ? null : couldBe) + (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")}
-      end={scale.of(longest)} endText={ns(longest)} braces={braces(result, scale)} bars={second ? [mean, second] : [mean]} off={off}
+      label={
+        spokenAnatomy(result, other ? null : couldBe) +
+        (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
+      }
+      end={scale.of(longest)}
+      endText={ns(longest)}
+      braces={braces(result, scale)}
+      bars={second ? [mean, second] : [mean]}
+      off={off}
     />
   );
 }
 
 function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
   return {
-    label: <>Could be <b>{rough(couldBe.duration_ns)}</b></>,
+    label: (
+      <>
+        Could be <b>{rough(couldBe.duration_ns)}</b>
+      </>
+    ),
     parts: barParts(couldBe.parts_ns, parts, scale),
     thin: true,
     saved: scale.of(mean_ns - couldBe.duration_ns),
@@ -90,14 +125,28 @@ function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeani
 }
 
 function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
-  const label = <><span class="clip" title={name}>{name}</span><br /><b>{ns(other.mean_duration_ns)}</b></>;
+  const label = (
+    <>
+      <span class="clip" title={name}>
+        {name}
+      </span>
+      <br />
+      <b>{ns(other.mean_duration_ns)}</b>
+    </>
+  );
   return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
 }
 
 function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): AnatomyPart[] {
   return parts.map((meaning) => {
     const length = lengthOf(lengths, meaning);
-    return { id: meaning.id, colour: meaning.colour, hatched: meaning.hatched, value: scale.of(length), title: `${meaning.label} ${scale.text(length)}` };
+    return {
+      id: meaning.id,
+      colour: meaning.colour,
+      hatched: meaning.hatched,
+      value: scale.of(length),
+      title: `${meaning.label} ${scale.text(length)}`,
+    };
   });
 }
 
@@ -111,10 +160,24 @@ const splitOf = ({ devices }: OverviewResult) => SPLIT[devices.length > 1 ? "sev
 
 function braces(result: OverviewResult, scale: Scale): Brace[] {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
-  if (!onDevice) return [{ value: scale.of(whole), label: <>CPU only <b>{ns(whole)}</b>, no GPU activity in this trace</> }];
+  if (!onDevice)
+    return [
+      {
+        value: scale.of(whole),
+        label: (
+          <>
+            CPU only <b>{ns(whole)}</b>, no GPU activity in this trace
+          </>
+        ),
+      },
+    ];
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
-    label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
+    label: (
+      <>
+        {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
+      </>
+    ),
   });
   return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
 }
@@ -135,19 +198,38 @@ interface StepsProps {
 
 function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsProps) {
   const [lit, setLit] = useState<number | null>(null);
-  const { parts, scale, ...drawn } = useMemo(() => stepBars(steps, tab.meanings.parts, off), [steps, tab.meanings, [...off].join()]);
+  const { parts, scale, ...drawn } = useMemo(
+    () => stepBars(steps, tab.meanings.parts, off),
+    [steps, tab.meanings, [...off].join()],
+  );
   const { names } = drawn;
   const tip = (at: number) => ({
     title: `Step ${names[at]}, ${scale.text(steps[at]!.duration_ns)}`,
-    rows: parts.filter((part) => part.values[at]! > 0).map((part) => ({
-      mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
-    })),
+    rows: parts
+      .filter((part) => part.values[at]! > 0)
+      .map((part) => ({
+        mark: <Swatch colour={part.colour} hatched={part.hatched} />,
+        name: part.label,
+        value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
+      })),
   });
   return (
-    <Picture title={title} name={`steps ${name}`} table={() => stepsTable(steps, tab.meanings.parts)} link={() => tab.address()}>
+    <Picture
+      title={title}
+      name={`steps ${name}`}
+      table={() => stepsTable(steps, tab.meanings.parts)}
+      link={() => tab.address()}
+    >
       <StackedBars
         label={`${sentence(title)}. Stacked bar for each of steps ${range(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`}
-        {...drawn} parts={parts} unit={scale.unit} axis="step" lit={lit} kept={keptStep(tab.state, names)} light={setLit} tip={tip}
+        {...drawn}
+        parts={parts}
+        unit={scale.unit}
+        axis="step"
+        lit={lit}
+        kept={keptStep(tab.state, names)}
+        light={setLit}
+        tip={tip}
         keep={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
       />
     </Picture>
@@ -172,7 +254,11 @@ function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], o
 
 function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[]): TableData {
   return {
-    columns: [{ label: "Step" }, { label: "Step time", unit: "ns" }, ...parts.map((part) => ({ label: part.label, unit: "ns" as const }))],
+    columns: [
+      { label: "Step" },
+      { label: "Step time", unit: "ns" },
+      ...parts.map((part) => ({ label: part.label, unit: "ns" as const })),
+    ],
     rows: steps.map((step) => [step.name, step.duration_ns, ...parts.map((part) => lengthOf(step.parts_ns, part))]),
   };
 }

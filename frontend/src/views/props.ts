@@ -6,10 +6,10 @@
  */
 
 import type { ComponentType } from "preact";
-import type { Index, PageOf, TrendsPage, ViewId } from "../api.gen";
-import type { Client } from "../client";
+import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
-import type { Changes, UrlState } from "../state";
+import type { Changes, UrlState } from "../address/url";
 
 export type EventSource = Pick<Client, "timeline" | "event">;
 
@@ -49,3 +49,12 @@ export interface TrendsViewProps {
 export type View<V extends ViewId> =
   | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };
+
+export interface HostPart {
+  result: HostResult;
+  tab: Tab;
+  /** Opens the name of saved files. */
+  name: string;
+  /** Parts that a legend hides, by id. */
+  off: ReadonlySet<string>;
+}

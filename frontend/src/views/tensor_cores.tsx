@@ -4,8 +4,8 @@ import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
-import { useChosen } from "./chosen";
-import { comparedFigure } from "./compared";
+import { useChosen } from "./choices";
+import { comparedFigure } from "./tiles";
 import type { SpanViewProps } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { OpportunityTable } from "./tensor_cores/opportunity_table";
@@ -27,37 +27,70 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
       {device && result.devices.length > 1 && (
         <div class="controls">
           <Chips
-            label="Device" name="Device" chosen={String(device.device)} choose={(id) => tab.update({ device: id })}
-            options={result.devices.map((each) => ({ id: String(each.device), label: `GPU ${each.device}`, meaning: each.name }))}
+            label="Device"
+            name="Device"
+            chosen={String(device.device)}
+            choose={(id) => tab.update({ device: id })}
+            options={result.devices.map((each) => ({
+              id: String(each.device),
+              label: `GPU ${each.device}`,
+              meaning: each.name,
+            }))}
           />
         </div>
       )}
       {main && result.tiles.length > 0 && (
         <Tiles label="Tensor cores in this span">
-          {result.tiles.map((series) => <SeriesTile key={series.metric} series={series} remark={undefined} head={head} neighbours={page.neighbours} meanings={tab.meanings} compared={comparedFigure(series, compared)} />)}
+          {result.tiles.map((series) => (
+            <SeriesTile
+              key={series.metric}
+              series={series}
+              remark={undefined}
+              head={head}
+              neighbours={page.neighbours}
+              meanings={tab.meanings}
+              compared={comparedFigure(series, compared)}
+            />
+          ))}
         </Tiles>
       )}
       {device && device.total.kernel_ns > 0 && (
         <>
           <div class={several ? "tensor-split" : "tensor-split whole"}>
             <SplitPicture
-              device={device} title={main ? result.split_title : { template: `Kernel time of GPU ${device.device}`, values: {} }} off={off} tab={tab} name={name}
-              choose={(next) => tab.update({ bins: next.size ? [...next].join(",") : null })} other={other && { name: compared!.name, device: other }}
+              device={device}
+              title={main ? result.split_title : { template: `Kernel time of GPU ${device.device}`, values: {} }}
+              off={off}
+              tab={tab}
+              name={name}
+              choose={(next) => tab.update({ bins: next.size ? [...next].join(",") : null })}
+              other={other && { name: compared!.name, device: other }}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
           {device.share_high !== null && <OpportunityTable device={device} tab={tab} name={name} />}
-          <KernelTable device={device} title={main ? result.kernels_title : { template: `Kernels of GPU ${device.device}`, values: {} }} off={off} tab={tab} name={name} />
+          <KernelTable
+            device={device}
+            title={main ? result.kernels_title : { template: `Kernels of GPU ${device.device}`, values: {} }}
+            off={off}
+            tab={tab}
+            name={name}
+          />
         </>
       )}
       {device === undefined && result.unknown && (
         <section class="unknown">
-          <h2><Sentence phrase={result.split_title} /></h2>
-          <p class="quiet"><Sentence phrase={result.unknown} /></p>
+          <h2>
+            <Sentence phrase={result.split_title} />
+          </h2>
+          <p class="quiet">
+            <Sentence phrase={result.unknown} />
+          </p>
         </section>
       )}
     </div>
   );
 }
 
-const hiddenBins = (key: string | undefined): ReadonlySet<string> => new Set((key ?? "").split(",").filter((bin) => bin !== ""));
+const hiddenBins = (key: string | undefined): ReadonlySet<string> =>
+  new Set((key ?? "").split(",").filter((bin) => bin !== ""));

@@ -49,7 +49,9 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const layout = useMemo(() => layoutOf(loaded.tracks, hasQueue, turned), [loaded.tracks, hasQueue, turned]);
   const lit = useMemo(() => litBy(words), [words]);
   const found = useMemo(() => lit && litCount(layers, lit), [lit, layers]);
-  useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (stretch) => setSeen((before) => showing(before, stretch, whole)));
+  useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (stretch) =>
+    setSeen((before) => showing(before, stretch, whole)),
+  );
 
   const zoom = (factor: number) => setSeen((before) => zoomed(before, (before.from + before.to) / 2, factor, whole));
   const choose = (number: number | null, of: number) => {
@@ -67,19 +69,34 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     choose(box.event, box.count);
   };
   const deeds: Deeds = {
-    setSeen, point, reset, choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
-    fold: (track) => turn(toggled(turned, track)), step: (by) => at !== null && goTo(at + by), find: () => field.current?.focus(),
+    setSeen,
+    point,
+    reset,
+    choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
+    fold: (track) => turn(toggled(turned, track)),
+    step: (by) => at !== null && goTo(at + by),
+    find: () => field.current?.focus(),
   };
   const scale = scaleFor(Math.max(Math.abs(seen.from - step.start_ns), Math.abs(seen.to - step.start_ns)), "ns");
   return (
     <div class={event === null ? "view" : "view opened"} data-view="timeline">
       <Picture
-        title={stepTitle(step)} sub={inSightText(step, seen)} name={`${head.run} ${head.worker} span ${head.number} timeline`}
-        table={() => tableOf(layers, layout, step)} link={() => tab.address()}
+        title={stepTitle(step)}
+        sub={inSightText(step, seen)}
+        name={`${head.run} ${head.worker} span ${head.number} timeline`}
+        table={() => tableOf(layers, layout, step)}
+        link={() => tab.address()}
         tools={
           <>
             <StepTools at={at} count={result.steps.length} goTo={goTo} zoom={zoom} reset={reset} />
-            <Search field={field} words={words} found={found} write={write} next={next} leave={() => scroller.current?.focus()} />
+            <Search
+              field={field}
+              words={words}
+              found={found}
+              write={write}
+              next={next}
+              leave={() => scroller.current?.focus()}
+            />
           </>
         }
       >
@@ -87,13 +104,21 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           <Stage
             label={`${stepTitle(step)}: ${count(layout.tracks.size)} tracks of events over time, ${inSightText(step, seen)}. Arrow keys go from event to event.`}
             shown={{ seen, ruler, layout, layers, palette, steps: result.steps, step, scale, lit, pointed, chosen }}
-            whole={whole} size={size} resize={resize} scroller={scroller} deeds={deeds}
+            whole={whole}
+            size={size}
+            resize={resize}
+            scroller={scroller}
+            deeds={deeds}
           />
           <Notice {...loaded} />
         </div>
       </Picture>
       <Panel
-        asked={asked} together={together} origin_ns={step.start_ns} go={go} close={() => choose(null, 1)}
+        asked={asked}
+        together={together}
+        origin_ns={step.start_ns}
+        go={go}
+        close={() => choose(null, 1)}
         zoom={() => chosen && setSeen(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
       />
     </div>
@@ -115,4 +140,3 @@ function useShownOnce(stretch: Stretch | null, event: number | null, show: (stre
     show(stretch);
   }, [stretch !== null, event]);
 }
-

@@ -3,7 +3,7 @@
 import type { Insight, PageOf, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
-import { keysOfStretch } from "./open_stretch";
+import { keysOfStretch } from "./choices";
 import type { Tab } from "./props";
 
 interface ToDoProps {
@@ -18,11 +18,19 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
     <section>
       <div class="head">
         <h2>What to do, most gain first</h2>
-        {remark && insights.length > 0 && <span class="sub"><Sentence phrase={remark} /></span>}
+        {remark && insights.length > 0 && (
+          <span class="sub">
+            <Sentence phrase={remark} />
+          </span>
+        )}
       </div>
-      {insights.length === 0 && <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing stands out in this span."}</p>}
+      {insights.length === 0 && (
+        <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing stands out in this span."}</p>
+      )}
       <ol class="cards">
-        {insights.map((insight) => <Evident key={insight.id} insight={insight} here={here} tab={tab} />)}
+        {insights.map((insight) => (
+          <Evident key={insight.id} insight={insight} here={here} tab={tab} />
+        ))}
       </ol>
     </section>
   );
@@ -36,7 +44,8 @@ function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: 
   const shown = insight.view === here || (insight.view === LOOK && first !== undefined);
   return (
     <Card
-      insight={insight} evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
+      insight={insight}
+      evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
       open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null })}
       look={first && { name: tab.meanings.viewTitle(LOOK), open: () => tab.update(keysOfStretch(first)) }}
     />

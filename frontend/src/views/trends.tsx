@@ -2,15 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 import type { TrendsPage } from "../api.gen";
-import { focusRun, namedRuns } from "./choices";
-import { useChosen } from "./chosen";
+import { focusRun, namedRuns, useChosen } from "./choices";
 import type { Tab, TrendsViewProps } from "./props";
-import { axisOver, isOver, type Over } from "./trends/axis";
+import { type Over, axisOver, isOver } from "./trends/axis";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
-import { RunLegend } from "./trends/legend";
+import { OpenSpan, RunLegend } from "./trends/focus";
 import { TrendPicture } from "./trends/lines";
-import { OpenSpan } from "./trends/open_span";
 import { type Run, runsOf } from "./trends/runs";
 import { SlowSteps } from "./trends/slow_steps";
 import { Strips } from "./trends/strips";
@@ -39,11 +37,14 @@ export function Trends({ page, tab }: TrendsViewProps) {
 /** More steps than this are a band of ink; spans show more, until steps are asked for. */
 const MOST_STEPS = 600;
 
-const naturalOver = (runs: readonly Run[]): Over => (Math.max(0, ...runs.map((run) => run.steps.length)) > MOST_STEPS ? "spans" : "steps");
+const naturalOver = (runs: readonly Run[]): Over =>
+  Math.max(0, ...runs.map((run) => run.steps.length)) > MOST_STEPS ? "spans" : "steps";
 
 /** The pictures take the last run for the one in focus, and draw it over the others. */
-const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] =>
-  [...runs.filter((run) => run.name !== focus), ...runs.filter((run) => run.name === focus)];
+const focusLast = (runs: readonly Run[], focus: string | null): readonly Run[] => [
+  ...runs.filter((run) => run.name !== focus),
+  ...runs.filter((run) => run.name === focus),
+];
 
 interface PicturesProps {
   page: TrendsPage;
@@ -64,7 +65,16 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
   return (
     <>
       <div class="trend-main">
-        <TrendPicture metric={metric} title={main} sub={metric.label} runs={runs} axis={axis} changes={shown} chosen={chosen} tab={tab} />
+        <TrendPicture
+          metric={metric}
+          title={main}
+          sub={metric.label}
+          runs={runs}
+          axis={axis}
+          changes={shown}
+          chosen={chosen}
+          tab={tab}
+        />
         <div>
           <SlowSteps title={titles["slow"]} rule={titles["slow_rule"]} run={focus} chosen={chosen} tab={tab} />
           <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
@@ -72,7 +82,19 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
         </div>
       </div>
       <div class="trend-small">
-        {SMALL.map((id) => <TrendPicture key={id} small metric={tab.meanings.metric(id)} title={titles[id]} runs={runs} axis={axis} changes={shown} chosen={chosen} tab={tab} />)}
+        {SMALL.map((id) => (
+          <TrendPicture
+            key={id}
+            small
+            metric={tab.meanings.metric(id)}
+            title={titles[id]}
+            runs={runs}
+            axis={axis}
+            changes={shown}
+            chosen={chosen}
+            tab={tab}
+          />
+        ))}
       </div>
       <Strips title={titles["strips"]} runs={all} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />

@@ -98,9 +98,12 @@ class Journal:
         self._write_waiting()
 
     def flush(self) -> None:
-        """Write what waits."""
-        if self._file is not None and self.waiting:
-            self._follow_clock(now_ns())
+        """Write what waits. Before that the clock is sampled, also where nothing waits: it may have been set since the
+        last write, and nothing after the end of a recording would say so."""
+        if self._file is None:
+            return
+        self._follow_clock(now_ns())
+        if self.waiting:
             self._write_waiting()
 
     def _follow_clock(self, at_ns: int) -> None:

@@ -272,15 +272,23 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
     assert found.ahead[1][1] - found.ahead[0][1] == pytest.approx(400_000, abs=100_000)
 
 
-def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_told(tmp_path, monkeypatch):
+@pytest.mark.parametrize("waiting", [0, 1])
+@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._flush_all()])
+def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_path, monkeypatch, waiting, end):
+    """Whether or not a row waits for a write that is not due for a quarter of a second. What was written before keeps
+    the clock that it had."""
     path = tmp_path / "x.loader"
     own, real = Journal(path, encode_header(HEADER), NO_WORKER, refuse), clock.wall_ns
-    own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
-    own.add(clock.now_ns(), BEGAN, 0, -1, (3, 4))
+    for number in range(1 + waiting):
+        own.add(clock.now_ns(), BEGAN, 0, number, (1, 2))
+    assert [row[0] for row in own.waiting] == [BEGAN] * waiting
     monkeypatch.setattr(clock, "wall_ns", lambda: real() + 10**12)
-    assert [row[0] for row in own.waiting] == [BEGAN]  # it waits for a write that is not due for a quarter of a second
-    own.close()
-    assert read_file(path).clock_steps == 1
+    end(own)
+    found = read_file(path)
+    assert found.clock_steps == 1
+    first, *later = [ahead for _, ahead in found.ahead]
+    assert [ahead - first for ahead in later] == [pytest.approx(10**12, abs=clock.TOLERANCE_NS)]
+    assert [row.named()["begin_ns"] for row in found.rows() if row.kind == BEGAN] == [first + 1] * (1 + waiting)
 
 
 def test_rows_whose_clock_was_overwritten_follow_the_next_ones_past(tmp_path, small_file, monkeypatch):

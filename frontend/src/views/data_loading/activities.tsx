@@ -1,24 +1,58 @@
 import type { Activity, DataLoadingResult } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
 import type { Tab } from "../props";
-import { shortLine } from "./source_line";
+import { shortLine } from "./source_lines";
 
 /** What the training thread does inside the loader and in which line, self time a batch. */
 export function Activities({ result, tab, name }: { result: DataLoadingResult; tab: Tab; name: string }) {
-  const { activities, activities_title: title, more_activities: more, more_activities_ns: more_ns, lines_missing: missing } = result;
-  const shown = columns(Math.max(...activities.map((row) => row.ns_per_batch)), activities.some((row) => row.lines.length > 0));
+  const {
+    activities,
+    activities_title: title,
+    more_activities: more,
+    more_activities_ns: more_ns,
+    lines_missing: missing,
+  } = result;
+  const shown = columns(
+    Math.max(...activities.map((row) => row.ns_per_batch)),
+    activities.some((row) => row.lines.length > 0),
+  );
   return (
-    <Picture title={title ?? "What the loader does"} name={`loader activities ${name}`} link={() => tab.address()} drawn={false} table={() => activitiesTable(activities)}>
+    <Picture
+      title={title ?? "What the loader does"}
+      name={`loader activities ${name}`}
+      link={() => tab.address()}
+      drawn={false}
+      table={() => activitiesTable(activities)}
+    >
       <Table
-        label="What the loader does" columns={shown} rows={activities} rowKey={nameOf}
-        foot={more > 0 && <tr><td colSpan={shown.length - 1}>{count(more)} more</td><td class="num">{ns(more_ns)}</td></tr>}
-        sort={tab.state["activity"]} onSort={(activity) => tab.update({ activity })}
+        label="What the loader does"
+        columns={shown}
+        rows={activities}
+        rowKey={nameOf}
+        foot={
+          more > 0 && (
+            <tr>
+              <td colSpan={shown.length - 1}>{count(more)} more</td>
+              <td class="num">{ns(more_ns)}</td>
+            </tr>
+          )
+        }
+        sort={tab.state["activity"]}
+        onSort={(activity) => tab.update({ activity })}
       />
-      <p class="quiet small aside">Self time of the training process.{missing && <> <Sentence phrase={missing} /></>}</p>
+      <p class="quiet small aside">
+        Self time of the training process.
+        {missing && (
+          <>
+            {" "}
+            <Sentence phrase={missing} />
+          </>
+        )}
+      </p>
     </Picture>
   );
 }
@@ -28,25 +62,66 @@ const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
 /** Where no call stack tells any line, there is no column of dashes: a sentence below says why. */
 function columns(longest: number, lines: boolean): Column<Activity>[] {
-  const line: Column<Activity> = { id: "line", label: "Line", width: "44%", cell: (row) => <Where row={row} />, order: lineOf, meaning: "The line with the largest part of it, as far as call stacks tell." };
+  const line: Column<Activity> = {
+    id: "line",
+    label: "Line",
+    width: "44%",
+    cell: (row) => <Where row={row} />,
+    order: lineOf,
+    meaning: "The line with the largest part of it, as far as call stacks tell.",
+  };
   return [
-    { id: "activity", label: "Activity", width: lines ? "27%" : "55%", cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>, order: nameOf },
+    {
+      id: "activity",
+      label: "Activity",
+      width: lines ? "27%" : "55%",
+      cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span>,
+      order: nameOf,
+    },
     ...(lines ? [line] : []),
-    { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} /> },
-    { id: "batch", label: "A batch", width: "68px", numeric: true, cell: (row) => ns(row.ns_per_batch), order: (row) => row.ns_per_batch },
+    {
+      id: "bar",
+      label: "",
+      cell: (row) => (
+        <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} />
+      ),
+    },
+    {
+      id: "batch",
+      label: "A batch",
+      width: "68px",
+      numeric: true,
+      cell: (row) => ns(row.ns_per_batch),
+      order: (row) => row.ns_per_batch,
+    },
   ];
 }
 
 /** The line with the largest part of it, and how large that is where there are others; these on hover, with their times. */
 function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
-  if (!first) return <span class="faint" title="No call stack tells its line.">{DASH}</span>;
-  return <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>{others.length > 0 && `${share(first.ns_per_batch / all)} in `}{shortLine(first.line)}</span>;
+  if (!first)
+    return (
+      <span class="faint" title="No call stack tells its line.">
+        {DASH}
+      </span>
+    );
+  return (
+    <span title={lines.map((each) => `${each.line}, ${ns(each.ns_per_batch)}`).join("\n")}>
+      {others.length > 0 && `${share(first.ns_per_batch / all)} in `}
+      {shortLine(first.line)}
+    </span>
+  );
 }
 
 function activitiesTable(activities: readonly Activity[]) {
   return {
-    columns: [{ label: "Activity" }, { label: "Line" }, { label: "A batch", unit: "ns" as const }, { label: "In this line", unit: "ns" as const }],
+    columns: [
+      { label: "Activity" },
+      { label: "Line" },
+      { label: "A batch", unit: "ns" as const },
+      { label: "In this line", unit: "ns" as const },
+    ],
     rows: activities.map((row) => [nameOf(row), lineOf(row), row.ns_per_batch, row.lines[0]?.ns_per_batch ?? null]),
   };
 }

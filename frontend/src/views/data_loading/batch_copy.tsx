@@ -1,26 +1,66 @@
 import type { BatchCopy, Phrase } from "../../api.gen";
-import { SplitBar } from "../../charts/split_bar";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { bytes, closed, rate, scaleFor, sentence, text } from "../../format";
 import type { Tab } from "../props";
 
 /** The batch on its way to the GPU: from which memory, how fast, and whether kernels run meanwhile. */
-export function BatchCopyPicture({ copy, title, tab, name }: { copy: BatchCopy; title: Phrase | null; tab: Tab; name: string }) {
+export function BatchCopyPicture({
+  copy,
+  title,
+  tab,
+  name,
+}: {
+  copy: BatchCopy;
+  title: Phrase | null;
+  tab: Tab;
+  name: string;
+}) {
   const { total_ns: total, hidden_ns: hidden, alone_ns: alone, blocked_ns: blocked } = copy;
   const scale = scaleFor(Math.max(total, blocked), "ns");
   const parts = [
-    { id: "alone", colour: "copy", hatched: false, share: total ? alone / total : 0, title: `Alone ${scale.text(alone)}` },
-    { id: "hidden", colour: "copy", hatched: true, share: total ? hidden / total : 0, title: `Beside kernels ${scale.text(hidden)}` },
+    {
+      id: "alone",
+      colour: "copy",
+      hatched: false,
+      share: total ? alone / total : 0,
+      title: `Alone ${scale.text(alone)}`,
+    },
+    {
+      id: "hidden",
+      colour: "copy",
+      hatched: true,
+      share: total ? hidden / total : 0,
+      title: `Beside kernels ${scale.text(hidden)}`,
+    },
   ];
   const heading = title ?? QUESTION;
   return (
-    <Picture title={heading} name={`batch copies ${name}`} drawn={false} table={() => copyTable(copy)} link={() => tab.address()}>
-      <SplitBar label={`${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+    <Picture
+      title={heading}
+      name={`batch copies ${name}`}
+      drawn={false}
+      table={() => copyTable(copy)}
+      link={() => tab.address()}
+    >
+      <SplitBar
+        label={`${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ${parts.map((part) => part.title).join("; ")}.`}
+        parts={parts}
+        off={NONE}
+      />
       <p class="small keys">
-        <span class="key"><Swatch colour="copy" />alone <b>{scale.text(alone)}</b></span>
-        <span class="key"><Swatch colour="copy" hatched />beside kernels <b>{scale.text(hidden)}</b></span>
-        <span class="key" title="Time in which the host stands in the call of the copy.">host stands <b>{scale.text(blocked)}</b></span>
+        <span class="key">
+          <Swatch colour="copy" />
+          alone <b>{scale.text(alone)}</b>
+        </span>
+        <span class="key">
+          <Swatch colour="copy" hatched />
+          beside kernels <b>{scale.text(hidden)}</b>
+        </span>
+        <span class="key" title="Time in which the host stands in the call of the copy.">
+          host stands <b>{scale.text(blocked)}</b>
+        </span>
       </p>
       <p class="quiet small aside">{aboutOf(copy)}.</p>
     </Picture>
@@ -36,10 +76,24 @@ function aboutOf({ count, bytes: size, bytes_per_second: speed, pageable }: Batc
   return [`${text(count, "number")} a step`, moved, memory].filter(Boolean).join(", ");
 }
 
-function copyTable({ count, bytes: size, bytes_per_second: speed, pageable, alone_ns: alone, hidden_ns: hidden, blocked_ns: blocked }: BatchCopy) {
+function copyTable({
+  count,
+  bytes: size,
+  bytes_per_second: speed,
+  pageable,
+  alone_ns: alone,
+  hidden_ns: hidden,
+  blocked_ns: blocked,
+}: BatchCopy) {
   const times = ["Alone", "Beside kernels", "Host stands"].map((label) => ({ label, unit: "ns" as const }));
   return {
-    columns: [{ label: "Copies a step", unit: "number" as const }, { label: "Bytes", unit: "bytes" as const }, { label: "Rate", unit: "bytes_per_second" as const }, { label: "Memory" }, ...times],
+    columns: [
+      { label: "Copies a step", unit: "number" as const },
+      { label: "Bytes", unit: "bytes" as const },
+      { label: "Rate", unit: "bytes_per_second" as const },
+      { label: "Memory" },
+      ...times,
+    ],
     rows: [[count, size, speed, pageable === null ? null : pageable ? "pageable" : "pinned", alone, hidden, blocked]],
   };
 }

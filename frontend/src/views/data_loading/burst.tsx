@@ -1,8 +1,8 @@
 import type { Burst, BurstStep, DataLoadingResult } from "../../api.gen";
-import { WaitColumns } from "../../charts/wait_columns";
+import { WaitColumns } from "../../charts/bars/wait_columns";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { closed, counted, ns, range, type Scale, scaleFor, sentence, text } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 
@@ -22,13 +22,31 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
       <WaitColumns
         label={`${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} batches of steps ${range(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
-        height={HEIGHT} columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))} colour="data" axis="step that takes the batch" scale={scale}
-        periods={period === null ? [] : periodsOf(waits, period)} periodText={period === null ? "" : counted(period, "batch", "batches")}
-        lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
+        height={HEIGHT}
+        columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
+        colour="data"
+        axis="step that takes the batch"
+        scale={scale}
+        periods={period === null ? [] : periodsOf(waits, period)}
+        periodText={period === null ? "" : counted(period, "batch", "batches")}
+        lit={chosen.lit}
+        kept={chosen.kept}
+        light={chosen.light}
+        keep={(key) => chosen.keep(key ?? chosen.kept)}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && <Keys />}
-      {period !== null && <p class="quiet small aside">{patternOf(burst)}{burst.check && <>{" "}<Sentence phrase={burst.check} /></>}</p>}
+      {period !== null && (
+        <p class="quiet small aside">
+          {patternOf(burst)}
+          {burst.check && (
+            <>
+              {" "}
+              <Sentence phrase={burst.check} />
+            </>
+          )}
+        </p>
+      )}
       {result.jitter && <Rare jitter={result.jitter} />}
     </Picture>
   );
@@ -37,8 +55,14 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
 function Keys() {
   return (
     <p class="small keys">
-      <span class="key"><Swatch colour="data" />long wait</span>
-      <span class="key short"><Swatch colour="data" />usual wait</span>
+      <span class="key">
+        <Swatch colour="data" />
+        long wait
+      </span>
+      <span class="key short">
+        <Swatch colour="data" />
+        usual wait
+      </span>
     </p>
   );
 }
@@ -46,17 +70,29 @@ function Keys() {
 const QUESTION = "Do long waits come back?";
 
 /** How sure the pattern is, in figures. */
-function patternOf({ period, autocorrelation, long_wait_ns: long, short_wait_ns: short, workers_from: from }: Burst): string {
+function patternOf({
+  period,
+  autocorrelation,
+  long_wait_ns: long,
+  short_wait_ns: short,
+  workers_from: from,
+}: Burst): string {
   const known = from !== null && from in FROM ? [`the number of workers is known from ${FROM[from]}`] : [];
   const correlate = autocorrelation === null ? null : `correlate by ${text(autocorrelation, "number")}`;
-  if (long === null && correlate !== null) return `${[`Waits ${period} batches apart ${correlate}`, ...known].join("; ")}.`;
-  const lengths = long === null ? "is long" : `of ${ns(long)}${short === null ? "" : `, the others of ${ns(short)} at best`}`;
+  if (long === null && correlate !== null)
+    return `${[`Waits ${period} batches apart ${correlate}`, ...known].join("; ")}.`;
+  const lengths =
+    long === null ? "is long" : `of ${ns(long)}${short === null ? "" : `, the others of ${ns(short)} at best`}`;
   const alike = correlate === null ? [] : [`waits so far apart ${correlate}`];
   return `${[`Of ${period} waits in a row one ${lengths}`, ...alike, ...known].join("; ")}.`;
 }
 
 /** Where the number of workers is from. */
-const FROM: Readonly<Record<string, string>> = { recorder: "the recorder", stacks: "the call stacks", period: "the period" };
+const FROM: Readonly<Record<string, string>> = {
+  recorder: "the recorder",
+  stacks: "the call stacks",
+  period: "the period",
+};
 
 /** Long waits that stand as far apart as the pattern says: a stretch without one is no period. */
 export function periodsOf(waits: readonly BurstStep[], period: number): [number, number][] {
@@ -65,7 +101,10 @@ export function periodsOf(waits: readonly BurstStep[], period: number): [number,
 }
 
 function tipOf(wait: BurstStep, scale: Scale) {
-  return { title: `Step ${wait.step}`, rows: [{ name: wait.long ? "Long wait" : "Wait", value: scale.text(wait.wait_ns) }] };
+  return {
+    title: `Step ${wait.step}`,
+    rows: [{ name: wait.long ? "Long wait" : "Wait", value: scale.text(wait.wait_ns) }],
+  };
 }
 
 function spoken(waits: readonly BurstStep[]): string {
@@ -74,16 +113,25 @@ function spoken(waits: readonly BurstStep[]): string {
 }
 
 /** Long waits without a period: a slow disk, a big sample, the garbage collector. */
-function Rare({ jitter: { long_count, long_ns, typical_ns, exposed_ns, steps } }: { jitter: NonNullable<DataLoadingResult["jitter"]> }) {
+function Rare({
+  jitter: { long_count, long_ns, typical_ns, exposed_ns, steps },
+}: {
+  jitter: NonNullable<DataLoadingResult["jitter"]>;
+}) {
   return (
     <p class="quiet small aside">
-      <Sentence phrase={{
-        template: `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a period, in {steps}; the cost is [{cost}] a step.`,
-        values: {
-          count: { value: counted(long_count, "wait"), unit: "text" }, long: { value: long_ns, unit: "ns" }, typical: { value: typical_ns, unit: "ns" },
-          steps: { value: named(steps), unit: "text" }, cost: { value: exposed_ns, unit: "ns" },
-        },
-      }} />
+      <Sentence
+        phrase={{
+          template: `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a period, in {steps}; the cost is [{cost}] a step.`,
+          values: {
+            count: { value: counted(long_count, "wait"), unit: "text" },
+            long: { value: long_ns, unit: "ns" },
+            typical: { value: typical_ns, unit: "ns" },
+            steps: { value: named(steps), unit: "text" },
+            cost: { value: exposed_ns, unit: "ns" },
+          },
+        }}
+      />
     </p>
   );
 }
@@ -98,5 +146,8 @@ function named(steps: readonly string[]): string {
 }
 
 function waitsTable(waits: readonly BurstStep[]) {
-  return { columns: [{ label: "Step" }, { label: "Wait", unit: "ns" as const }, { label: "Long" }], rows: waits.map((wait) => [wait.step, wait.wait_ns, wait.long ? "yes" : ""]) };
+  return {
+    columns: [{ label: "Step" }, { label: "Wait", unit: "ns" as const }, { label: "Long" }],
+    rows: waits.map((wait) => [wait.step, wait.wait_ns, wait.long ? "yes" : ""]),
+  };
 }

@@ -1,7 +1,7 @@
 import type { Lane, LaneWindow } from "../../api.gen";
-import { type ChartLane, type LaneMark, Lanes } from "../../charts/lanes";
+import { type ChartLane, type LaneMark, Lanes } from "../../charts/time/lanes";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { closed, ns, scaleFor, sentence } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 
@@ -10,13 +10,30 @@ export function LoaderLanes({ result, lanes: shown, chosen, tab, name }: LoaderP
   const steps = stepMarks(shown, result.steps);
   const title = result.lanes_title ?? { template: "When does a step wait?", values: {} };
   const lengths = new Map(result.steps.map((step) => [step.name, step]));
-  const figures = shown.steps.map((step) => `step ${step} waits ${ns(lengths.get(step)?.wait_ns ?? null)}, ${ns(lengths.get(step)?.exposed_ns ?? null)} of it exposed`);
+  const figures = shown.steps.map(
+    (step) =>
+      `step ${step} waits ${ns(lengths.get(step)?.wait_ns ?? null)}, ${ns(lengths.get(step)?.exposed_ns ?? null)} of it exposed`,
+  );
   return (
-    <Picture title={title} sub={`steps ${shown.steps.join(" and ")}`} name={`lanes ${name}`} table={() => lanesTable(shown)} link={() => tab.address()}>
+    <Picture
+      title={title}
+      sub={`steps ${shown.steps.join(" and ")}`}
+      name={`lanes ${name}`}
+      table={() => lanesTable(shown)}
+      link={() => tab.address()}
+    >
       <Lanes
         label={`${closed(sentence(title))} In lanes for ${shown.lanes.map((lane) => lane.label).join(", ")}: ${figures.join("; ")}.`}
-        from={shown.start_ns} to={shown.end_ns} lanes={shown.lanes.map(chartLane)} steps={steps} brackets={brackets(shown, steps, result.steps)}
-        scale={scaleFor(shown.end_ns - shown.start_ns, "ns")} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
+        from={shown.start_ns}
+        to={shown.end_ns}
+        lanes={shown.lanes.map(chartLane)}
+        steps={steps}
+        brackets={brackets(shown, steps, result.steps)}
+        scale={scaleFor(shown.end_ns - shown.start_ns, "ns")}
+        lit={chosen.lit}
+        kept={chosen.kept}
+        light={chosen.light}
+        keep={(key) => chosen.keep(key ?? chosen.kept)}
       />
     </Picture>
   );
@@ -35,7 +52,12 @@ type Steps = LoaderPictureProps["result"]["steps"];
 function stepMarks(shown: LaneWindow, steps: Steps): LaneMark[] {
   return shown.steps.map((key, at) => {
     const duration = steps.find((step) => step.name === key)?.duration_ns ?? null;
-    return { key, from: shown.marks_ns[at]!, to: shown.marks_ns[at + 1] ?? shown.end_ns, text: `step ${key}, ${ns(duration)}` };
+    return {
+      key,
+      from: shown.marks_ns[at]!,
+      to: shown.marks_ns[at + 1] ?? shown.end_ns,
+      text: `step ${key}, ${ns(duration)}`,
+    };
   });
 }
 
@@ -45,13 +67,26 @@ function brackets(shown: LaneWindow, marks: readonly LaneMark[], steps: Steps): 
   const exposed = loader ? chartLane(loader).pieces.filter((piece) => !piece.hatched) : [];
   return marks.flatMap((mark) => {
     const within = exposed.filter((piece) => piece.from >= mark.from && piece.from < mark.to);
-    const longest = within.reduce<(typeof within)[number] | null>((best, piece) => (best && best.to - best.from >= piece.to - piece.from ? best : piece), null);
+    const longest = within.reduce<(typeof within)[number] | null>(
+      (best, piece) => (best && best.to - best.from >= piece.to - piece.from ? best : piece),
+      null,
+    );
     const step = steps.find((each) => each.name === mark.key);
     return longest && step ? [{ ...mark, ...longest, text: `exposed ${ns(step.exposed_ns)}` }] : [];
   });
 }
 
 function lanesTable(shown: LaneWindow): TableData {
-  const rows = shown.lanes.flatMap((lane) => chartLane(lane).pieces.map((piece) => [lane.label, piece.from, piece.to, lane.id !== "loader" ? null : piece.hatched ? "hidden" : "exposed"]));
-  return { columns: [{ label: "Lane" }, { label: "From", unit: "ns" }, { label: "To", unit: "ns" }, { label: "Wait" }], rows };
+  const rows = shown.lanes.flatMap((lane) =>
+    chartLane(lane).pieces.map((piece) => [
+      lane.label,
+      piece.from,
+      piece.to,
+      lane.id !== "loader" ? null : piece.hatched ? "hidden" : "exposed",
+    ]),
+  );
+  return {
+    columns: [{ label: "Lane" }, { label: "From", unit: "ns" }, { label: "To", unit: "ns" }, { label: "Wait" }],
+    rows,
+  };
 }

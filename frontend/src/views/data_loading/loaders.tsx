@@ -1,5 +1,5 @@
 import type { EpochStarts, LoaderRow } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
@@ -10,8 +10,23 @@ import type { Tab } from "../props";
 export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
-    <Picture title={`Which of the ${count(loaders.length)} loaders is waited for?`} sub="a batch" name={`loaders ${name}`} drawn={false} table={() => loadersTable(loaders)} link={() => tab.address()}>
-      <Table label="Loaders" columns={columns(scaleFor(longest, "ns"), longest)} rows={loaders} rowKey={(row) => loaders.indexOf(row)} sort={tab.state["loaders"]} onSort={(next) => tab.update({ loaders: next })} most={6} />
+    <Picture
+      title={`Which of the ${count(loaders.length)} loaders is waited for?`}
+      sub="a batch"
+      name={`loaders ${name}`}
+      drawn={false}
+      table={() => loadersTable(loaders)}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Loaders"
+        columns={columns(scaleFor(longest, "ns"), longest)}
+        rows={loaders}
+        rowKey={(row) => loaders.indexOf(row)}
+        sort={tab.state["loaders"]}
+        onSort={(next) => tab.update({ loaders: next })}
+        most={6}
+      />
     </Picture>
   );
 }
@@ -20,24 +35,101 @@ const FIRST = "The first batch of an epoch, apart from the others: the workers s
 
 function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
   return [
-    { id: "loader", label: "Loader", order: (row) => sentence(row.label), cell: (row) => <span title={row.iterator}><Sentence phrase={row.label} /></span> },
-    { id: "batches", label: "Batches", width: "56px", numeric: true, order: (row) => row.batches, cell: (row) => count(row.batches) },
-    { id: "bar", label: "", width: "72px", cell: (row) => <InlineBar pieces={[{ share: row.exposed_ns / longest, colour: "data" }, { share: row.hidden_ns / longest, colour: "data", hatched: true }]} /> },
-    { id: "exposed", label: "Exposed", width: "68px", numeric: true, order: (row) => row.exposed_ns, cell: (row) => scale.text(row.exposed_ns) },
-    { id: "first", label: "First", width: "68px", numeric: true, order: (row) => row.first_batch_ns, meaning: FIRST, cell: (row) => (row.first_batch_ns === null ? DASH : ns(row.first_batch_ns)) },
+    {
+      id: "loader",
+      label: "Loader",
+      order: (row) => sentence(row.label),
+      cell: (row) => (
+        <span title={row.iterator}>
+          <Sentence phrase={row.label} />
+        </span>
+      ),
+    },
+    {
+      id: "batches",
+      label: "Batches",
+      width: "56px",
+      numeric: true,
+      order: (row) => row.batches,
+      cell: (row) => count(row.batches),
+    },
+    {
+      id: "bar",
+      label: "",
+      width: "72px",
+      cell: (row) => (
+        <InlineBar
+          pieces={[
+            { share: row.exposed_ns / longest, colour: "data" },
+            { share: row.hidden_ns / longest, colour: "data", hatched: true },
+          ]}
+        />
+      ),
+    },
+    {
+      id: "exposed",
+      label: "Exposed",
+      width: "68px",
+      numeric: true,
+      order: (row) => row.exposed_ns,
+      cell: (row) => scale.text(row.exposed_ns),
+    },
+    {
+      id: "first",
+      label: "First",
+      width: "68px",
+      numeric: true,
+      order: (row) => row.first_batch_ns,
+      meaning: FIRST,
+      cell: (row) => (row.first_batch_ns === null ? DASH : ns(row.first_batch_ns)),
+    },
   ];
 }
 
 function loadersTable(loaders: readonly LoaderRow[]) {
-  const times = ["Wait", "Exposed", "Hidden", "First batch of an epoch"].map((label) => ({ label, unit: "ns" as const }));
+  const times = ["Wait", "Exposed", "Hidden", "First batch of an epoch"].map((label) => ({
+    label,
+    unit: "ns" as const,
+  }));
   return {
-    columns: [{ label: "Loader" }, { label: "Iterator" }, { label: "Role" }, { label: "Batches", unit: "count" as const }, ...times],
-    rows: loaders.map((row) => [sentence(row.label), row.iterator, row.role, row.batches, row.wait_ns, row.exposed_ns, row.hidden_ns, row.first_batch_ns]),
+    columns: [
+      { label: "Loader" },
+      { label: "Iterator" },
+      { label: "Role" },
+      { label: "Batches", unit: "count" as const },
+      ...times,
+    ],
+    rows: loaders.map((row) => [
+      sentence(row.label),
+      row.iterator,
+      row.role,
+      row.batches,
+      row.wait_ns,
+      row.exposed_ns,
+      row.hidden_ns,
+      row.first_batch_ns,
+    ]),
   };
 }
 
 /** Of a lone loader: what the mean leaves out. */
-export function FirstBatch({ loader: { first_batches: many, first_batch_ns: first, multiprocess }, starts }: { loader: LoaderRow; starts: EpochStarts | null }) {
+export function FirstBatch({
+  loader: { first_batches: many, first_batch_ns: first, multiprocess },
+  starts,
+}: {
+  loader: LoaderRow;
+  starts: EpochStarts | null;
+}) {
   if (first === null || many === 0) return null;
-  return <p class="quiet small aside">{many === 1 ? "The first batch of an epoch takes" : `${counted(many, "first batch", "first batches")} of epochs take`} <b>{ns(first)}</b>{many === 1 ? "" : " each"}{multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: apart from the figures per batch.</p>;
+  return (
+    <p class="quiet small aside">
+      {many === 1
+        ? "The first batch of an epoch takes"
+        : `${counted(many, "first batch", "first batches")} of epochs take`}{" "}
+      <b>{ns(first)}</b>
+      {many === 1 ? "" : " each"}
+      {multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: apart from
+      the figures per batch.
+    </p>
+  );
 }

@@ -1,12 +1,11 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
-import { Production } from "../../charts/production";
+import { Production } from "../../charts/time/production";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { count, counted, fine, scaleFor, sentence, share } from "../../format";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
-import { type LoaderNames, loaderNames } from "./loader_names";
-import { MAKING, makingOf, type MakingPart, workerName } from "./making";
+import { type LoaderNames, MAKING, type MakingPart, loaderNames, makingOf, workerName } from "./batch_production";
 
 export interface RecordedProps {
   recorded: Recorded;
@@ -25,13 +24,30 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
   const requests = queues.flatMap((queue) => requestsOf(queue, names));
   return (
-    <Picture title={title} sub={<Keys parts={makingOf(lanes)} />} name={`workers over time ${name}`} table={() => piecesTable(lanes, named, from)} link={() => tab.address()}>
+    <Picture
+      title={title}
+      sub={<Keys parts={makingOf(lanes)} />}
+      name={`workers over time ${name}`}
+      table={() => piecesTable(lanes, named, from)}
+      link={() => tab.address()}
+    >
       <Production
         label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`}
-        from={from} to={to} scale={scaleFor(to - from, "ns")} parts={MAKING} steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
+        from={from}
+        to={to}
+        scale={scaleFor(to - from, "ns")}
+        parts={MAKING}
+        steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
-        depths={queues.map((queue) => ({ key: String(queue.loader), name: names.before(queue.loader, "Batches ready"), ...queue }))}
-        lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={(key) => chosen.keep(key ?? chosen.kept)}
+        depths={queues.map((queue) => ({
+          key: String(queue.loader),
+          name: names.before(queue.loader, "Batches ready"),
+          ...queue,
+        }))}
+        lit={chosen.lit}
+        kept={chosen.kept}
+        light={chosen.light}
+        keep={(key) => chosen.keep(key ?? chosen.kept)}
         piece={(lane, piece) => tipOf(lanes[lane]!, named[lane]!, piece, from)}
       />
       {requests.length > 0 && <p class="quiet small aside">{requests.join("; ")}.</p>}
@@ -43,12 +59,24 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
 function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, names: LoaderNames): string[] {
   if (late === null) return [];
   if (late === 0) return [names.before(loader, "Every request finds its batch ready")];
-  const ahead = passed === null || passed === 0 ? "" : `, ${passed === late ? "each time" : share(passed)} while later batches lie ready`;
+  const ahead =
+    passed === null || passed === 0
+      ? ""
+      : `, ${passed === late ? "each time" : share(passed)} while later batches lie ready`;
   return [names.before(loader, `${share(late)} of the requests find their batch not ready${ahead}`)];
 }
 
 function Keys({ parts }: { parts: readonly MakingPart[] }) {
-  return <>{parts.map((part) => <span key={part.id} class="key" title={part.meaning}><Swatch colour={part.colour} hatched={part.hatched} />{part.label.toLowerCase()}</span>)}</>;
+  return (
+    <>
+      {parts.map((part) => (
+        <span key={part.id} class="key" title={part.meaning}>
+          <Swatch colour={part.colour} hatched={part.hatched} />
+          {part.label.toLowerCase()}
+        </span>
+      ))}
+    </>
+  );
 }
 
 function tipOf(lane: ProductionLane, name: string, piece: number, from: number) {
@@ -58,11 +86,31 @@ function tipOf(lane: ProductionLane, name: string, piece: number, from: number) 
   const [start, end] = [lane.start_ns[piece]!, lane.end_ns[piece]!];
   return {
     title: batch < 0 ? name : `${name}, batch ${count(batch)}`,
-    rows: [{ mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: fine(end - start) }, { name: "From", value: fine(start - from) }],
+    rows: [
+      { mark: <Swatch colour={part.colour} hatched={part.hatched} />, name: part.label, value: fine(end - start) },
+      { name: "From", value: fine(start - from) },
+    ],
   };
 }
 
 function piecesTable(lanes: readonly ProductionLane[], names: readonly string[], from: number) {
-  const rows = lanes.flatMap((lane, row) => lane.start_ns.map((start, at) => [names[row]!, lane.batch[at]! < 0 ? null : lane.batch[at]!, MAKING[lane.part[at]!]?.label ?? "", start - from, lane.end_ns[at]! - from]));
-  return { columns: [{ label: "Worker" }, { label: "Batch", unit: "count" as const }, { label: "Part" }, { label: "From", unit: "ns" as const }, { label: "To", unit: "ns" as const }], rows };
+  const rows = lanes.flatMap((lane, row) =>
+    lane.start_ns.map((start, at) => [
+      names[row]!,
+      lane.batch[at]! < 0 ? null : lane.batch[at]!,
+      MAKING[lane.part[at]!]?.label ?? "",
+      start - from,
+      lane.end_ns[at]! - from,
+    ]),
+  );
+  return {
+    columns: [
+      { label: "Worker" },
+      { label: "Batch", unit: "count" as const },
+      { label: "Part" },
+      { label: "From", unit: "ns" as const },
+      { label: "To", unit: "ns" as const },
+    ],
+    rows,
+  };
 }

@@ -1,10 +1,9 @@
 import type { SlowBatch } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
-import { type LoaderNames, loaderNames } from "./loader_names";
-import { workerName } from "./making";
+import { DASH, type Scale, count, fine, ns, percent, scaleFor } from "../../format";
+import { type LoaderNames, loaderNames, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
@@ -17,12 +16,34 @@ export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
   const longest = Math.max(...slowest.map((batch) => batch.total_ns), 1);
   const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
-  const title = mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
+  const title =
+    mean === null ? "Which batches take longest?" : `The slowest batch takes ${ns(longest)}, the mean one ${ns(mean)}`;
   return (
-    <Picture title={title} name={`slowest batches ${name}`} drawn={false} table={() => slowestTable(slowest, names, from)} link={() => tab.address()}>
+    <Picture
+      title={title}
+      name={`slowest batches ${name}`}
+      drawn={false}
+      table={() => slowestTable(slowest, names, from)}
+      link={() => tab.address()}
+    >
       <Table
-        label="Slowest batches" columns={columns(scale, scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"), longest, from, names, apart)} rows={slowest} rowKey={keyOf} most={MOST} sort={tab.state["slowest"]} onSort={(next) => tab.update({ slowest: next })}
-        chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)} onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)} onLight={(batch) => chosen.light(batch?.step ?? null)}
+        label="Slowest batches"
+        columns={columns(
+          scale,
+          scaleFor(Math.max(...slowest.map((batch) => batch.wait_ns ?? 0), 1), "ns"),
+          longest,
+          from,
+          names,
+          apart,
+        )}
+        rows={slowest}
+        rowKey={keyOf}
+        most={MOST}
+        sort={tab.state["slowest"]}
+        onSort={(next) => tab.update({ slowest: next })}
+        chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)}
+        onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)}
+        onLight={(batch) => chosen.light(batch?.step ?? null)}
       />
     </Picture>
   );
@@ -35,25 +56,122 @@ function keyOfStep(slowest: readonly SlowBatch[], step: string | null): string |
   return found && keyOf(found);
 }
 
-function columns(scale: Scale, waits: Scale, longest: number, from: number, names: LoaderNames, apart: boolean): Column<SlowBatch>[] {
-  const loader: Column<SlowBatch> = { id: "loader", label: "Loader", width: "116px", order: (row) => names.place(row.loader), cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span> };
+function columns(
+  scale: Scale,
+  waits: Scale,
+  longest: number,
+  from: number,
+  names: LoaderNames,
+  apart: boolean,
+): Column<SlowBatch>[] {
+  const loader: Column<SlowBatch> = {
+    id: "loader",
+    label: "Loader",
+    width: "116px",
+    order: (row) => names.place(row.loader),
+    cell: (row) => <span title={names.of(row.loader)}>{names.of(row.loader)}</span>,
+  };
   return [
     ...(names.several ? [loader] : []),
-    { id: "batch", label: "Batch", width: "52px", numeric: true, order: (row) => row.batch, cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span> },
-    { id: "worker", label: "Worker", width: "60px", numeric: true, order: (row) => names.place(row.loader) * 1e6 + row.worker, cell: (row) => <span title={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span> },
-    { id: "step", label: "Step", width: "56px", numeric: true, order: (row) => row.step, cell: (row) => row.step ?? <span title="No recorded step took it.">{DASH}</span> },
-    { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.dataset_ns / longest, colour: "data" }, { share: row.collate_ns / longest, colour: "cpu" }]} /> },
-    { id: "dataset", label: "Dataset", width: "72px", numeric: true, order: (row) => row.dataset_ns, cell: (row) => scale.text(row.dataset_ns) },
-    { id: "collate", label: "Collate", width: "68px", numeric: true, order: (row) => row.collate_ns, cell: (row) => scale.text(row.collate_ns) },
-    { id: "cpu", label: "CPU", width: "58px", numeric: true, order: (row) => row.cpu_share, cell: (row) => <span title={row.cpu_share === null ? "The batch was not looked at" : undefined}>{percent(row.cpu_share)}</span>, meaning: "CPU time of the worker's thread while it made the batch." },
-    { id: "wait", label: "Waited", width: "72px", numeric: true, order: (row) => row.wait_ns, cell: (row) => waits.text(row.wait_ns), meaning: `How long the ${apart ? "thread that reads the loader" : "training loop"} stood for this batch.` },
+    {
+      id: "batch",
+      label: "Batch",
+      width: "52px",
+      numeric: true,
+      order: (row) => row.batch,
+      cell: (row) => <span title={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
+    },
+    {
+      id: "worker",
+      label: "Worker",
+      width: "60px",
+      numeric: true,
+      order: (row) => names.place(row.loader) * 1e6 + row.worker,
+      cell: (row) => (
+        <span title={names.before(row.loader, workerName(row.worker))}>{row.worker < 0 ? "main" : row.worker}</span>
+      ),
+    },
+    {
+      id: "step",
+      label: "Step",
+      width: "56px",
+      numeric: true,
+      order: (row) => row.step,
+      cell: (row) => row.step ?? <span title="No recorded step took it.">{DASH}</span>,
+    },
+    {
+      id: "bar",
+      label: "",
+      cell: (row) => (
+        <InlineBar
+          pieces={[
+            { share: row.dataset_ns / longest, colour: "data" },
+            { share: row.collate_ns / longest, colour: "cpu" },
+          ]}
+        />
+      ),
+    },
+    {
+      id: "dataset",
+      label: "Dataset",
+      width: "72px",
+      numeric: true,
+      order: (row) => row.dataset_ns,
+      cell: (row) => scale.text(row.dataset_ns),
+    },
+    {
+      id: "collate",
+      label: "Collate",
+      width: "68px",
+      numeric: true,
+      order: (row) => row.collate_ns,
+      cell: (row) => scale.text(row.collate_ns),
+    },
+    {
+      id: "cpu",
+      label: "CPU",
+      width: "58px",
+      numeric: true,
+      order: (row) => row.cpu_share,
+      cell: (row) => (
+        <span title={row.cpu_share === null ? "The batch was not looked at" : undefined}>{percent(row.cpu_share)}</span>
+      ),
+      meaning: "CPU time of the worker's thread while it made the batch.",
+    },
+    {
+      id: "wait",
+      label: "Waited",
+      width: "72px",
+      numeric: true,
+      order: (row) => row.wait_ns,
+      cell: (row) => waits.text(row.wait_ns),
+      meaning: `How long the ${apart ? "thread that reads the loader" : "training loop"} stood for this batch.`,
+    },
   ];
 }
 
 function slowestTable(slowest: readonly SlowBatch[], names: LoaderNames, from: number) {
   const times = ["From", "Total", "Dataset", "Collate", "Waited"].map((label) => ({ label, unit: "ns" as const }));
   return {
-    columns: [{ label: "Batch", unit: "count" as const }, { label: "Loader" }, { label: "Worker" }, { label: "Step" }, ...times, { label: "CPU", unit: "fraction" as const }],
-    rows: slowest.map((row) => [row.batch, names.of(row.loader), String(row.worker), row.step, row.start_ns - from, row.total_ns, row.dataset_ns, row.collate_ns, row.wait_ns, row.cpu_share]),
+    columns: [
+      { label: "Batch", unit: "count" as const },
+      { label: "Loader" },
+      { label: "Worker" },
+      { label: "Step" },
+      ...times,
+      { label: "CPU", unit: "fraction" as const },
+    ],
+    rows: slowest.map((row) => [
+      row.batch,
+      names.of(row.loader),
+      String(row.worker),
+      row.step,
+      row.start_ns - from,
+      row.total_ns,
+      row.dataset_ns,
+      row.collate_ns,
+      row.wait_ns,
+      row.cpu_share,
+    ]),
   };
 }

@@ -1,9 +1,8 @@
 import type { LoaderStep } from "../../api.gen";
-import { type ChartLine, LineChart } from "../../charts/line";
+import { type ChartLine, LineChart } from "../../charts/lines/line_chart";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
-import { range, type Scale, scaleFor } from "../../format";
-import { LineSample } from "../line_sample";
+import { LineSample, Swatch } from "../../colour";
+import { type Scale, range, scaleFor } from "../../format";
 import { type LoaderPictureProps, waitsTable } from "./step_table";
 
 const TITLE = "How long is a step without the wait?";
@@ -19,17 +18,45 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
   const scale = scaleFor(Math.max(...steps.map((step) => step.duration_ns)), "ns");
   const segment = { from: 0, to: names.length - 1, caption: "step", marks: names.map((text, at) => ({ at, text })) };
   return (
-    <Picture title={TITLE} name={`steps without waits ${name}`} table={() => waitsTable(steps)} link={() => tab.address()}>
+    <Picture
+      title={TITLE}
+      name={`steps without waits ${name}`}
+      table={() => waitsTable(steps)}
+      link={() => tab.address()}
+    >
       <LineChart
-        label={`${TITLE} Steps ${range(names[0]!, names[names.length - 1]!)}: ${spoken(steps.map(without), scale)} without the exposed wait, ${spoken(steps.map((step) => step.duration_ns), scale)} with it.`}
-        height={HEIGHT} colour="ink" bandColour="data" named={false} segments={[segment]} stops={names.map((key, at) => ({ key, segment: 0, at }))} pad={PAD}
-        lines={linesOf(steps)} scale={scale} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
+        label={`${TITLE} Steps ${range(names[0]!, names[names.length - 1]!)}: ${spoken(steps.map(without), scale)} without the exposed wait, ${spoken(
+          steps.map((step) => step.duration_ns),
+          scale,
+        )} with it.`}
+        height={HEIGHT}
+        colour="ink"
+        bandColour="data"
+        named={false}
+        segments={[segment]}
+        stops={names.map((key, at) => ({ key, segment: 0, at }))}
+        pad={PAD}
+        lines={linesOf(steps)}
+        scale={scale}
+        lit={chosen.lit}
+        kept={chosen.kept}
+        light={chosen.light}
+        keep={chosen.keep}
         tip={(at) => tipOf(steps[at]!, scale)}
       />
       <p class="small keys">
-        <span class="key"><LineSample focus />step time</span>
-        <span class="key"><LineSample focus={false} />without the wait</span>
-        <span class="key"><Swatch colour="data" />exposed wait</span>
+        <span class="key">
+          <LineSample focus />
+          step time
+        </span>
+        <span class="key">
+          <LineSample focus={false} />
+          without the wait
+        </span>
+        <span class="key">
+          <Swatch colour="data" />
+          exposed wait
+        </span>
       </p>
     </Picture>
   );
@@ -39,8 +66,23 @@ const without = (step: LoaderStep): number => step.duration_ns - step.exposed_ns
 
 function linesOf(steps: readonly LoaderStep[]): ChartLine[] {
   return [
-    { key: "rest", name: "without the wait", focus: false, points: steps.map((step, stop) => ({ stop, value: without(step) })) },
-    { key: "step", name: "step time", focus: true, points: steps.map((step, stop) => ({ stop, value: step.duration_ns, low: without(step), high: step.duration_ns })) },
+    {
+      key: "rest",
+      name: "without the wait",
+      focus: false,
+      points: steps.map((step, stop) => ({ stop, value: without(step) })),
+    },
+    {
+      key: "step",
+      name: "step time",
+      focus: true,
+      points: steps.map((step, stop) => ({
+        stop,
+        value: step.duration_ns,
+        low: without(step),
+        high: step.duration_ns,
+      })),
+    },
   ];
 }
 

@@ -1,11 +1,11 @@
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, share } from "../../format";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 
 export interface LoaderPictureProps {
@@ -25,26 +25,66 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
   const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
   const scale = scaleFor(longest, "ns");
   return (
-    <Picture title={result.steps_title} name={`waits ${name}`} table={() => waitsTable(steps)} link={() => tab.address()} drawn={false}>
+    <Picture
+      title={result.steps_title}
+      name={`waits ${name}`}
+      table={() => waitsTable(steps)}
+      link={() => tab.address()}
+      drawn={false}
+    >
       <Table
-        label="Wait for the loader in each step" columns={columns(longest, scale)} rows={steps} rowKey={(step) => step.name} most={MOST}
-        sort={tab.state["sort"]} onSort={(sort) => tab.update({ sort })}
-        chosen={chosen.lit ?? chosen.kept ?? undefined} onChoose={(step) => chosen.keep(step.name)} onLight={(step) => chosen.light(step && step.name)} foot={mean && <MeanRow mean={mean} scale={scale} />}
+        label="Wait for the loader in each step"
+        columns={columns(longest, scale)}
+        rows={steps}
+        rowKey={(step) => step.name}
+        most={MOST}
+        sort={tab.state["sort"]}
+        onSort={(sort) => tab.update({ sort })}
+        chosen={chosen.lit ?? chosen.kept ?? undefined}
+        onChoose={(step) => chosen.keep(step.name)}
+        onLight={(step) => chosen.light(step && step.name)}
+        foot={mean && <MeanRow mean={mean} scale={scale} />}
       />
     </Picture>
   );
 }
 
 function columns(longest: number, scale: Scale): Column<LoaderStep>[] {
-  const figure = (id: string, label: string, width: string, value: (step: LoaderStep) => number): Column<LoaderStep> => ({
-    id, label, width, numeric: true, cell: (step) => scale.text(value(step)), order: value,
+  const figure = (
+    id: string,
+    label: string,
+    width: string,
+    value: (step: LoaderStep) => number,
+  ): Column<LoaderStep> => ({
+    id,
+    label,
+    width,
+    numeric: true,
+    cell: (step) => scale.text(value(step)),
+    order: value,
   });
   return [
     { id: "step", label: "Step", width: "48px", cell: (step) => step.name, order: (step) => step.name },
-    { id: "wait", label: "Wait", cell: (step) => <InlineBar pieces={waitPieces(step, longest)} />, order: (step) => step.wait_ns },
+    {
+      id: "wait",
+      label: "Wait",
+      cell: (step) => <InlineBar pieces={waitPieces(step, longest)} />,
+      order: (step) => step.wait_ns,
+    },
     figure("exposed", "Exposed", "72px", (step) => step.exposed_ns),
-    { ...figure("hidden", "Hidden", "72px", (step) => step.hidden_ns), cell: (step) => <span class="quiet">{scale.text(step.hidden_ns)}</span> },
-    { id: "share", label: "Share", width: "52px", numeric: true, cell: (step) => share(exposedShare(step)), order: exposedShare, meaning: "Exposed wait as a share of the step." },
+    {
+      ...figure("hidden", "Hidden", "72px", (step) => step.hidden_ns),
+      cell: (step) => <span class="quiet">{scale.text(step.hidden_ns)}</span>,
+    },
+    {
+      id: "share",
+      label: "Share",
+      width: "52px",
+      numeric: true,
+      cell: (step) => share(exposedShare(step)),
+      order: exposedShare,
+      meaning: "Exposed wait as a share of the step.",
+    },
   ];
 }
 
@@ -53,13 +93,23 @@ const waitPieces = (step: LoaderStep, longest: number) => [
   { share: step.hidden_ns / longest, colour: "data", hatched: true },
 ];
 
-const exposedShare = (step: LoaderStep): number | null => (step.duration_ns ? step.exposed_ns / step.duration_ns : null);
+const exposedShare = (step: LoaderStep): number | null =>
+  step.duration_ns ? step.exposed_ns / step.duration_ns : null;
 
 function MeanRow({ mean, scale }: { mean: LoaderStep; scale: Scale }) {
   return (
     <tr>
       <td>Mean</td>
-      <td><span class="key"><Swatch colour="data" />exposed</span><span class="key"><Swatch colour="data" hatched />hidden</span></td>
+      <td>
+        <span class="key">
+          <Swatch colour="data" />
+          exposed
+        </span>
+        <span class="key">
+          <Swatch colour="data" hatched />
+          hidden
+        </span>
+      </td>
       <td class="num ink">{scale.text(mean.exposed_ns)}</td>
       <td class="num">{scale.text(mean.hidden_ns)}</td>
       <td class="num ink">{share(exposedShare(mean))}</td>
@@ -69,5 +119,8 @@ function MeanRow({ mean, scale }: { mean: LoaderStep; scale: Scale }) {
 
 export function waitsTable(steps: readonly LoaderStep[]): TableData {
   const columns = ["Step time", "Wait", "Exposed", "Hidden"].map((label) => ({ label, unit: "ns" as const }));
-  return { columns: [{ label: "Step" }, ...columns], rows: steps.map((step) => [step.name, step.duration_ns, step.wait_ns, step.exposed_ns, step.hidden_ns]) };
+  return {
+    columns: [{ label: "Step" }, ...columns],
+    rows: steps.map((step) => [step.name, step.duration_ns, step.wait_ns, step.exposed_ns, step.hidden_ns]),
+  };
 }

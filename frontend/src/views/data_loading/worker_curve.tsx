@@ -1,5 +1,5 @@
 import type { DataLoadingResult, WorkerCurve } from "../../api.gen";
-import { type CurveMark, WorkerCurveChart } from "../../charts/worker_curve";
+import { type CurveMark, WorkerCurveChart } from "../../charts/lines/worker_curve";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor, sentence } from "../../format";
@@ -16,16 +16,33 @@ interface CurveProps {
 
 /** What the step takes with so many workers: measured here, predicted elsewhere. */
 export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
-  const { points, measured_workers: workers, measured_step_ns: now_ns, recommended, floor_ns, gain_ns, cores, apart, limit } = curve;
+  const {
+    points,
+    measured_workers: workers,
+    measured_step_ns: now_ns,
+    recommended,
+    floor_ns,
+    gain_ns,
+    cores,
+    apart,
+    limit,
+  } = curve;
   const others = comparedMark(compared);
-  const scale = scaleFor(Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)), "ns");
+  const scale = scaleFor(
+    Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)),
+    "ns",
+  );
   const saves = workers < recommended && gain_ns > 0; // fewer workers do as well, and save no time
   const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
   return (
     <Picture title={curve.title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
       <WorkerCurveChart
         label={`${sentence(curve.title)}. Step time against number of workers: measured ${scale.text(now_ns)} with ${workers}; ${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`}
-        height={HEIGHT} points={points} axis="num_workers" scale={scale} others={others}
+        height={HEIGHT}
+        points={points}
+        axis="num_workers"
+        scale={scale}
+        others={others}
         measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
         recommended={{ workers: recommended, ns: floor_ns, text: reached }}
         gain={{ ns: saves ? gain_ns : 0, text: `up to ${ns(gain_ns)}` }}
@@ -34,20 +51,48 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         tip={(at) => tipOf(curve, others, at)}
       />
       {compared && <Elsewhere compared={compared} mark={others[0] ?? null} />}
-      {apart && <p class="quiet small aside"><Sentence phrase={apart} /></p>}
-      {limit && <p class="quiet small aside"><Sentence phrase={limit} /></p>}
+      {apart && (
+        <p class="quiet small aside">
+          <Sentence phrase={apart} />
+        </p>
+      )}
+      {limit && (
+        <p class="quiet small aside">
+          <Sentence phrase={limit} />
+        </p>
+      )}
     </Picture>
   );
 }
 
 /** The other span's point, as the picture has it. */
-const Hollow = () => <svg class="plot sample" width="10" height="10" aria-hidden="true"><circle class="hollow" cx="5" cy="5" r="4" /></svg>;
+const Hollow = () => (
+  <svg class="plot sample" width="10" height="10" aria-hidden="true">
+    <circle class="hollow" cx="5" cy="5" r="4" />
+  </svg>
+);
 
 /** The other span in words: beside its own point it would often find no place, and without a number of workers it has none. */
 function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"data_loading">; mark: CurveMark | null }) {
   const { mean } = page.result;
-  if (mark) return <p class="quiet small aside"><span class="key"><Hollow /><span>{name} measured {ns(mark.ns)} with {counted(mark.workers, "worker")}.</span></span></p>;
-  return mean && <p class="quiet small aside">{name} measured {ns(mean.duration_ns)}; its trace does not tell the number of workers.</p>;
+  if (mark)
+    return (
+      <p class="quiet small aside">
+        <span class="key">
+          <Hollow />
+          <span>
+            {name} measured {ns(mark.ns)} with {counted(mark.workers, "worker")}.
+          </span>
+        </span>
+      </p>
+    );
+  return (
+    mean && (
+      <p class="quiet small aside">
+        {name} measured {ns(mean.duration_ns)}; its trace does not tell the number of workers.
+      </p>
+    )
+  );
 }
 
 /** Another span of the same training with its own number of workers, where it is known. */
@@ -56,15 +101,26 @@ function comparedMark(compared: Compared<"data_loading"> | null): CurveMark[] {
   const { curve, burst, mean, multiprocess } = compared.page.result;
   const workers = curve?.measured_workers ?? burst?.workers ?? (multiprocess === false ? 0 : null);
   const step_ns = curve?.measured_step_ns ?? mean?.duration_ns ?? null;
-  return workers === null || step_ns === null ? [] : [{ workers, ns: step_ns, text: `${compared.name} measured ${ns(step_ns)}` }];
+  return workers === null || step_ns === null
+    ? []
+    : [{ workers, ns: step_ns, text: `${compared.name} measured ${ns(step_ns)}` }];
 }
 
-function tipOf({ points, measured_workers: workers, measured_step_ns: now_ns }: WorkerCurve, others: readonly CurveMark[], at: number) {
+function tipOf(
+  { points, measured_workers: workers, measured_step_ns: now_ns }: WorkerCurve,
+  others: readonly CurveMark[],
+  at: number,
+) {
   const point = points.find((each) => each.workers === at);
   return {
     title: at === 0 ? "No worker processes" : counted(at, "worker"),
     rows: [
-      ...(point ? [{ name: "Step, predicted", value: `about ${rough(point.step_ns)}` }, { name: "Loader alone", value: rough(point.loader_ns) }] : []),
+      ...(point
+        ? [
+            { name: "Step, predicted", value: `about ${rough(point.step_ns)}` },
+            { name: "Loader alone", value: rough(point.loader_ns) },
+          ]
+        : []),
       ...(at === workers ? [{ name: "Measured now", value: ns(now_ns) }] : []),
       ...others.filter((other) => other.workers === at).map((other) => ({ name: "Compared with", value: other.text })),
     ],
@@ -72,11 +128,22 @@ function tipOf({ points, measured_workers: workers, measured_step_ns: now_ns }: 
 }
 
 function curveTable({ points, measured_workers: workers, measured_step_ns: now_ns }: WorkerCurve) {
-  const columns = ["Step, predicted", "Loader alone", "Step, measured"].map((label) => ({ label, unit: "ns" as const }));
+  const columns = ["Step, predicted", "Loader alone", "Step, measured"].map((label) => ({
+    label,
+    unit: "ns" as const,
+  }));
   const nobody = workers < (points[0]?.workers ?? 0) ? [[workers, null, null, now_ns]] : [];
   return {
     columns: [{ label: "Workers", unit: "count" as const }, ...columns],
-    rows: [...nobody, ...points.map((point) => [point.workers, point.step_ns, point.loader_ns, point.workers === workers ? now_ns : null])],
+    rows: [
+      ...nobody,
+      ...points.map((point) => [
+        point.workers,
+        point.step_ns,
+        point.loader_ns,
+        point.workers === workers ? now_ns : null,
+      ]),
+    ],
   };
 }
 
@@ -86,8 +153,14 @@ export function NoCurve({ burst, why_unknown: why }: DataLoadingResult) {
   if (said.length === 0) return null;
   return (
     <section class="picture no-curve">
-      <div class="head"><h2>How many workers are enough?</h2></div>
-      {said.map((each) => <p key={each.template} class="quiet small"><Sentence phrase={each} /></p>)}
+      <div class="head">
+        <h2>How many workers are enough?</h2>
+      </div>
+      {said.map((each) => (
+        <p key={each.template} class="quiet small">
+          <Sentence phrase={each} />
+        </p>
+      ))}
     </section>
   );
 }

@@ -2,9 +2,9 @@
 
 import type { KernelGroup, Metric } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import type { Column } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { count, counted, DASH, percent, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { BINS } from "../tensor_cores/bins";
@@ -18,9 +18,17 @@ type Figure = {
 
 /** After the share, as far as there is room: what fills the GPU first. */
 const FILLING: readonly (readonly [Figure, width: number])[] = [
-  ["blocks_per_sm", 76], ["waves", 56], ["slot_efficiency", 70], ["est_achieved_occupancy", 94],
+  ["blocks_per_sm", 76],
+  ["waves", 56],
+  ["slot_efficiency", 70],
+  ["est_achieved_occupancy", 94],
 ];
-const WIDE: readonly (readonly [Figure, width: number])[] = [["tail_fraction", 80], ["sm_active_share", 100], ["min_ns", 78], ["max_ns", 78]];
+const WIDE: readonly (readonly [Figure, width: number])[] = [
+  ["tail_fraction", 80],
+  ["sm_active_share", 100],
+  ["min_ns", 78],
+  ["max_ns", 78],
+];
 
 const CORES = 138;
 const COUNT = 68;
@@ -39,33 +47,93 @@ const PERSISTENT = 66;
 /** The gap to the next column. */
 const GAP = 8;
 
-export function columnsOf(grouping: Grouping, meanings: Meanings, scale: Scale, longest: number, width: number): Column<KernelGroup>[] {
+export function columnsOf(
+  grouping: Grouping,
+  meanings: Meanings,
+  scale: Scale,
+  longest: number,
+  width: number,
+): Column<KernelGroup>[] {
   const narrow = grouping.id === "name,op" && width < 1200;
   const [cores, total] = narrow ? [96, 120] : [CORES, TOTAL];
-  const fixed = cores + COUNT + MEAN + total + SHARE + FILLING.reduce((sum, [, wide]) => sum + wide, 0) + (grouping.id === "name,op" ? OP : 0);
+  const fixed =
+    cores +
+    COUNT +
+    MEAN +
+    total +
+    SHARE +
+    FILLING.reduce((sum, [, wide]) => sum + wide, 0) +
+    (grouping.id === "name,op" ? OP : 0);
   let room = width - fixed;
   const more = WIDE.filter(([, wide]) => room - wide >= ENOUGH && (room -= wide) > 0);
   const about = (id: string) => ({ id, ...headOf(meanings.metric(id)) });
   const figure = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
-    ...about(id), width: `${wide}px`, numeric: true, order: (row) => row[id], cell: (row) => <FigureCell row={row} id={id} meanings={meanings} />,
+    ...about(id),
+    width: `${wide}px`,
+    numeric: true,
+    order: (row) => row[id],
+    cell: (row) => <FigureCell row={row} id={id} meanings={meanings} />,
   });
   return [
-    { id: "name", label: grouping.id === "op" || grouping.id === "module" ? grouping.label : "Kernel", order: (row) => row.name, cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} /> },
+    {
+      id: "name",
+      label: grouping.id === "op" || grouping.id === "module" ? grouping.label : "Kernel",
+      order: (row) => row.name,
+      cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} />,
+    },
     ...(grouping.id === "name,op" ? [opColumn] : []),
     { ...about("tensor_core"), width: `${cores}px`, order: (row) => answerOf(row), cell: (row) => <Cores row={row} /> },
-    { ...about("count"), width: `${COUNT}px`, numeric: true, order: (row) => row.count, cell: (row) => count(row.count) },
-    { ...about("mean_ns"), id: "mean", width: `${MEAN}px`, numeric: true, order: (row) => row.mean_ns, cell: (row) => <span title={`${text(row.min_ns, "ns")} to ${text(row.max_ns, "ns")}`}>{text(row.mean_ns, "ns")}</span> },
-    { ...about("total_ns"), id: "total", width: `${total}px`, numeric: true, order: (row) => row.total_ns, cell: (row) => <Total row={row} longest={longest} scale={scale} /> },
-    { ...about("share"), width: `${SHARE}px`, numeric: true, order: (row) => row.share, cell: (row) => percent(row.share) },
+    {
+      ...about("count"),
+      width: `${COUNT}px`,
+      numeric: true,
+      order: (row) => row.count,
+      cell: (row) => count(row.count),
+    },
+    {
+      ...about("mean_ns"),
+      id: "mean",
+      width: `${MEAN}px`,
+      numeric: true,
+      order: (row) => row.mean_ns,
+      cell: (row) => (
+        <span title={`${text(row.min_ns, "ns")} to ${text(row.max_ns, "ns")}`}>{text(row.mean_ns, "ns")}</span>
+      ),
+    },
+    {
+      ...about("total_ns"),
+      id: "total",
+      width: `${total}px`,
+      numeric: true,
+      order: (row) => row.total_ns,
+      cell: (row) => <Total row={row} longest={longest} scale={scale} />,
+    },
+    {
+      ...about("share"),
+      width: `${SHARE}px`,
+      numeric: true,
+      order: (row) => row.share,
+      cell: (row) => percent(row.share),
+    },
     ...[...FILLING, ...more].map(figure),
   ];
 }
 
-const headOf = ({ label, short, meaning }: Metric) => ({ label: short || label, meaning: short ? `${label}. ${meaning}` : meaning });
+const headOf = ({ label, short, meaning }: Metric) => ({
+  label: short || label,
+  meaning: short ? `${label}. ${meaning}` : meaning,
+});
 
 const opColumn: Column<KernelGroup> = {
-  id: "op", label: "Op", width: `${OP}px`, order: (row) => row.op,
-  cell: (row) => <span title={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>{row.op ?? row.no_op}</span>,
+  id: "op",
+  label: "Op",
+  width: `${OP}px`,
+  order: (row) => row.op,
+  cell: (row) => (
+    <span title={row.op ?? row.no_op ?? ""} class={row.op === null ? "faint" : ""}>
+      {row.op ?? row.no_op}
+    </span>
+  ),
 };
 
 function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; most: number }) {
@@ -75,7 +143,9 @@ function Name({ row, grouping, most }: { row: KernelGroup; grouping: Grouping; m
       <span class="clip">{kernel ? fitted(row.name, row.persistent ? most - PERSISTENT : most) : row.name}</span>
       {kernel && row.persistent && <span class="faint">persistent</span>}
       {!kernel && <span class="faint">{counted(row.kernel_count, "kernel")}</span>}
-      <CopyButton text={() => row.name} class="link">Copy</CopyButton>
+      <CopyButton text={() => row.name} class="link">
+        Copy
+      </CopyButton>
     </span>
   );
 }
@@ -94,29 +164,59 @@ function Cores({ row }: { row: KernelGroup }) {
   const answer = answerOf(row);
   return (
     <span title={`${answer}: ${row.tensor_core_reason}`} class={row.eligible === false ? "faint" : ""}>
-      {answer}{row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
+      {answer}
+      {row.eligible !== false && <span class="faint">, {row.tensor_core_reason}</span>}
     </span>
   );
 }
 
 /** Time with its bar, split as the picture above it splits all of it. */
 function Total({ row, longest, scale }: { row: KernelGroup; longest: number; scale: Scale }) {
-  const parts = { tensor_core: row.tensor_core_ns, matmul_like: row.matmul_like_ns, unknown: row.unknown_ns, other: row.other_ns };
-  const pieces = BINS.map(({ id, colour, hatched }) => ({ colour, hatched, share: (parts[id as keyof typeof parts] ?? 0) / longest }));
-  return <span class="total"><InlineBar pieces={pieces} />{scale.text(row.total_ns)}</span>;
+  const parts = {
+    tensor_core: row.tensor_core_ns,
+    matmul_like: row.matmul_like_ns,
+    unknown: row.unknown_ns,
+    other: row.other_ns,
+  };
+  const pieces = BINS.map(({ id, colour, hatched }) => ({
+    colour,
+    hatched,
+    share: (parts[id as keyof typeof parts] ?? 0) / longest,
+  }));
+  return (
+    <span class="total">
+      <InlineBar pieces={pieces} />
+      {scale.text(row.total_ns)}
+    </span>
+  );
 }
 
 function FigureCell({ row, id, meanings }: { row: KernelGroup; id: Figure; meanings: Meanings }) {
   const { unit } = meanings.metric(id);
   if (id !== "est_achieved_occupancy") return <>{scaleFor(row[id] ?? 0, unit).text(row[id])}</>;
   const theirs = meanings.metric("kineto_achieved_occupancy");
-  return <span title={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>{percent(row[id])}</span>;
+  return (
+    <span title={`${theirs.label}: ${percent(row.kineto_achieved_occupancy)}. ${theirs.meaning}`}>
+      {percent(row[id])}
+    </span>
+  );
 }
 
 /** All that is known of each row. */
 const IN_FILE: readonly Figure[] = [
-  "count", "total_ns", "mean_ns", "min_ns", "max_ns", "share", "blocks_per_sm", "waves", "tail_fraction", "sm_active_share", "slot_efficiency",
-  "est_achieved_occupancy", "kineto_achieved_occupancy",
+  "count",
+  "total_ns",
+  "mean_ns",
+  "min_ns",
+  "max_ns",
+  "share",
+  "blocks_per_sm",
+  "waves",
+  "tail_fraction",
+  "sm_active_share",
+  "slot_efficiency",
+  "est_achieved_occupancy",
+  "kineto_achieved_occupancy",
 ];
 
 export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableData {
@@ -124,6 +224,13 @@ export function csvOf(rows: readonly KernelGroup[], meanings: Meanings): TableDa
   const names = ["Name", "Op", "Module", "Tensor cores", "Why"].map((label) => ({ label }));
   return {
     columns: [...names, ...figures.map(({ label, unit }) => ({ label, unit }))],
-    rows: rows.map((row) => [row.name, row.op ?? row.no_op, row.module, answerOf(row), row.tensor_core_reason, ...IN_FILE.map((id) => row[id])]),
+    rows: rows.map((row) => [
+      row.name,
+      row.op ?? row.no_op,
+      row.module,
+      answerOf(row),
+      row.tensor_core_reason,
+      ...IN_FILE.map((id) => row[id]),
+    ]),
   };
 }

@@ -2,9 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { DeviceGpu, GpuResult, KernelDetail } from "../../api.gen";
-import { Calls } from "../../charts/calls";
-import { Histogram } from "../../charts/histogram";
-import { Sized } from "../../charts/sized";
+import { Calls } from "../../charts/bars/calls";
+import { Histogram } from "../../charts/bars/histogram";
+import { Sized } from "../../dom/size";
 import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
 import { count, counted, ns, percent, scaleFor } from "../../format";
@@ -31,14 +31,29 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
   const detail = device.details.find((each) => each.name === kernel);
   useEffect(() => root.current?.scrollIntoView({ block: "nearest" }), []);
   return (
-    <section class="kernel-detail" ref={root} aria-label="The chosen kernel" data-kernel={kernel} onKeyDown={(event) => event.key === "Escape" && close()}>
+    <section
+      class="kernel-detail"
+      ref={root}
+      aria-label="The chosen kernel"
+      data-kernel={kernel}
+      onKeyDown={(event) => event.key === "Escape" && close()}
+    >
       <div class="head">
         <Sized height={20}>{(width) => <h2 title={kernel}>{fitted(kernel, width - BESIDE)}</h2>}</Sized>
-        <CopyButton text={() => kernel} class="button low">Copy name</CopyButton>
-        <button class="button low" onClick={close}>Close</button>
+        <CopyButton text={() => kernel} class="button low">
+          Copy name
+        </CopyButton>
+        <button class="button low" onClick={close}>
+          Close
+        </button>
       </div>
-      {detail ? <Pictures detail={detail} device={device} result={result} tab={tab} name={name} /> : (
-        <p class="quiet">The launches are kept of the {counted(device.details.length, "kernel")} with most time, and this is none of them.</p>
+      {detail ? (
+        <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
+      ) : (
+        <p class="quiet">
+          The launches are kept of the {counted(device.details.length, "kernel")} with most time, and this is none of
+          them.
+        </p>
       )}
     </section>
   );
@@ -57,7 +72,14 @@ function Pictures({ detail, device, result, tab, name }: PicturesProps) {
     <div class="kernel-pictures">
       <Lengths detail={detail} tab={tab} name={name} />
       <CallsOverTime detail={detail} result={result} tab={tab} name={name} />
-      <LaunchPicture shape={detail.shape} launches={detail.lengths.count.reduce((sum, each) => sum + each, 0)} device={device} tab={tab} name={name} height={HEIGHT} />
+      <LaunchPicture
+        shape={detail.shape}
+        launches={detail.lengths.count.reduce((sum, each) => sum + each, 0)}
+        device={device}
+        tab={tab}
+        name={name}
+        height={HEIGHT}
+      />
     </div>
   );
 }
@@ -70,32 +92,85 @@ function Lengths({ detail: { lengths }, tab, name }: { detail: KernelDetail; tab
   const launches = counts.reduce((sum, each) => sum + each, 0);
   const title = ns(low) === ns(high) ? `A launch takes ${ns(low)}` : `A launch takes ${ns(low)} to ${ns(high)}`;
   return (
-    <Picture title={title} sub={counted(launches, "launch", "launches")} name={`lengths ${name}`} link={() => tab.address()} table={() => lengthsTable(edges, counts)}>
-      <Histogram label={`${title}: ${counted(launches, "launch", "launches")} by length.`} edges={edges} counts={counts} axis="launches" colour={colour} scale={scaleFor(high, "ns")} height={HEIGHT} />
+    <Picture
+      title={title}
+      sub={counted(launches, "launch", "launches")}
+      name={`lengths ${name}`}
+      link={() => tab.address()}
+      table={() => lengthsTable(edges, counts)}
+    >
+      <Histogram
+        label={`${title}: ${counted(launches, "launch", "launches")} by length.`}
+        edges={edges}
+        counts={counts}
+        axis="launches"
+        colour={colour}
+        scale={scaleFor(high, "ns")}
+        height={HEIGHT}
+      />
     </Picture>
   );
 }
 
 const lengthsTable = (edges: readonly number[], counts: readonly number[]) => ({
-  columns: [{ label: "From", unit: "ns" as const }, { label: "To", unit: "ns" as const }, { label: "Launches", unit: "count" as const }],
+  columns: [
+    { label: "From", unit: "ns" as const },
+    { label: "To", unit: "ns" as const },
+    { label: "Launches", unit: "count" as const },
+  ],
   rows: counts.map((each, bin) => [edges[bin]!, edges[bin + 1]!, each]),
 });
 
-function CallsOverTime({ detail: { calls }, result, tab, name }: { detail: KernelDetail; result: GpuResult; tab: Tab; name: string }) {
+function CallsOverTime({
+  detail: { calls },
+  result,
+  tab,
+  name,
+}: {
+  detail: KernelDetail;
+  result: GpuResult;
+  tab: Tab;
+  name: string;
+}) {
   const whole = result.end_ns - result.start_ns;
-  const steps = result.steps.map((step) => ({ key: step.name, from: step.start_ns - result.start_ns, to: step.end_ns - result.start_ns }));
+  const steps = result.steps.map((step) => ({
+    key: step.name,
+    from: step.start_ns - result.start_ns,
+    to: step.end_ns - result.start_ns,
+  }));
   const busy = calls.busy_ns.reduce((sum, each) => sum + each, 0) / whole;
   const all = calls.count.reduce((sum, each) => sum + each, 0);
   const [first, last] = [calls.count.findIndex((each) => each > 0), calls.count.findLastIndex((each) => each > 0)];
   const label = `It runs for ${percent(busy)} of the span: ${count(all)} launches between ${ns(first * calls.bin_ns)} and ${ns((last + 1) * calls.bin_ns)}.`;
   return (
-    <Picture title={`It runs for ${percent(busy)} of the span`} sub="launches by start" name={`calls ${name}`} link={() => tab.address()} table={() => callsTable(calls)}>
-      <Calls label={label} bin={calls.bin_ns} counts={calls.count} busy={calls.busy_ns} steps={steps} whole={whole} axis="launches" colour={colour} scale={scaleFor(whole, "ns")} height={HEIGHT} />
+    <Picture
+      title={`It runs for ${percent(busy)} of the span`}
+      sub="launches by start"
+      name={`calls ${name}`}
+      link={() => tab.address()}
+      table={() => callsTable(calls)}
+    >
+      <Calls
+        label={label}
+        bin={calls.bin_ns}
+        counts={calls.count}
+        busy={calls.busy_ns}
+        steps={steps}
+        whole={whole}
+        axis="launches"
+        colour={colour}
+        scale={scaleFor(whole, "ns")}
+        height={HEIGHT}
+      />
     </Picture>
   );
 }
 
 const callsTable = (calls: KernelDetail["calls"]) => ({
-  columns: [{ label: "From", unit: "ns" as const }, { label: "Launches", unit: "count" as const }, { label: "Time in kernels", unit: "ns" as const }],
+  columns: [
+    { label: "From", unit: "ns" as const },
+    { label: "Launches", unit: "count" as const },
+    { label: "Time in kernels", unit: "ns" as const },
+  ],
   rows: calls.count.map((each, bin) => [bin * calls.bin_ns, each, calls.busy_ns[bin]!]),
 });

@@ -18,11 +18,13 @@ export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
   { id: "module", label: "Module", one: "module", meaning: "Launches from one module together." },
 ];
 
-export const groupingOf = (id: string | undefined): Grouping => GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
+export const groupingOf = (id: string | undefined): Grouping =>
+  GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
 
 const NOTHING: KernelGrouping = { by: "", rows: [], more_rows: 0, more_count: 0, more_ns: 0 };
 
-export const tableBy = (device: DeviceGpu, { id }: Grouping): KernelGrouping => device.tables.find((table) => table.by === id) ?? NOTHING;
+export const tableBy = (device: DeviceGpu, { id }: Grouping): KernelGrouping =>
+  device.tables.find((table) => table.by === id) ?? NOTHING;
 
 export const keyOf = (row: KernelGroup): string => `${row.name}\n${row.op ?? row.no_op ?? ""}`;
 
@@ -30,7 +32,9 @@ export const keyOf = (row: KernelGroup): string => `${row.name}\n${row.op ?? row
 export function matching(rows: readonly KernelGroup[], typed: string): readonly KernelGroup[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
-  return rows.filter((row) => [row.name, row.op, row.no_op, row.module].some((name) => name?.toLowerCase().includes(wanted)));
+  return rows.filter((row) =>
+    [row.name, row.op, row.no_op, row.module].some((name) => name?.toLowerCase().includes(wanted)),
+  );
 }
 
 export interface Rest {
@@ -41,7 +45,8 @@ export interface Rest {
 
 /** What the shown rows lack to the whole table. */
 export function restOf(table: KernelGrouping, shown: readonly KernelGroup[]): Rest {
-  const sum = (rows: readonly KernelGroup[], of: (row: KernelGroup) => number) => rows.reduce((total, row) => total + of(row), 0);
+  const sum = (rows: readonly KernelGroup[], of: (row: KernelGroup) => number) =>
+    rows.reduce((total, row) => total + of(row), 0);
   return {
     rows: table.more_rows + table.rows.length - shown.length,
     count: table.more_count + sum(table.rows, (row) => row.count) - sum(shown, (row) => row.count),

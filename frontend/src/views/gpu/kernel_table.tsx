@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup } from "../../api.gen";
-import { Sized } from "../../charts/sized";
+import { Sized } from "../../dom/size";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { ROW_PX, Table } from "../../components/table";
@@ -32,21 +32,49 @@ export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps)
   const choose = chooserOf(grouping, tab, open);
   return (
     <Picture
-      title={device.kernels_title} sub="over the span" name={`kernels by ${grouping.id} ${name}`} table={() => csvOf(rows, tab.meanings)} link={() => tab.address()} drawn={false}
+      title={device.kernels_title}
+      sub="over the span"
+      name={`kernels by ${grouping.id} ${name}`}
+      table={() => csvOf(rows, tab.meanings)}
+      link={() => tab.address()}
+      drawn={false}
       tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
     >
       <Sized height={heightOf(table.rows.length, rest.rows > 0)}>
         {(width) => (
           <Table
-            label={`Kernels by ${grouping.label.toLowerCase()}`} columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)} rows={rows} rowKey={keyOf} most={MOST}
-            sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })} {...(choose && { onChoose: choose })}
+            label={`Kernels by ${grouping.label.toLowerCase()}`}
+            columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)}
+            rows={rows}
+            rowKey={keyOf}
+            most={MOST}
+            sort={tab.state["sort"] ?? "-total"}
+            onSort={(sort) => tab.update({ sort })}
+            {...(choose && { onChoose: choose })}
             chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
-            empty={typed ? <>Nothing here matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ kernel: null })}>Clear</button></> : "No kernels."}
-            foot={rest.rows > 0 && <Foot grouping={grouping} rest={rest} whole={device.split.kernel_ns} scale={scale} />}
+            empty={
+              typed ? (
+                <>
+                  Nothing here matches <code>{typed}</code>.{" "}
+                  <button class="link" onClick={() => tab.update({ kernel: null })}>
+                    Clear
+                  </button>
+                </>
+              ) : (
+                "No kernels."
+              )
+            }
+            foot={
+              rest.rows > 0 && <Foot grouping={grouping} rest={rest} whole={device.split.kernel_ns} scale={scale} />
+            }
           />
         )}
       </Sized>
-      {(device.kineto_zero_fraction ?? 0) > 0 && <p class="quiet small aside">Occupancy is recomputed for {percent(device.kineto_zero_fraction)} of kernel time, where Kineto wrote 0.</p>}
+      {(device.kineto_zero_fraction ?? 0) > 0 && (
+        <p class="quiet small aside">
+          Occupancy is recomputed for {percent(device.kineto_zero_fraction)} of kernel time, where Kineto wrote 0.
+        </p>
+      )}
     </Picture>
   );
 }
@@ -54,7 +82,11 @@ export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps)
 const heightOf = (rows: number, foot: boolean): number => (Math.min(MOST, Math.max(1, rows)) + (foot ? 2 : 1)) * ROW_PX;
 
 /** A kernel opens its launches, an op its kernels; a module has nothing finer. */
-function chooserOf(grouping: Grouping, tab: Tab, open: (kernel: string) => void): ((row: KernelGroup) => void) | undefined {
+function chooserOf(
+  grouping: Grouping,
+  tab: Tab,
+  open: (kernel: string) => void,
+): ((row: KernelGroup) => void) | undefined {
   switch (grouping.id) {
     case "op":
       return (row) => tab.update({ by: "name,op", kernel: row.name });
@@ -68,9 +100,15 @@ function chooserOf(grouping: Grouping, tab: Tab, open: (kernel: string) => void)
 function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
   return (
     <>
-      <div class="groupings"><Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} /></div>
+      <div class="groupings">
+        <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
+      </div>
       <input
-        class="field filter" type="search" placeholder="Filter names" aria-label="Filter by kernel, op or module" value={typed}
+        class="field filter"
+        type="search"
+        placeholder="Filter names"
+        aria-label="Filter by kernel, op or module"
+        value={typed}
         onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
       />
     </>

@@ -1,8 +1,8 @@
 import type { DeviceGpu, LaunchShape } from "../../api.gen";
-import type { Launch } from "../../charts/wave_rows";
-import { Waves, wavesHeight } from "../../charts/waves";
+import type { Launch } from "../../charts/bars/wave_rows";
+import { Waves, wavesHeight } from "../../charts/bars/waves";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { count, counted, DASH, percent, sentence } from "../../format";
 import type { Tab } from "../props";
 
@@ -23,9 +23,23 @@ export function LaunchPicture({ shape, launches, device, tab, name, height }: La
   const launch = shape && launchOf(shape);
   return (
     <Picture title={title} name={`waves ${name}`} link={() => tab.address()} table={() => tableOf(facts)}>
-      {launch ? <Waves label={`${title}, in the most frequent launch shape.`} launch={launch} colour="kernel" height={Math.min(height, wavesHeight(launch.waves))} /> : <p class="unmeasured">{whyNot(shape, device)}</p>}
+      {launch ? (
+        <Waves
+          label={`${title}, in the most frequent launch shape.`}
+          launch={launch}
+          colour="kernel"
+          height={Math.min(height, wavesHeight(launch.waves))}
+        />
+      ) : (
+        <p class="unmeasured">{whyNot(shape, device)}</p>
+      )}
       <dl class="facts">
-        {facts.map(([label, value, why]) => <div key={label} title={why}><dt>{label}</dt><dd>{value}</dd></div>)}
+        {facts.map(([label, value, why]) => (
+          <div key={label} title={why}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
       </dl>
     </Picture>
   );
@@ -39,14 +53,18 @@ function titleOf(shape: LaunchShape | null): string {
 }
 
 function launchOf({ sm_count: sms, resident, waves, tail, persistent }: LaunchShape): Launch | null {
-  return sms === null || resident === null || waves === null || tail === null || resident === 0 ? null : { sms, resident, waves, tail, whole: persistent };
+  return sms === null || resident === null || waves === null || tail === null || resident === 0
+    ? null
+    : { sms, resident, waves, tail, whole: persistent };
 }
 
 /** The server's reason for the device's own figure, which lacks the same. */
 function whyNot(shape: LaunchShape | null, device: DeviceGpu): string {
   const reason = device.tiles.find((tile) => tile.metric === "slot_efficiency")?.reason;
   if (reason) return sentence(reason);
-  return shape === null ? "This trace does not say the grid of this kernel." : "This trace does not say how many blocks an SM holds of this kernel.";
+  return shape === null
+    ? "This trace does not say the grid of this kernel."
+    : "This trace does not say how many blocks an SM holds of this kernel.";
 }
 
 type Fact = readonly [label: string, value: string, why: string | undefined];
@@ -58,18 +76,34 @@ function factsOf(shape: LaunchShape, launches: number, tab: Tab): Fact[] {
   };
   const threads = shape.block.reduce((product, each) => product * each, 1);
   return [
-    ["Grid", `${shape.grid.join(" × ")}${shape.blocks === null ? "" : `, ${counted(shape.blocks, "block")}`}`, undefined],
+    [
+      "Grid",
+      `${shape.grid.join(" × ")}${shape.blocks === null ? "" : `, ${counted(shape.blocks, "block")}`}`,
+      undefined,
+    ],
     ["Block", shape.block.length ? `${shape.block.join(" × ")}, ${counted(threads, "thread")}` : DASH, undefined],
     ["Registers of a thread", said(shape.registers, count), undefined],
     ["Shared memory of a block", said(shape.shared_memory, (value) => `${count(value)}\u00a0B`), undefined],
-    ["Launches like this", shape.shape_count === 1 ? `all ${count(launches)}` : `${count(shape.launches)} of ${count(launches)}`, `The most frequent of ${counted(shape.shape_count, "launch shape")}.`],
-    ["Persistent", shape.persistent ? "yes" : "no", "Yes: the blocks stay until all is done, or there are no more of them than SMs, so no last wave holds up the launch."],
+    [
+      "Launches like this",
+      shape.shape_count === 1 ? `all ${count(launches)}` : `${count(shape.launches)} of ${count(launches)}`,
+      `The most frequent of ${counted(shape.shape_count, "launch shape")}.`,
+    ],
+    [
+      "Persistent",
+      shape.persistent ? "yes" : "no",
+      "Yes: the blocks stay until all is done, or there are no more of them than SMs, so no last wave holds up the launch.",
+    ],
     metric("slot_efficiency", shape.slot_efficiency),
     metric("est_achieved_occupancy", shape.occupancy),
     metric("kineto_achieved_occupancy", shape.kineto_occupancy),
   ];
 }
 
-const said = (value: number | null, written: (value: number) => string): string => (value === null ? DASH : written(value));
+const said = (value: number | null, written: (value: number) => string): string =>
+  value === null ? DASH : written(value);
 
-const tableOf = (facts: readonly Fact[]): TableData => ({ columns: [{ label: "Launch" }, { label: "Figure" }], rows: facts.map(([label, value]) => [label, value]) });
+const tableOf = (facts: readonly Fact[]): TableData => ({
+  columns: [{ label: "Launch" }, { label: "Figure" }],
+  rows: facts.map(([label, value]) => [label, value]),
+});

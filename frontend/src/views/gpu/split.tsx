@@ -1,8 +1,8 @@
 import type { DeviceGpu } from "../../api.gen";
-import { SplitBar } from "../../charts/split_bar";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
-import type { TableData } from "../../components/table_data";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { percent, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
 import { BINS } from "../tensor_cores/bins";
@@ -24,19 +24,45 @@ export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
   const parts = BINS.map((bin) => {
     const share = bin.of(split) / split.kernel_ns;
-    return { ...bin, share, time: scale.text(a_step(bin.of(split))), title: `${bin.label} ${scale.text(a_step(bin.of(split)))} a step, ${percent(share)}` };
+    return {
+      ...bin,
+      share,
+      time: scale.text(a_step(bin.of(split))),
+      title: `${bin.label} ${scale.text(a_step(bin.of(split)))} a step, ${percent(share)}`,
+    };
   });
   return (
     <Picture
-      title={title} name={`kernel time split ${name}`} table={() => tableOf(device)} link={() => tab.address()} drawn={false}
-      sub={<>{scale.text(a_step(split.kernel_ns))} of kernel time a step. <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>{tab.meanings.viewTitle("tensor_cores")}</button></>}
+      title={title}
+      name={`kernel time split ${name}`}
+      table={() => tableOf(device)}
+      link={() => tab.address()}
+      drawn={false}
+      sub={
+        <>
+          {scale.text(a_step(split.kernel_ns))} of kernel time a step.{" "}
+          <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
+            {tab.meanings.viewTitle("tensor_cores")}
+          </button>
+        </>
+      }
     >
-      <SplitBar label={`${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
+      <SplitBar
+        label={`${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ${parts.map((part) => part.title).join("; ")}.`}
+        parts={parts}
+        off={NONE}
+      />
       <ul class="parts split-parts" aria-hidden="true">
         {parts.map((part) => (
           <li key={part.id} title={part.meaning}>
-            <span class="k">{part.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={part.colour} hatched={part.hatched} />}{part.label}</span>
-            <span class="v">{part.time}<span>{percent(part.share)}</span></span>
+            <span class="k">
+              {part.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={part.colour} hatched={part.hatched} />}
+              {part.label}
+            </span>
+            <span class="v">
+              {part.time}
+              <span>{percent(part.share)}</span>
+            </span>
           </li>
         ))}
       </ul>

@@ -1,9 +1,9 @@
 import type { HostResult, PartMeaning, Piece } from "../../api.gen";
-import { Anatomy, type Brace } from "../../charts/anatomy";
+import { Anatomy, type Brace } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
 import { ns, type Scale, scaleFor, share } from "../../format";
 import { keysOfHidden } from "../choices";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
 export function HostAnatomy({ result, tab, off }: HostPart) {
@@ -13,24 +13,55 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
   return (
     <>
       <Anatomy
-        label={spokenOf(result, scale)} end={scale.of(whole)} endText={ns(whole)} braces={bracesOf(pieces, gpuOf(result), whole, scale)} off={off}
-        bars={[{ label: <>Mean step<br /><b>{ns(whole)}</b></>, thin: false, parts: pieces.map((piece) => drawn(piece, scale)) }]}
+        label={spokenOf(result, scale)}
+        end={scale.of(whole)}
+        endText={ns(whole)}
+        braces={bracesOf(pieces, gpuOf(result), whole, scale)}
+        off={off}
+        bars={[
+          {
+            label: (
+              <>
+                Mean step
+                <br />
+                <b>{ns(whole)}</b>
+              </>
+            ),
+            thin: false,
+            parts: pieces.map((piece) => drawn(piece, scale)),
+          },
+        ]}
       />
       <Legend
-        label="Parts of the mean step. A button shows or hides its part." scale={scale} off={off} choose={(next) => tab.update(keysOfHidden(next))}
-        parts={pieces.map((piece) => ({ meaning: meaningOf(piece, tab.meanings.reasons), ns: piece.ns, share: whole ? piece.ns / whole : 0, absent: undefined }))}
+        label="Parts of the mean step. A button shows or hides its part."
+        scale={scale}
+        off={off}
+        choose={(next) => tab.update(keysOfHidden(next))}
+        parts={pieces.map((piece) => ({
+          meaning: meaningOf(piece, tab.meanings.reasons),
+          ns: piece.ns,
+          share: whole ? piece.ns / whole : 0,
+          absent: undefined,
+        }))}
       />
     </>
   );
 }
 
 const drawn = (piece: Piece, scale: Scale) => ({
-  id: piece.id, colour: piece.colour, hatched: piece.hatched, value: scale.of(piece.ns), title: `${piece.label} ${scale.text(piece.ns)}`,
+  id: piece.id,
+  colour: piece.colour,
+  hatched: piece.hatched,
+  value: scale.of(piece.ns),
+  title: `${piece.label} ${scale.text(piece.ns)}`,
   text: piece.colour === "cpu" ? piece.label.split(", ")[1] : undefined,
 });
 
 /** A piece of idle time means what its reasons do. */
-function meaningOf({ id, label, colour, hatched, works, reasons: of }: Piece, reasons: readonly PartMeaning[]): PartMeaning {
+function meaningOf(
+  { id, label, colour, hatched, works, reasons: of }: Piece,
+  reasons: readonly PartMeaning[],
+): PartMeaning {
   const meanings = reasons.filter((reason) => of.includes(reason.id)).map((reason) => reason.meaning);
   return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
 }
@@ -46,7 +77,12 @@ const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ?
 function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: Scale): Brace[] {
   const { works, waits } = sumsOf(pieces);
   const brace = (words: string, length: number): Brace => ({
-    value: scale.of(length), label: <>{words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}</>,
+    value: scale.of(length),
+    label: (
+      <>
+        {words} <b>{scale.text(length)}</b>, {share(whole ? length / whole : null)}
+      </>
+    ),
   });
   return [brace(`${gpu} works`, works), brace(`${gpu} waits`, waits)];
 }
@@ -54,6 +90,8 @@ function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: S
 function spokenOf(result: HostResult, scale: Scale): string {
   const { pieces, mean_step_ns: whole } = result;
   const { works, waits } = sumsOf(pieces);
-  const causes = pieces.filter((piece) => !piece.works && piece.ns > 0).map((piece) => `${piece.label} ${scale.text(piece.ns)}`);
+  const causes = pieces
+    .filter((piece) => !piece.works && piece.ns > 0)
+    .map((piece) => `${piece.label} ${scale.text(piece.ns)}`);
   return `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
 }

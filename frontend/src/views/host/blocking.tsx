@@ -1,13 +1,12 @@
 import type { BlockingRow, HostResult } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
-import { counted, DASH, type Scale, scaleFor } from "../../format";
-import { keysOfStretch } from "../open_stretch";
-import { blockingKey, madeBy, matching } from "./blocking_rows";
-import type { HostPart } from "./part";
+import type { TableData } from "../../components/data_table";
+import { DASH, type Scale, counted, scaleFor } from "../../format";
+import { keysOfStretch } from "../choices";
+import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
@@ -23,8 +22,17 @@ export function BlockingCalls(part: HostPart) {
   if (!blockingShown(part)) {
     return (
       <section class="nothing-blocks">
-        <div class="head"><h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2></div>
-        {remark && <p class="quiet"><Sentence phrase={remark} /> <button class="link" onClick={() => tab.update({ blocking: "-blocked" })}>Show them</button></p>}
+        <div class="head">
+          <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
+        </div>
+        {remark && (
+          <p class="quiet">
+            <Sentence phrase={remark} />{" "}
+            <button class="link" onClick={() => tab.update({ blocking: "-blocked" })}>
+              Show them
+            </button>
+          </p>
+        )}
       </section>
     );
   }
@@ -32,15 +40,49 @@ export function BlockingCalls(part: HostPart) {
   const rows = matching(blocking, typed);
   return (
     <Picture
-      title={title} name={`blocking calls ${name}`} drawn={false} table={() => tableOf(rows)} link={() => tab.address()}
+      title={title}
+      name={`blocking calls ${name}`}
+      drawn={false}
+      table={() => tableOf(rows)}
+      link={() => tab.address()}
       sub="a press shows the costliest in the timeline"
-      tools={<input class="field filter" type="search" placeholder="Filter calls" aria-label="Filter by op, call, phase, module or line" value={typed} onInput={(event) => tab.update({ calls: event.currentTarget.value || null })} />}
+      tools={
+        <input
+          class="field filter"
+          type="search"
+          placeholder="Filter calls"
+          aria-label="Filter by op, call, phase, module or line"
+          value={typed}
+          onInput={(event) => tab.update({ calls: event.currentTarget.value || null })}
+        />
+      }
     >
       <Table
-        label="Blocking calls" columns={columnsOf(blocking, labelsOf(result))} rows={rows} rowKey={blockingKey} sort={tab.state["blocking"] ?? "-bubble"} onSort={(next) => tab.update({ blocking: next })} most={12}
-        onChoose={(row) => tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))}
-        empty={<>No call matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ calls: null })}>Clear</button></>}
-        foot={result.more_blocking > 0 && <tr><td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td></tr>}
+        label="Blocking calls"
+        columns={columnsOf(blocking, labelsOf(result))}
+        rows={rows}
+        rowKey={blockingKey}
+        sort={tab.state["blocking"] ?? "-bubble"}
+        onSort={(next) => tab.update({ blocking: next })}
+        most={12}
+        onChoose={(row) =>
+          tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+        }
+        empty={
+          <>
+            No call matches <code>{typed}</code>.{" "}
+            <button class="link" onClick={() => tab.update({ calls: null })}>
+              Clear
+            </button>
+          </>
+        }
+        foot={
+          result.more_blocking > 0 && (
+            <tr>
+              <td colSpan={7}>{counted(result.more_blocking, "more kind")} of blocking call</td>
+            </tr>
+          )
+        }
       />
     </Picture>
   );
@@ -48,50 +90,184 @@ export function BlockingCalls(part: HostPart) {
 
 type Labels = ReadonlyMap<string, string>;
 
-const labelsOf = ({ phases, sites }: HostResult): Labels => new Map([...phases.map(({ phase, label }) => [phase, label] as const), ...sites.map(({ site, label }) => [site, label] as const)]);
+const labelsOf = ({ phases, sites }: HostResult): Labels =>
+  new Map([
+    ...phases.map(({ phase, label }) => [phase, label] as const),
+    ...sites.map(({ site, label }) => [site, label] as const),
+  ]);
 
-const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string => labels.get(site) ?? labels.get(phase) ?? phase;
+const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
+  labels.get(site) ?? labels.get(phase) ?? phase;
 
 const BLOCKED = "Time a step in which the host stands in the call.";
-const BUBBLE = "Time a step in which the GPU idles because of the call: from when it runs dry to the next work launched after the call returned.";
+const BUBBLE =
+  "Time a step in which the GPU idles because of the call: from when it runs dry to the next work launched after the call returned.";
 
 function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
-  const scale = scaleFor(all.reduce((most, row) => Math.max(most, row.blocked_ns), longest), "ns");
+  const scale = scaleFor(
+    all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
+    "ns",
+  );
   return [
     { id: "op", label: "Op", order: (row) => row.op ?? row.call, cell: (row) => <Op row={row} /> },
-    { id: "phase", label: "Launched from", width: "17%", order: (row) => placeOf(row, sites), cell: (row) => <span title={row.user_range ?? ""}>{placeOf(row, sites)}</span> },
-    { id: "call", label: "Call", width: "20%", order: (row) => row.call, cell: (row) => <span title={row.call}>{row.call}</span> },
-    { id: "line", label: "Made by", width: "20%", meaning: "The source line, or the module; for backward those of the forward op that made it.", order: (row) => madeBy(row)[0] ?? null, cell: (row) => <MadeBy row={row} /> },
-    { id: "count", label: "Count", width: "50px", numeric: true, order: (row) => row.count, cell: (row) => perStep(row.count) },
-    { id: "blocked", label: "Blocked", width: "76px", numeric: true, meaning: BLOCKED, order: (row) => row.blocked_ns, cell: (row) => scale.text(row.blocked_ns) },
-    { id: "bubble", label: "GPU idle", width: "132px", numeric: true, meaning: BUBBLE, order: (row) => row.bubble_ns, cell: (row) => <Bubble row={row} longest={longest} scale={scale} /> },
+    {
+      id: "phase",
+      label: "Launched from",
+      width: "17%",
+      order: (row) => placeOf(row, sites),
+      cell: (row) => <span title={row.user_range ?? ""}>{placeOf(row, sites)}</span>,
+    },
+    {
+      id: "call",
+      label: "Call",
+      width: "20%",
+      order: (row) => row.call,
+      cell: (row) => <span title={row.call}>{row.call}</span>,
+    },
+    {
+      id: "line",
+      label: "Made by",
+      width: "20%",
+      meaning: "The source line, or the module; for backward those of the forward op that made it.",
+      order: (row) => madeBy(row)[0] ?? null,
+      cell: (row) => <MadeBy row={row} />,
+    },
+    {
+      id: "count",
+      label: "Count",
+      width: "50px",
+      numeric: true,
+      order: (row) => row.count,
+      cell: (row) => perStep(row.count),
+    },
+    {
+      id: "blocked",
+      label: "Blocked",
+      width: "76px",
+      numeric: true,
+      meaning: BLOCKED,
+      order: (row) => row.blocked_ns,
+      cell: (row) => scale.text(row.blocked_ns),
+    },
+    {
+      id: "bubble",
+      label: "GPU idle",
+      width: "132px",
+      numeric: true,
+      meaning: BUBBLE,
+      order: (row) => row.bubble_ns,
+      cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
+    },
   ];
 }
 
 /** The op, and quietly the one around it. */
 function Op({ row }: { row: BlockingRow }) {
   const around = row.outer_op !== row.op ? row.outer_op : null;
-  return <span title={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>{row.op ?? "outside any op"}{around && <span class="faint">, in {around}</span>}</span>;
+  return (
+    <span title={[row.op, around && `in ${around}`].filter(Boolean).join("\n")}>
+      {row.op ?? "outside any op"}
+      {around && <span class="faint">, in {around}</span>}
+    </span>
+  );
 }
 
 function MadeBy({ row }: { row: BlockingRow }) {
   const [first, ...rest] = madeBy(row);
-  return <span title={[first, ...rest].filter(Boolean).join("\n")}>{first ?? DASH}{rest[0] && <span class="faint"> {rest[0]}</span>}</span>;
+  return (
+    <span title={[first, ...rest].filter(Boolean).join("\n")}>
+      {first ?? DASH}
+      {rest[0] && <span class="faint"> {rest[0]}</span>}
+    </span>
+  );
 }
 
 function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; scale: Scale }) {
-  return <span class="total"><InlineBar pieces={[{ colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 }]} />{scale.text(row.bubble_ns)}</span>;
+  return (
+    <span class="total">
+      <InlineBar
+        pieces={[
+          { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
+        ]}
+      />
+      {scale.text(row.bubble_ns)}
+    </span>
+  );
 }
 
 function tableOf(rows: readonly BlockingRow[]): TableData {
-  const names = ["Op", "Outermost op", "Phase", "Call", "Kind", "Range", "Module", "Source", "Forward op", "Forward module", "Forward source"].map((label) => ({ label }));
+  const names = [
+    "Op",
+    "Outermost op",
+    "Phase",
+    "Call",
+    "Kind",
+    "Range",
+    "Module",
+    "Source",
+    "Forward op",
+    "Forward module",
+    "Forward source",
+  ].map((label) => ({ label }));
   return {
-    columns: [...names, { label: "Count", unit: "number" }, { label: "Blocked", unit: "ns" }, { label: "GPU idle", unit: "ns" }, { label: "Copied", unit: "bytes" }, { label: "GPU" }],
+    columns: [
+      ...names,
+      { label: "Count", unit: "number" },
+      { label: "Blocked", unit: "ns" },
+      { label: "GPU idle", unit: "ns" },
+      { label: "Copied", unit: "bytes" },
+      { label: "GPU" },
+    ],
     rows: rows.map((row) => [
-      row.op, row.outer_op, row.phase, row.call, row.kind, row.user_range, row.module, row.source, row.forward_op, row.forward_module, row.forward_source,
-      row.count, row.blocked_ns, row.bubble_ns, row.bytes, String(row.device),
+      row.op,
+      row.outer_op,
+      row.phase,
+      row.call,
+      row.kind,
+      row.user_range,
+      row.module,
+      row.source,
+      row.forward_op,
+      row.forward_module,
+      row.forward_source,
+      row.count,
+      row.blocked_ns,
+      row.bubble_ns,
+      row.bytes,
+      String(row.device),
     ]),
   };
 }
 
+export function blockingKey(row: BlockingRow): string {
+  return [
+    row.op,
+    row.outer_op,
+    row.site,
+    row.call,
+    row.user_range,
+    row.module,
+    row.source,
+    row.forward_op,
+    row.forward_module,
+    row.forward_source,
+    row.device,
+  ].join("\n");
+}
+
+/** The line or the module to change, best first: of the forward pass, where the call is in the backward pass. */
+export function madeBy(row: BlockingRow): string[] {
+  const forward = [row.forward_source, row.forward_module, row.forward_op && `forward ${row.forward_op}`];
+  return [...forward, row.source, row.module, row.user_range].filter((each): each is string => Boolean(each));
+}
+
+export function matching(rows: readonly BlockingRow[], typed: string): readonly BlockingRow[] {
+  const wanted = typed.trim().toLowerCase();
+  if (wanted === "") return rows;
+  return rows.filter((row) =>
+    [row.op, row.outer_op, row.call, row.phase, row.site, ...madeBy(row)].some((name) =>
+      name?.toLowerCase().includes(wanted),
+    ),
+  );
+}

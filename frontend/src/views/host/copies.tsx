@@ -2,14 +2,28 @@ import type { CopyRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { bytes, ns, rate } from "../../format";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies, titles }, tab, name }: HostPart) {
   return (
-    <Picture title={titles["copies"] ?? "What is copied?"} sub="a step" name={`copies ${name}`} drawn={false} table={() => tableOf(copies)} link={() => tab.address()}>
-      <Table label="Copies" columns={columns} rows={copies} rowKey={(row) => [row.direction, row.source, row.target].join()} sort={tab.state["copies"]} onSort={(next) => tab.update({ copies: next })} />
+    <Picture
+      title={titles["copies"] ?? "What is copied?"}
+      sub="a step"
+      name={`copies ${name}`}
+      drawn={false}
+      table={() => tableOf(copies)}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Copies"
+        columns={columns}
+        rows={copies}
+        rowKey={(row) => [row.direction, row.source, row.target].join()}
+        sort={tab.state["copies"]}
+        onSort={(next) => tab.update({ copies: next })}
+      />
     </Picture>
   );
 }
@@ -18,21 +32,93 @@ const PAGEABLE = "Pageable memory cannot be copied while the host goes on: the c
 
 const columns: Column<CopyRow>[] = [
   {
-    id: "copy", label: "Copy", order: (row) => row.direction,
-    cell: (row) => <span title={[row.direction, row.op, row.pageable ? PAGEABLE : null].filter(Boolean).join("\n")}>{row.source} to {row.target}{row.op && <span class="faint">, {row.op}</span>}</span>,
+    id: "copy",
+    label: "Copy",
+    order: (row) => row.direction,
+    cell: (row) => (
+      <span title={[row.direction, row.op, row.pageable ? PAGEABLE : null].filter(Boolean).join("\n")}>
+        {row.source} to {row.target}
+        {row.op && <span class="faint">, {row.op}</span>}
+      </span>
+    ),
   },
-  { id: "count", label: "Count", width: "48px", numeric: true, order: (row) => row.count, cell: (row) => perStep(row.count) },
-  { id: "bytes", label: "Bytes", width: "64px", numeric: true, order: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-  { id: "rate", label: "Rate", width: "76px", numeric: true, meaning: "Of the copies' own time.", order: (row) => row.bytes_per_second, cell: (row) => rate(row.bytes_per_second) },
-  { id: "time", label: "Time", width: "64px", numeric: true, order: (row) => row.total_ns, cell: (row) => ns(row.total_ns) },
-  { id: "hidden", label: "Hidden", width: "64px", numeric: true, meaning: "Time in which a kernel runs too.", order: (row) => row.hidden_ns, cell: (row) => ns(row.hidden_ns) },
-  { id: "blocked", label: "Blocked", width: "64px", numeric: true, meaning: "Time in which the host stands in the copy's call.", order: (row) => row.blocked_ns, cell: (row) => ns(row.blocked_ns) },
+  {
+    id: "count",
+    label: "Count",
+    width: "48px",
+    numeric: true,
+    order: (row) => row.count,
+    cell: (row) => perStep(row.count),
+  },
+  {
+    id: "bytes",
+    label: "Bytes",
+    width: "64px",
+    numeric: true,
+    order: (row) => row.bytes,
+    cell: (row) => bytes(row.bytes),
+  },
+  {
+    id: "rate",
+    label: "Rate",
+    width: "76px",
+    numeric: true,
+    meaning: "Of the copies' own time.",
+    order: (row) => row.bytes_per_second,
+    cell: (row) => rate(row.bytes_per_second),
+  },
+  {
+    id: "time",
+    label: "Time",
+    width: "64px",
+    numeric: true,
+    order: (row) => row.total_ns,
+    cell: (row) => ns(row.total_ns),
+  },
+  {
+    id: "hidden",
+    label: "Hidden",
+    width: "64px",
+    numeric: true,
+    meaning: "Time in which a kernel runs too.",
+    order: (row) => row.hidden_ns,
+    cell: (row) => ns(row.hidden_ns),
+  },
+  {
+    id: "blocked",
+    label: "Blocked",
+    width: "64px",
+    numeric: true,
+    meaning: "Time in which the host stands in the copy's call.",
+    order: (row) => row.blocked_ns,
+    cell: (row) => ns(row.blocked_ns),
+  },
 ];
 
 function tableOf(rows: readonly CopyRow[]) {
   const times = ["Time", "Hidden", "Blocked"].map((label) => ({ label, unit: "ns" as const }));
   return {
-    columns: [{ label: "Direction" }, { label: "From" }, { label: "To" }, { label: "Op" }, { label: "Count", unit: "number" as const }, { label: "Bytes", unit: "bytes" as const }, { label: "Rate", unit: "bytes_per_second" as const }, ...times],
-    rows: rows.map((row) => [row.direction, row.source, row.target, row.op, row.count, row.bytes, row.bytes_per_second, row.total_ns, row.hidden_ns, row.blocked_ns]),
+    columns: [
+      { label: "Direction" },
+      { label: "From" },
+      { label: "To" },
+      { label: "Op" },
+      { label: "Count", unit: "number" as const },
+      { label: "Bytes", unit: "bytes" as const },
+      { label: "Rate", unit: "bytes_per_second" as const },
+      ...times,
+    ],
+    rows: rows.map((row) => [
+      row.direction,
+      row.source,
+      row.target,
+      row.op,
+      row.count,
+      row.bytes,
+      row.bytes_per_second,
+      row.total_ns,
+      row.hidden_ns,
+      row.blocked_ns,
+    ]),
   };
 }

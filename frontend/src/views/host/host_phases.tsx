@@ -1,17 +1,31 @@
 import type { HostResult, PhaseRow } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { percent, scaleFor } from "../../format";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 
 /** What the host spends in each phase, where there is no GPU to wait for. */
 export function HostPhases({ result, tab, name }: HostPart) {
   const rows = result.phases.filter((phase) => phase.host_ns > 0);
   if (rows.length === 0) return null;
   return (
-    <Picture title="Which phase takes the step?" sub="a step" name={`phases ${name}`} drawn={false} table={() => tableOf(rows)} link={() => tab.address()}>
-      <Table label="Phases of the mean step" columns={columnsOf(rows, result)} rows={rows} rowKey={(row) => row.phase} sort={tab.state["phases"]} onSort={(phases) => tab.update({ phases })} />
+    <Picture
+      title="Which phase takes the step?"
+      sub="a step"
+      name={`phases ${name}`}
+      drawn={false}
+      table={() => tableOf(rows)}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Phases of the mean step"
+        columns={columnsOf(rows, result)}
+        rows={rows}
+        rowKey={(row) => row.phase}
+        sort={tab.state["phases"]}
+        onSort={(phases) => tab.update({ phases })}
+      />
     </Picture>
   );
 }
@@ -21,10 +35,34 @@ function columnsOf(rows: readonly PhaseRow[], { mean_step_ns: whole }: HostResul
   const scale = scaleFor(longest, "ns");
   return [
     { id: "phase", label: "Phase", width: "200px", order: (row) => row.label, cell: (row) => row.label },
-    { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]} /> },
-    { id: "host", label: "Host", width: "90px", numeric: true, order: (row) => row.host_ns, cell: (row) => scale.text(row.host_ns) },
-    { id: "share", label: "Share", width: "70px", numeric: true, meaning: "Of the mean step.", order: (row) => row.host_ns, cell: (row) => percent(whole ? row.host_ns / whole : null) },
+    {
+      id: "bar",
+      label: "",
+      cell: (row) => (
+        <InlineBar pieces={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]} />
+      ),
+    },
+    {
+      id: "host",
+      label: "Host",
+      width: "90px",
+      numeric: true,
+      order: (row) => row.host_ns,
+      cell: (row) => scale.text(row.host_ns),
+    },
+    {
+      id: "share",
+      label: "Share",
+      width: "70px",
+      numeric: true,
+      meaning: "Of the mean step.",
+      order: (row) => row.host_ns,
+      cell: (row) => percent(whole ? row.host_ns / whole : null),
+    },
   ];
 }
 
-const tableOf = (rows: readonly PhaseRow[]) => ({ columns: [{ label: "Phase" }, { label: "Host", unit: "ns" as const }], rows: rows.map((row) => [row.label, row.host_ns]) });
+const tableOf = (rows: readonly PhaseRow[]) => ({
+  columns: [{ label: "Phase" }, { label: "Host", unit: "ns" as const }],
+  rows: rows.map((row) => [row.label, row.host_ns]),
+});

@@ -2,16 +2,29 @@ import type { Pause } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, ns } from "../../format";
-import { keysOfStretch } from "../open_stretch";
-import type { HostPart } from "./part";
+import { keysOfStretch } from "../choices";
+import type { HostPart } from "../props";
 
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {
   return (
-    <Picture title={titles["pauses"] ?? "When does the host pause?"} name={`pauses ${name}`} drawn={false} table={() => tableOf(pauses, tab.meanings.causes)} link={() => tab.address()}>
+    <Picture
+      title={titles["pauses"] ?? "When does the host pause?"}
+      name={`pauses ${name}`}
+      drawn={false}
+      table={() => tableOf(pauses, tab.meanings.causes)}
+      link={() => tab.address()}
+    >
       <Table
-        label="Pauses of the host" columns={columnsOf(tab.meanings.causes)} rows={pauses} rowKey={(row) => `${row.cause} ${row.name ?? ""}`} sort={tab.state["pauses"]} onSort={(next) => tab.update({ pauses: next })}
-        onChoose={(row) => tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))}
+        label="Pauses of the host"
+        columns={columnsOf(tab.meanings.causes)}
+        rows={pauses}
+        rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
+        sort={tab.state["pauses"]}
+        onSort={(next) => tab.update({ pauses: next })}
+        onChoose={(row) =>
+          tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+        }
       />
     </Picture>
   );
@@ -20,20 +33,68 @@ export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {
 type Causes = Readonly<Record<string, string>>;
 
 /** A cause that the trace does not name is told from the pattern, if from anything. */
-const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string => (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
+const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string =>
+  (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
 
 const columnsOf = (causes: Causes): Column<Pause>[] => [
-  { id: "cause", label: "Cause", order: (row) => causeOf(row, causes), cell: (row) => <span title={row.name ?? ""}>{causeOf(row, causes)}{row.name && <span class="faint"> {row.name}</span>}</span> },
-  { id: "count", label: "Count", width: "52px", numeric: true, meaning: "In all steps.", order: (row) => row.count, cell: (row) => count(row.count) },
-  { id: "total", label: "Total", width: "76px", numeric: true, meaning: "In all steps.", order: (row) => row.total_ns, cell: (row) => ns(row.total_ns) },
-  { id: "longest", label: "Longest", width: "76px", numeric: true, order: (row) => row.worst_end_ns - row.worst_start_ns, cell: (row) => ns(row.worst_end_ns - row.worst_start_ns) },
-  { id: "idle", label: "GPU idle a step", width: "98px", numeric: true, order: (row) => row.idle_ns, cell: (row) => ns(row.idle_ns) },
+  {
+    id: "cause",
+    label: "Cause",
+    order: (row) => causeOf(row, causes),
+    cell: (row) => (
+      <span title={row.name ?? ""}>
+        {causeOf(row, causes)}
+        {row.name && <span class="faint"> {row.name}</span>}
+      </span>
+    ),
+  },
+  {
+    id: "count",
+    label: "Count",
+    width: "52px",
+    numeric: true,
+    meaning: "In all steps.",
+    order: (row) => row.count,
+    cell: (row) => count(row.count),
+  },
+  {
+    id: "total",
+    label: "Total",
+    width: "76px",
+    numeric: true,
+    meaning: "In all steps.",
+    order: (row) => row.total_ns,
+    cell: (row) => ns(row.total_ns),
+  },
+  {
+    id: "longest",
+    label: "Longest",
+    width: "76px",
+    numeric: true,
+    order: (row) => row.worst_end_ns - row.worst_start_ns,
+    cell: (row) => ns(row.worst_end_ns - row.worst_start_ns),
+  },
+  {
+    id: "idle",
+    label: "GPU idle a step",
+    width: "98px",
+    numeric: true,
+    order: (row) => row.idle_ns,
+    cell: (row) => ns(row.idle_ns),
+  },
 ];
 
 function tableOf(rows: readonly Pause[], causes: Causes) {
   const times = ["Total", "Longest", "GPU idle a step"].map((label) => ({ label, unit: "ns" as const }));
   return {
     columns: [{ label: "Cause" }, { label: "Name" }, { label: "Count", unit: "count" as const }, ...times],
-    rows: rows.map((row) => [causeOf(row, causes), row.name, row.count, row.total_ns, row.worst_end_ns - row.worst_start_ns, row.idle_ns]),
+    rows: rows.map((row) => [
+      causeOf(row, causes),
+      row.name,
+      row.count,
+      row.total_ns,
+      row.worst_end_ns - row.worst_start_ns,
+      row.idle_ns,
+    ]),
   };
 }

@@ -1,14 +1,12 @@
 import { useMemo } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
-import { zoomKey, zoomOf } from "../../charts/pyramid";
-import { QueueStrip } from "../../charts/queue_strip";
-import type { Bins } from "../../charts/rebin";
-import type { StackLayer } from "../../charts/strip_layers";
+import { type Bins, zoomKey, zoomOf } from "../../charts/time/time_bins";
+import { QueueStrip } from "../../charts/time/queue_chart";
+import type { StackLayer } from "../../charts/time/bin_layers";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, sentence } from "../../format";
-import type { HostPart } from "./part";
-import { shownStep } from "./shown_step";
+import type { HostPart } from "../props";
 
 /** The queue of one step over time, with the phases above it and the device below. */
 export function QueuePicture({ result, tab, name }: HostPart) {
@@ -22,14 +20,44 @@ export function QueuePicture({ result, tab, name }: HostPart) {
   const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
   return (
     <Picture
-      title={title} name={`queue ${name} step ${step.name}`} table={() => tableOf(result, step)} link={() => tab.address()}
-      sub={<>step {step.name}, {zoom ? `${ns(zoom[1] - zoom[0])} of ` : ""}{ns(length)} {zoom && <button class="link" onClick={() => tab.update({ zoom: null })}>Show all</button>}</>}
-      tools={<StepButtons steps={result.steps} at={at} choose={choose} open={() => tab.update({ view: "timeline", step: step.name, zoom: zoom && zoomKey(zoom) })} />}
+      title={title}
+      name={`queue ${name} step ${step.name}`}
+      table={() => tableOf(result, step)}
+      link={() => tab.address()}
+      sub={
+        <>
+          step {step.name}, {zoom ? `${ns(zoom[1] - zoom[0])} of ` : ""}
+          {ns(length)}{" "}
+          {zoom && (
+            <button class="link" onClick={() => tab.update({ zoom: null })}>
+              Show all
+            </button>
+          )}
+        </>
+      }
+      tools={
+        <StepButtons
+          steps={result.steps}
+          at={at}
+          choose={choose}
+          open={() => tab.update({ view: "timeline", step: step.name, zoom: zoom && zoomKey(zoom) })}
+        />
+      }
     >
       <QueueStrip
-        label={spokenOf(result, step, sentence(title))} from={step.start_ns} to={step.end_ns} zoom={zoom} setZoom={(next) => tab.update({ zoom: next && zoomKey(next), step: step.name })}
-        phases={step.phase_spans.map((span) => ({ label: span.label, from: span.start_ns, to: span.end_ns, inner: span.inner }))}
-        {...drawn} scale={scaleFor(length, "ns")}
+        label={spokenOf(result, step, sentence(title))}
+        from={step.start_ns}
+        to={step.end_ns}
+        zoom={zoom}
+        setZoom={(next) => tab.update({ zoom: next && zoomKey(next), step: step.name })}
+        phases={step.phase_spans.map((span) => ({
+          label: span.label,
+          from: span.start_ns,
+          to: span.end_ns,
+          inner: span.inner,
+        }))}
+        {...drawn}
+        scale={scaleFor(length, "ns")}
       />
     </Picture>
   );
@@ -48,17 +76,41 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
     <div class="step-buttons">
       {steps.length > 1 && (
         <>
-          <button disabled={!before} aria-label="Step before" title={before && `Step ${before.name}`} onClick={() => before && choose(before)}><svg viewBox="0 0 8 8" aria-hidden="true"><path d="M5.500 1l-3 3 3 3" /></svg></button>
-          <button disabled={!after} aria-label="Step after" title={after && `Step ${after.name}`} onClick={() => after && choose(after)}><svg viewBox="0 0 8 8" aria-hidden="true"><path d="M2.500 1l3 3-3 3" /></svg></button>
+          <button
+            disabled={!before}
+            aria-label="Step before"
+            title={before && `Step ${before.name}`}
+            onClick={() => before && choose(before)}
+          >
+            <svg viewBox="0 0 8 8" aria-hidden="true">
+              <path d="M5.500 1l-3 3 3 3" />
+            </svg>
+          </button>
+          <button
+            disabled={!after}
+            aria-label="Step after"
+            title={after && `Step ${after.name}`}
+            onClick={() => after && choose(after)}
+          >
+            <svg viewBox="0 0 8 8" aria-hidden="true">
+              <path d="M2.500 1l3 3-3 3" />
+            </svg>
+          </button>
         </>
       )}
-      <button class="link" onClick={open}>Timeline</button>
+      <button class="link" onClick={open}>
+        Timeline
+      </button>
     </div>
   );
 }
 
 /** Pieces of the mean step, and where the bins of each are. */
-const WORK = [["kernel", "kernel_permille"], ["communication", "communication_permille"], ["memory", "copy_permille"]] as const;
+const WORK = [
+  ["kernel", "kernel_permille"],
+  ["communication", "communication_permille"],
+  ["memory", "copy_permille"],
+] as const;
 
 function levelsOf(result: HostResult) {
   const start = result.start_ns;
@@ -69,7 +121,11 @@ function levelsOf(result: HostResult) {
     peaks: result.queue.map((level) => bins(level.bin_ns, level.peak)),
     runAhead: levels.map((level) => bins(level.bin_ns, level.run_ahead_ns)),
     device: WORK.map(([id, field]): StackLayer => {
-      const { label: name, colour, hatched } = result.pieces.find((piece) => piece.id === id) ?? { label: id, colour: id, hatched: false };
+      const {
+        label: name,
+        colour,
+        hatched,
+      } = result.pieces.find((piece) => piece.id === id) ?? { label: id, colour: id, hatched: false };
       return { name, colour, hatched, levels: levels.map((level) => bins(level.bin_ns, level[field])) };
     }),
   };
@@ -77,7 +133,9 @@ function levelsOf(result: HostResult) {
 
 function spokenOf(result: HostResult, step: HostStep, title: string): string {
   const peak = result.launches?.queue_max ?? 0;
-  const phases = step.phase_spans.filter((span) => !span.inner).map((span) => `${span.label} ${ns(span.end_ns - span.start_ns)}`);
+  const phases = step.phase_spans
+    .filter((span) => !span.inner)
+    .map((span) => `${span.label} ${ns(span.end_ns - span.start_ns)}`);
   return `${title}. Queue depth over step ${step.name}, ${ns(step.end_ns - step.start_ns)}; in the span it peaks at ${peak}. ${phases.length > 0 ? `Phases: ${phases.join(", ")}. ` : ""}Below it, when the GPU works.`;
 }
 
@@ -86,6 +144,32 @@ function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableD
   const level = queue[queue.length - 1]!;
   const first = Math.max(0, Math.floor((step.start_ns - start) / level.bin_ns));
   const last = Math.ceil((step.end_ns - start) / level.bin_ns);
-  const rows = level.mean_permille.slice(first, last).map((mean, at) => [Math.max(0, start + (first + at) * level.bin_ns - step.start_ns), mean / 1000, level.peak[first + at] ?? null]);
-  return { columns: [{ label: "Time", unit: "ns" }, { label: "Queue, mean", unit: "number" }, { label: "Queue, peak", unit: "count" }], rows };
+  const rows = level.mean_permille
+    .slice(first, last)
+    .map((mean, at) => [
+      Math.max(0, start + (first + at) * level.bin_ns - step.start_ns),
+      mean / 1000,
+      level.peak[first + at] ?? null,
+    ]);
+  return {
+    columns: [
+      { label: "Time", unit: "ns" },
+      { label: "Queue, mean", unit: "number" },
+      { label: "Queue, peak", unit: "count" },
+    ],
+    rows,
+  };
+}
+
+/** The kept step's place, else that of the step of median length: it stands for the others. */
+export function shownStep(
+  steps: readonly Pick<HostStep, "name" | "start_ns" | "end_ns">[],
+  kept: string | undefined,
+): number {
+  const at = steps.findIndex((step) => step.name === kept);
+  if (at >= 0) return at;
+  const byLength = steps
+    .map((step, place) => [step.end_ns - step.start_ns, place] as const)
+    .sort((a, b) => a[0] - b[0]);
+  return byLength[Math.floor((byLength.length - 1) / 2)]?.[1] ?? 0;
 }

@@ -28,7 +28,14 @@ export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): R
   const add = (around: string, depth: number) => {
     for (const row of [...(inside.get(around) ?? [])].sort((a, b) => b.host_ns - a.host_ns)) {
       const key = keyOf(row.path);
-      lines.push({ row, key, depth, name: row.path[row.path.length - 1] ?? "", inside: inside.get(key)?.length ?? 0, open: open.has(key) });
+      lines.push({
+        row,
+        key,
+        depth,
+        name: row.path[row.path.length - 1] ?? "",
+        inside: inside.get(key)?.length ?? 0,
+        open: open.has(key),
+      });
       if (open.has(key)) add(key, depth + 1);
     }
   };

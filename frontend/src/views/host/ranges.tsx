@@ -3,9 +3,9 @@ import type { RangeRow } from "../../api.gen";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
-import type { HostPart } from "./part";
+import type { HostPart } from "../props";
 import { linesOf, openAtFirst, type RangeLine } from "./range_tree";
 import { perStep } from "./sites";
 
@@ -20,10 +20,23 @@ export function Ranges({ result, tab, name }: HostPart) {
   if (ranges.length === 0) return null;
   const onDevice = result.device !== null;
   return (
-    <Picture title="What is spent in the named ranges?" sub="a step" name={`ranges ${name}`} drawn={false} table={() => tableOf(ranges)} link={() => tab.address()}>
+    <Picture
+      title="What is spent in the named ranges?"
+      sub="a step"
+      name={`ranges ${name}`}
+      drawn={false}
+      table={() => tableOf(ranges)}
+      link={() => tab.address()}
+    >
       <Table
-        label="Named ranges" columns={onDevice ? columns : columns.slice(0, 4)} rows={lines} rowKey={(line) => line.key} sort={undefined} onSort={() => {}}
-        onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))} most={AT_ONCE}
+        label="Named ranges"
+        columns={onDevice ? columns : columns.slice(0, 4)}
+        rows={lines}
+        rowKey={(line) => line.key}
+        sort={undefined}
+        onSort={() => {}}
+        onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
+        most={AT_ONCE}
       />
     </Picture>
   );
@@ -34,16 +47,51 @@ const INDENT = 14;
 const columns: Column<RangeLine>[] = [
   { id: "range", label: "Range", cell: (line) => <Name line={line} /> },
   { id: "count", label: "Count", width: "50px", numeric: true, cell: ({ row }) => perStep(row.count) },
-  { id: "host", label: "Host", width: "68px", numeric: true, meaning: "Time in which the range is open.", cell: ({ row }) => ns(row.host_ns) },
-  { id: "self", label: "Self", width: "68px", numeric: true, meaning: "Less the ranges inside it.", cell: ({ row }) => ns(row.self_ns) },
-  { id: "device", label: "GPU works", width: "72px", numeric: true, meaning: "Time in which work launched inside it runs.", cell: ({ row }) => ns(row.device_ns) },
-  { id: "idle", label: "GPU idle", width: "68px", numeric: true, meaning: "Idle time before work launched inside it.", cell: ({ row }) => ns(row.idle_ns) },
+  {
+    id: "host",
+    label: "Host",
+    width: "68px",
+    numeric: true,
+    meaning: "Time in which the range is open.",
+    cell: ({ row }) => ns(row.host_ns),
+  },
+  {
+    id: "self",
+    label: "Self",
+    width: "68px",
+    numeric: true,
+    meaning: "Less the ranges inside it.",
+    cell: ({ row }) => ns(row.self_ns),
+  },
+  {
+    id: "device",
+    label: "GPU works",
+    width: "72px",
+    numeric: true,
+    meaning: "Time in which work launched inside it runs.",
+    cell: ({ row }) => ns(row.device_ns),
+  },
+  {
+    id: "idle",
+    label: "GPU idle",
+    width: "68px",
+    numeric: true,
+    meaning: "Idle time before work launched inside it.",
+    cell: ({ row }) => ns(row.idle_ns),
+  },
 ];
 
 function Name({ line }: { line: RangeLine }) {
   return (
-    <span class="range-name" style={{ paddingLeft: `${INDENT * line.depth}px` }} title={line.row.path.join("\n")} aria-expanded={line.inside > 0 ? line.open : undefined}>
-      <svg viewBox="0 0 8 8" aria-hidden="true">{line.inside > 0 && <path d={line.open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}</svg>
+    <span
+      class="range-name"
+      style={{ paddingLeft: `${INDENT * line.depth}px` }}
+      title={line.row.path.join("\n")}
+      aria-expanded={line.inside > 0 ? line.open : undefined}
+    >
+      <svg viewBox="0 0 8 8" aria-hidden="true">
+        {line.inside > 0 && <path d={line.open ? "M1 2.500l3 3 3-3" : "M2.500 1l3 3-3 3"} />}
+      </svg>
       <span class="clip">{line.name}</span>
     </span>
   );
@@ -53,6 +101,14 @@ function tableOf(rows: readonly RangeRow[]): TableData {
   const times = ["Host", "Self", "GPU works", "GPU idle"].map((label) => ({ label, unit: "ns" as const }));
   return {
     columns: [{ label: "Range" }, { label: "Count", unit: "number" }, ...times, { label: "Launches", unit: "number" }],
-    rows: rows.map((row) => [row.path.join(" / "), row.count, row.host_ns, row.self_ns, row.device_ns, row.idle_ns, row.launches]),
+    rows: rows.map((row) => [
+      row.path.join(" / "),
+      row.count,
+      row.host_ns,
+      row.self_ns,
+      row.device_ns,
+      row.idle_ns,
+      row.launches,
+    ]),
   };
 }

@@ -1,14 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import type { HostResult, IdleNs, PartMeaning } from "../../api.gen";
-import { StackedBars } from "../../charts/stacked_bars";
+import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
-import type { TableData } from "../../components/table_data";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { range, scaleFor, sentence } from "../../format";
 import { keptStep, keysOfHidden } from "../choices";
-import { hiddenReasons, withToggled } from "./hidden";
-import type { HostPart } from "./part";
+import { hiddenReasons, withToggled } from "./idle";
+import type { HostPart } from "../props";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
 export interface IdleBar {
@@ -25,48 +25,99 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   const by = tab.state["idle"] === "phase" ? "phase" : "step";
   const [lit, setLit] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
-  const present = useMemo(() => tab.meanings.reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)), [bars, tab.meanings]);
-  const drawn = useMemo(() => drawnBars(bars, present.filter(({ id }) => !off.has(id))), [bars, present, [...off].join()]);
+  const present = useMemo(
+    () => tab.meanings.reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)),
+    [bars, tab.meanings],
+  );
+  const drawn = useMemo(
+    () =>
+      drawnBars(
+        bars,
+        present.filter(({ id }) => !off.has(id)),
+      ),
+    [bars, present, [...off].join()],
+  );
   const { scale } = drawn;
   const names = bars.map((bar) => bar.name);
   const title = result.titles["reasons"] ?? { template: "Why is the GPU idle?", values: {} };
   const tip = (at: number) => ({
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
-    rows: present.filter((reason) => reasonOf(bars[at]!.idle, reason) > 0).map((reason) => ({
-      mark: <Swatch colour={reason.colour} hatched={reason.hatched} />, name: reason.label, value: scale.text(reasonOf(bars[at]!.idle, reason)),
-    })),
+    rows: present
+      .filter((reason) => reasonOf(bars[at]!.idle, reason) > 0)
+      .map((reason) => ({
+        mark: <Swatch colour={reason.colour} hatched={reason.hatched} />,
+        name: reason.label,
+        value: scale.text(reasonOf(bars[at]!.idle, reason)),
+      })),
   });
   return (
     <Picture
-      title={title} name={`idle by ${by} ${name}`} table={() => tableOf(bars, present, by)} link={() => tab.address()}
-      tools={<div class="groupings"><Chips label="A bar per" chosen={by} options={BARS} choose={(next) => tab.update({ idle: next === "phase" ? next : null })} /></div>}
+      title={title}
+      name={`idle by ${by} ${name}`}
+      table={() => tableOf(bars, present, by)}
+      link={() => tab.address()}
+      tools={
+        <div class="groupings">
+          <Chips
+            label="A bar per"
+            chosen={by}
+            options={BARS}
+            choose={(next) => tab.update({ idle: next === "phase" ? next : null })}
+          />
+        </div>
+      }
     >
       <StackedBars
         label={`${sentence(title)}. Idle time by reason, a bar for each ${by === "step" ? `of steps ${range(names[0] ?? "", names[names.length - 1] ?? "")}` : `phase: ${names.join(", ")}`}, up to ${scale.text(drawn.longest)}.`}
-        names={names} parts={drawn.parts} unit={scale.unit} heads={drawn.heads} firm={names.map(() => false)} axis={by} height={HEIGHT} tip={tip}
-        lit={lit} kept={by === "step" ? keptStep(tab.state, names) : null} light={setLit}
+        names={names}
+        parts={drawn.parts}
+        unit={scale.unit}
+        heads={drawn.heads}
+        firm={names.map(() => false)}
+        axis={by}
+        height={HEIGHT}
+        tip={tip}
+        lit={lit}
+        kept={by === "step" ? keptStep(tab.state, names) : null}
+        light={setLit}
         keep={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
       />
-      <Keys reasons={present} off={off} press={(id) => tab.update(keysOfHidden(withToggled(result.pieces, id, hidden)))} />
+      <Keys
+        reasons={present}
+        off={off}
+        press={(id) => tab.update(keysOfHidden(withToggled(result.pieces, id, hidden)))}
+      />
     </Picture>
   );
 }
 
 const BARS = [
   { id: "step", label: "Step", meaning: "Idle time of each step." },
-  { id: "phase", label: "Phase", meaning: "Idle time of the mean step, by the phase that launched the work that ended it." },
+  {
+    id: "phase",
+    label: "Phase",
+    meaning: "Idle time of the mean step, by the phase that launched the work that ended it.",
+  },
 ];
 
-export const barsOfSteps = ({ steps }: HostResult): IdleBar[] => steps.map((step) => ({ name: step.name, idle: step.idle_ns }));
-export const barsOfPhases = ({ phases }: HostResult): IdleBar[] => phases.map((phase) => ({ name: phase.label, idle: phase.idle_ns }));
+export const barsOfSteps = ({ steps }: HostResult): IdleBar[] =>
+  steps.map((step) => ({ name: step.name, idle: step.idle_ns }));
+export const barsOfPhases = ({ phases }: HostResult): IdleBar[] =>
+  phases.map((phase) => ({ name: phase.label, idle: phase.idle_ns }));
 
-const total = (idle: IdleNs, reasons: readonly PartMeaning[]): number => reasons.reduce((sum, reason) => sum + reasonOf(idle, reason), 0);
+const total = (idle: IdleNs, reasons: readonly PartMeaning[]): number =>
+  reasons.reduce((sum, reason) => sum + reasonOf(idle, reason), 0);
 
 function drawnBars(bars: readonly IdleBar[], shown: readonly PartMeaning[]) {
   const lengths = bars.map(({ idle }) => total(idle, shown));
   const longest = Math.max(0, ...lengths);
   const scale = scaleFor(longest, "ns");
-  return { scale, longest, heads: lengths.map(scale.number), parts: shown.map((reason) => ({ ...reason, values: bars.map(({ idle }) => scale.of(reasonOf(idle, reason))) })) };
+  return {
+    scale,
+    longest,
+    heads: lengths.map(scale.number),
+    parts: shown.map((reason) => ({ ...reason, values: bars.map(({ idle }) => scale.of(reasonOf(idle, reason))) })),
+  };
 }
 
 interface KeysProps {
@@ -81,8 +132,14 @@ function Keys({ reasons, off, press }: KeysProps) {
     <ul class="reason-keys" aria-label="Reasons to be idle. A button shows or hides its reason.">
       {reasons.map(({ id, label, meaning, colour, hatched }) => (
         <li key={id}>
-          <button class={off.has(id) ? "off" : ""} aria-pressed={!off.has(id)} title={meaning} onClick={() => press(id)}>
-            {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}{label}
+          <button
+            class={off.has(id) ? "off" : ""}
+            aria-pressed={!off.has(id)}
+            title={meaning}
+            onClick={() => press(id)}
+          >
+            {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
+            {label}
           </button>
         </li>
       ))}
@@ -92,7 +149,15 @@ function Keys({ reasons, off, press }: KeysProps) {
 
 function tableOf(bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: string): TableData {
   return {
-    columns: [{ label: by === "step" ? "Step" : "Phase" }, { label: "Idle", unit: "ns" }, ...reasons.map(({ label }) => ({ label, unit: "ns" as const }))],
-    rows: bars.map(({ name, idle }) => [name, total(idle, reasons), ...reasons.map((reason) => reasonOf(idle, reason))]),
+    columns: [
+      { label: by === "step" ? "Step" : "Phase" },
+      { label: "Idle", unit: "ns" },
+      ...reasons.map(({ label }) => ({ label, unit: "ns" as const })),
+    ],
+    rows: bars.map(({ name, idle }) => [
+      name,
+      total(idle, reasons),
+      ...reasons.map((reason) => reasonOf(idle, reason)),
+    ]),
   };
 }

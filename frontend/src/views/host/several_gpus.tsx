@@ -1,11 +1,11 @@
 import type { DeviceIdle, Holder, SeveralDevices } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { idleOf, IdleCell } from "./idle_bar";
-import type { HostPart } from "./part";
+import { idleOf, IdleCell } from "./idle";
+import type { HostPart } from "../props";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
 export function SeveralGpus({ result, tab, name, several }: HostPart & { several: SeveralDevices }) {
@@ -13,49 +13,134 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
   return (
     <>
       <Picture
-        title={result.titles["devices"] ?? "Do the GPUs work at the same time?"} sub={`${text(several.concurrency, "number")} at a time while any works`}
-        name={`devices ${name}`} drawn={false} table={() => devicesTable(devices, tab.meanings)} link={() => tab.address()}
+        title={result.titles["devices"] ?? "Do the GPUs work at the same time?"}
+        sub={`${text(several.concurrency, "number")} at a time while any works`}
+        name={`devices ${name}`}
+        drawn={false}
+        table={() => devicesTable(devices, tab.meanings)}
+        link={() => tab.address()}
       >
-        <Table label="GPUs of this process" columns={deviceColumns(devices, tab.meanings)} rows={devices} rowKey={(row) => row.device} sort={tab.state["gpus"]} onSort={(gpus) => tab.update({ gpus })} />
+        <Table
+          label="GPUs of this process"
+          columns={deviceColumns(devices, tab.meanings)}
+          rows={devices}
+          rowKey={(row) => row.device}
+          sort={tab.state["gpus"]}
+          onSort={(gpus) => tab.update({ gpus })}
+        />
       </Picture>
       {several.holders.length > 0 && (
-        <Picture title="Which op holds whom up?" sub="a step" name={`holders ${name}`} drawn={false} table={() => holdersTable(several.holders)} link={() => tab.address()}>
-          <Table label="Ops that keep another GPU waiting" columns={holderColumns} rows={several.holders} rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`} sort={tab.state["holders"]} onSort={(holders) => tab.update({ holders })} most={10} />
+        <Picture
+          title="Which op holds whom up?"
+          sub="a step"
+          name={`holders ${name}`}
+          drawn={false}
+          table={() => holdersTable(several.holders)}
+          link={() => tab.address()}
+        >
+          <Table
+            label="Ops that keep another GPU waiting"
+            columns={holderColumns}
+            rows={several.holders}
+            rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
+            sort={tab.state["holders"]}
+            onSort={(holders) => tab.update({ holders })}
+            most={10}
+          />
         </Picture>
       )}
     </>
   );
 }
 
-const mean = (values: readonly number[]): number => (values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0);
+const mean = (values: readonly number[]): number =>
+  values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
 
 function deviceColumns(devices: readonly DeviceIdle[], { reasons }: Meanings): Column<DeviceIdle>[] {
   const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
   const scale = scaleFor(Math.max(longest, ...devices.map((row) => mean(row.busy_ns))), "ns");
   return [
-    { id: "device", label: "GPU", order: (row) => row.device, cell: (row) => <>GPU {row.device}<span class="faint"> {row.name}</span></> },
-    { id: "busy", label: "Works", width: "76px", numeric: true, order: (row) => mean(row.busy_ns), cell: (row) => scale.text(mean(row.busy_ns)) },
-    { id: "idle", label: "Idle a step", width: "180px", numeric: true, order: (row) => idleOf(row.mean), cell: (row) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} scale={scale} /> },
+    {
+      id: "device",
+      label: "GPU",
+      order: (row) => row.device,
+      cell: (row) => (
+        <>
+          GPU {row.device}
+          <span class="faint"> {row.name}</span>
+        </>
+      ),
+    },
+    {
+      id: "busy",
+      label: "Works",
+      width: "76px",
+      numeric: true,
+      order: (row) => mean(row.busy_ns),
+      cell: (row) => scale.text(mean(row.busy_ns)),
+    },
+    {
+      id: "idle",
+      label: "Idle a step",
+      width: "180px",
+      numeric: true,
+      order: (row) => idleOf(row.mean),
+      cell: (row) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} scale={scale} />,
+    },
   ];
 }
 
 const holderColumns: Column<Holder>[] = [
   { id: "op", label: "Op that blocks", order: (row) => row.op, cell: (row) => <span title={row.op}>{row.op}</span> },
-  { id: "by", label: "On behalf of", width: "88px", order: (row) => row.by_device, cell: (row) => `GPU ${row.by_device}` },
-  { id: "waits", label: "Waits", width: "64px", order: (row) => row.idle_device, cell: (row) => `GPU ${row.idle_device}` },
-  { id: "idle", label: "Idle", width: "76px", numeric: true, order: (row) => row.idle_ns, cell: (row) => ns(row.idle_ns) },
+  {
+    id: "by",
+    label: "On behalf of",
+    width: "88px",
+    order: (row) => row.by_device,
+    cell: (row) => `GPU ${row.by_device}`,
+  },
+  {
+    id: "waits",
+    label: "Waits",
+    width: "64px",
+    order: (row) => row.idle_device,
+    cell: (row) => `GPU ${row.idle_device}`,
+  },
+  {
+    id: "idle",
+    label: "Idle",
+    width: "76px",
+    numeric: true,
+    order: (row) => row.idle_ns,
+    cell: (row) => ns(row.idle_ns),
+  },
 ];
 
 function devicesTable(devices: readonly DeviceIdle[], { reasons }: Meanings): TableData {
   return {
-    columns: [{ label: "GPU" }, { label: "Name" }, { label: "Works", unit: "ns" }, ...reasons.map(({ label }) => ({ label, unit: "ns" as const }))],
-    rows: devices.map((row) => [String(row.device), row.name, mean(row.busy_ns), ...reasons.map(({ id }) => row.mean[id as keyof DeviceIdle["mean"]])]),
+    columns: [
+      { label: "GPU" },
+      { label: "Name" },
+      { label: "Works", unit: "ns" },
+      ...reasons.map(({ label }) => ({ label, unit: "ns" as const })),
+    ],
+    rows: devices.map((row) => [
+      String(row.device),
+      row.name,
+      mean(row.busy_ns),
+      ...reasons.map(({ id }) => row.mean[id as keyof DeviceIdle["mean"]]),
+    ]),
   };
 }
 
 function holdersTable(holders: readonly Holder[]): TableData {
   return {
-    columns: [{ label: "Op" }, { label: "On behalf of GPU" }, { label: "GPU that waits" }, { label: "Idle", unit: "ns" }],
+    columns: [
+      { label: "Op" },
+      { label: "On behalf of GPU" },
+      { label: "GPU that waits" },
+      { label: "Idle", unit: "ns" },
+    ],
     rows: holders.map((row) => [row.op, String(row.by_device), String(row.idle_device), row.idle_ns]),
   };
 }

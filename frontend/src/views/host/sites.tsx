@@ -1,12 +1,12 @@
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { keysOfStretch } from "../open_stretch";
-import { idleOf, IdleCell } from "./idle_bar";
-import type { HostPart } from "./part";
+import { keysOfStretch } from "../choices";
+import { idleOf, IdleCell } from "./idle";
+import type { HostPart } from "../props";
 
 /** From where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, tab, name }: HostPart) {
@@ -17,12 +17,22 @@ export function Sites({ result, tab, name }: HostPart) {
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
-        title={result.titles["sites"] ?? "Where does the GPU wait for launches?"} sub="run-ahead is the median" name={`launched from ${name}`}
-        drawn={false} table={() => tableOf(rows, bounds, tab.meanings)} link={() => tab.address()}
+        title={result.titles["sites"] ?? "Where does the GPU wait for launches?"}
+        sub="run-ahead is the median"
+        name={`launched from ${name}`}
+        drawn={false}
+        table={() => tableOf(rows, bounds, tab.meanings)}
+        link={() => tab.address()}
       >
         <Table
-          label="GPU idle time by the launch that ended it" columns={columnsOf(all)} rows={rows} rowKey={(row) => row.site}
-          sort={tab.state["sites"]} onSort={(sites) => tab.update({ sites })} onChoose={open} foot={<Foot {...all} />}
+          label="GPU idle time by the launch that ended it"
+          columns={columnsOf(all)}
+          rows={rows}
+          rowKey={(row) => row.site}
+          sort={tab.state["sites"]}
+          onSort={(sites) => tab.update({ sites })}
+          onChoose={open}
+          foot={<Foot {...all} />}
           empty="No work is launched in the steps."
         />
       </Picture>
@@ -37,7 +47,8 @@ interface All {
   meanings: Meanings;
 }
 
-const boundsOf = (phases: readonly PhaseRow[]): ReadonlyMap<string, string> => new Map(phases.map((phase) => [phase.phase, phase.bound]));
+const boundsOf = (phases: readonly PhaseRow[]): ReadonlyMap<string, string> =>
+  new Map(phases.map((phase) => [phase.phase, phase.bound]));
 
 /** A column of verdicts says nothing where all are the same. */
 export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>): boolean {
@@ -45,7 +56,8 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
 }
 
 /** The same figures, of one place: they mean what the answer's do. */
-const meaningOf = ({ answer }: HostResult, id: string): string => answer?.figures.find((figure) => figure.id === id)?.meaning ?? "";
+const meaningOf = ({ answer }: HostResult, id: string): string =>
+  answer?.figures.find((figure) => figure.id === id)?.meaning ?? "";
 
 const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
 
@@ -54,24 +66,62 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
   const verdict: Column<SiteRow> = {
-    id: "verdict", label: "Verdict", width: "84px", meaning: "What holds up the phase.",
-    order: (row) => bounds.get(row.phase) ?? null, cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
+    id: "verdict",
+    label: "Verdict",
+    width: "84px",
+    meaning: "What holds up the phase.",
+    order: (row) => bounds.get(row.phase) ?? null,
+    cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
   return [
-    { id: "site", label: "Launched from", order: (row) => row.label, cell: (row) => <span title={row.label}>{row.label}</span> },
-    ...(differ ? [verdict] : []),
-    { id: "launches", label: "Launches", width: "66px", numeric: true, order: (row) => row.launches, cell: (row) => perStep(row.launches) },
-    { id: "starved", label: "Starved", width: "60px", numeric: true, meaning: meaningOf(result, "starved_share"), order: (row) => row.starved_share, cell: (row) => share(row.starved_share) },
-    { id: "ahead", label: "Run-ahead", width: "74px", numeric: true, meaning: meaningOf(result, "run_ahead"), order: (row) => row.run_ahead_p50_ns, cell: (row) => ns(row.run_ahead_p50_ns) },
     {
-      id: "idle", label: "GPU idle a step", width: differ ? "112px" : "124px", numeric: true, meaning: IDLE, order: (row) => idleOf(row.idle_ns),
+      id: "site",
+      label: "Launched from",
+      order: (row) => row.label,
+      cell: (row) => <span title={row.label}>{row.label}</span>,
+    },
+    ...(differ ? [verdict] : []),
+    {
+      id: "launches",
+      label: "Launches",
+      width: "66px",
+      numeric: true,
+      order: (row) => row.launches,
+      cell: (row) => perStep(row.launches),
+    },
+    {
+      id: "starved",
+      label: "Starved",
+      width: "60px",
+      numeric: true,
+      meaning: meaningOf(result, "starved_share"),
+      order: (row) => row.starved_share,
+      cell: (row) => share(row.starved_share),
+    },
+    {
+      id: "ahead",
+      label: "Run-ahead",
+      width: "74px",
+      numeric: true,
+      meaning: meaningOf(result, "run_ahead"),
+      order: (row) => row.run_ahead_p50_ns,
+      cell: (row) => ns(row.run_ahead_p50_ns),
+    },
+    {
+      id: "idle",
+      label: "GPU idle a step",
+      width: differ ? "112px" : "124px",
+      numeric: true,
+      meaning: IDLE,
+      order: (row) => idleOf(row.idle_ns),
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
     },
   ];
 }
 
 /** Means over the steps: whole where they are many. */
-export const perStep = (value: number): string => (value >= 10 || Number.isInteger(value) ? count(Math.round(value)) : value.toFixed(1));
+export const perStep = (value: number): string =>
+  value >= 10 || Number.isInteger(value) ? count(Math.round(value)) : value.toFixed(1);
 
 function Foot({ result, rows, bounds }: All) {
   const { launches } = result;
@@ -89,12 +139,32 @@ function Foot({ result, rows, bounds }: All) {
   );
 }
 
-function tableOf(rows: readonly SiteRow[], bounds: ReadonlyMap<string, string>, { reasons, bounds: words }: Meanings): TableData {
-  const figures = ["GPU works", "GPU idle", "Behind blocking calls", ...reasons.map(({ label }) => label)].map((label) => ({ label, unit: "ns" as const }));
+function tableOf(
+  rows: readonly SiteRow[],
+  bounds: ReadonlyMap<string, string>,
+  { reasons, bounds: words }: Meanings,
+): TableData {
+  const figures = ["GPU works", "GPU idle", "Behind blocking calls", ...reasons.map(({ label }) => label)].map(
+    (label) => ({ label, unit: "ns" as const }),
+  );
   return {
-    columns: [{ label: "Launched from" }, { label: "Verdict" }, { label: "Launches", unit: "number" }, { label: "Starved", unit: "fraction" }, { label: "Run-ahead", unit: "ns" }, ...figures],
+    columns: [
+      { label: "Launched from" },
+      { label: "Verdict" },
+      { label: "Launches", unit: "number" },
+      { label: "Starved", unit: "fraction" },
+      { label: "Run-ahead", unit: "ns" },
+      ...figures,
+    ],
     rows: rows.map((row) => [
-      row.label, words[bounds.get(row.phase) ?? ""] ?? null, row.launches, row.starved_share, row.run_ahead_p50_ns, row.device_ns, idleOf(row.idle_ns), row.bubble_ns,
+      row.label,
+      words[bounds.get(row.phase) ?? ""] ?? null,
+      row.launches,
+      row.starved_share,
+      row.run_ahead_p50_ns,
+      row.device_ns,
+      idleOf(row.idle_ns),
+      row.bubble_ns,
       ...reasons.map(({ id }) => row.idle_ns[id as keyof SiteRow["idle_ns"]]),
     ]),
   };

@@ -2,15 +2,28 @@ import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { keysOfStretch } from "../open_stretch";
-import type { HostPart } from "./part";
+import { keysOfStretch } from "../choices";
+import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
 export function SlowSteps({ result: { grown, titles }, tab, name }: HostPart) {
   return (
-    <Picture title={titles["grown"] ?? "What grew in the slow steps?"} sub="against the median of the others" name={`slow steps ${name}`} drawn={false} table={() => tableOf(grown)} link={() => tab.address()}>
+    <Picture
+      title={titles["grown"] ?? "What grew in the slow steps?"}
+      sub="against the median of the others"
+      name={`slow steps ${name}`}
+      drawn={false}
+      table={() => tableOf(grown)}
+      link={() => tab.address()}
+    >
       <Table
-        label="Slow steps" columns={columns} rows={grown} rowKey={(row) => row.step} sort={tab.state["grown"]} onSort={(next) => tab.update({ grown: next })} most={10}
+        label="Slow steps"
+        columns={columns}
+        rows={grown}
+        rowKey={(row) => row.step}
+        sort={tab.state["grown"]}
+        onSort={(next) => tab.update({ grown: next })}
+        most={10}
         onChoose={(row) => tab.update(keysOfStretch(row))}
       />
     </Picture>
@@ -21,14 +34,41 @@ const partsOf = ({ grown }: Grown): string => grown.map((part) => `${part.label}
 
 const columns: Column<Grown>[] = [
   { id: "step", label: "Step", width: "56px", order: (row) => row.start_ns, cell: (row) => row.step },
-  { id: "time", label: "Step time", width: "76px", numeric: true, order: (row) => row.end_ns - row.start_ns, cell: (row) => ns(row.end_ns - row.start_ns) },
-  { id: "excess", label: "Longer by", width: "76px", numeric: true, order: (row) => row.excess_ns, cell: (row) => ns(row.excess_ns) },
-  { id: "grown", label: "What grew", cell: (row) => <span class="after" title={partsOf(row)}>{partsOf(row)}</span> },
+  {
+    id: "time",
+    label: "Step time",
+    width: "76px",
+    numeric: true,
+    order: (row) => row.end_ns - row.start_ns,
+    cell: (row) => ns(row.end_ns - row.start_ns),
+  },
+  {
+    id: "excess",
+    label: "Longer by",
+    width: "76px",
+    numeric: true,
+    order: (row) => row.excess_ns,
+    cell: (row) => ns(row.excess_ns),
+  },
+  {
+    id: "grown",
+    label: "What grew",
+    cell: (row) => (
+      <span class="after" title={partsOf(row)}>
+        {partsOf(row)}
+      </span>
+    ),
+  },
 ];
 
 function tableOf(rows: readonly Grown[]) {
   return {
-    columns: [{ label: "Step" }, { label: "Step time", unit: "ns" as const }, { label: "Longer by", unit: "ns" as const }, { label: "What grew" }],
+    columns: [
+      { label: "Step" },
+      { label: "Step time", unit: "ns" as const },
+      { label: "Longer by", unit: "ns" as const },
+      { label: "What grew" },
+    ],
     rows: rows.map((row) => [row.step, row.end_ns - row.start_ns, row.excess_ns, partsOf(row)]),
   };
 }

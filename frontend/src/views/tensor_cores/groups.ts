@@ -1,7 +1,7 @@
 /** Kernel time by kernel, op or phase: which grouping is shown, its rows, and what is left out. */
 
 import type { DeviceSplit, Split } from "../../api.gen";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import type { Meanings } from "../../meanings";
 import { BINS, type Bin } from "./bins";
 
@@ -20,7 +20,8 @@ export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
   { id: "phase", label: "Phase", one: "phase", meaning: "Launches of forward, backward and optimizer." },
 ];
 
-export const groupingOf = (id: string | undefined): Grouping => GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
+export const groupingOf = (id: string | undefined): Grouping =>
+  GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
 
 /** Launches of one op or phase. */
 export interface SplitRow {
@@ -32,8 +33,19 @@ export interface SplitRow {
 }
 
 export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meanings["phases"]): readonly SplitRow[] {
-  if (id === "op") return device.ops.map(({ op, no_op, count, split }) => ({ name: op ?? no_op ?? "", nameless: op === null, count, split }));
-  return device.phases.map(({ phase, count, split }) => ({ name: labels[phase] ?? phase, nameless: phase === "unknown", count, split }));
+  if (id === "op")
+    return device.ops.map(({ op, no_op, count, split }) => ({
+      name: op ?? no_op ?? "",
+      nameless: op === null,
+      count,
+      split,
+    }));
+  return device.phases.map(({ phase, count, split }) => ({
+    name: labels[phase] ?? phase,
+    nameless: phase === "unknown",
+    count,
+    split,
+  }));
 }
 
 export const shownBins = (off: ReadonlySet<string>): readonly Bin[] => BINS.filter((bin) => !off.has(bin.id));
@@ -44,13 +56,21 @@ export const timeIn = (bins: readonly Bin[], split: Split): number => bins.reduc
 /** Rows that hold what was typed, in any case, and time in a bin that is shown. */
 export function matching(rows: readonly SplitRow[], typed: string, bins: readonly Bin[]): readonly SplitRow[] {
   const wanted = typed.trim().toLowerCase();
-  return rows.filter((row) => row.name.toLowerCase().includes(wanted) && (bins.length === BINS.length || timeIn(bins, row.split) > 0));
+  return rows.filter(
+    (row) => row.name.toLowerCase().includes(wanted) && (bins.length === BINS.length || timeIn(bins, row.split) > 0),
+  );
 }
 
 export function splitData(rows: readonly SplitRow[], { label }: Grouping, total: Split): TableData {
   const times = [{ label: "Total" }, ...BINS].map((each) => ({ label: each.label, unit: "ns" as const }));
   return {
     columns: [{ label }, { label: "Launches", unit: "count" }, ...times, { label: "Share", unit: "fraction" }],
-    rows: rows.map(({ name, count, split }) => [name, count, split.kernel_ns, ...BINS.map((bin) => bin.of(split)), total.kernel_ns ? split.kernel_ns / total.kernel_ns : null]),
+    rows: rows.map(({ name, count, split }) => [
+      name,
+      count,
+      split.kernel_ns,
+      ...BINS.map((bin) => bin.of(split)),
+      total.kernel_ns ? split.kernel_ns / total.kernel_ns : null,
+    ]),
   };
 }

@@ -21,7 +21,8 @@ function landmarks(name: string): { parameters: number | null; returned: number 
   let returned = 0;
   for (let at = 0; at < name.length; at++) {
     const character = name[at]!;
-    if (character === "(" && open.length === 0 && at > 0 && !name.startsWith(ANONYMOUS, at)) return { parameters: at, returned };
+    if (character === "(" && open.length === 0 && at > 0 && !name.startsWith(ANONYMOUS, at))
+      return { parameters: at, returned };
     if (character === " " && open.length === 0) returned = at + 1;
     if ("<({".includes(character)) open.push(character);
     else if (character in CLOSES) close(open, CLOSES[character]!);

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
-import { Sized } from "../../charts/sized";
+import { Sized } from "../../dom/size";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, ROW_PX, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
@@ -38,17 +38,42 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
   const bins = shownBins(off);
   const splits = matching(all, typed, bins);
   const length = id === "name" ? kernels.length : splits.length;
-  const empty = typed ? <>Nothing here matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ kernel: null })}>Clear</button></> : "No kernels.";
+  const empty = typed ? (
+    <>
+      Nothing here matches <code>{typed}</code>.{" "}
+      <button class="link" onClick={() => tab.update({ kernel: null })}>
+        Clear
+      </button>
+    </>
+  ) : (
+    "No kernels."
+  );
   return (
     <Picture
-      title={id === "name" ? title : TITLES[id]} sub="over the span" name={`kernel time by ${grouping.label.toLowerCase()} ${name}`} link={() => tab.address()} drawn={false}
-      table={() => (id === "name" ? kernelsTable(device.kernels) : splitData(splits, grouping, device.total))} tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
+      title={id === "name" ? title : TITLES[id]}
+      sub="over the span"
+      name={`kernel time by ${grouping.label.toLowerCase()} ${name}`}
+      link={() => tab.address()}
+      drawn={false}
+      table={() => (id === "name" ? kernelsTable(device.kernels) : splitData(splits, grouping, device.total))}
+      tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
     >
       <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
         {(width) =>
-          id === "name"
-            ? <Kernels device={device} rows={kernels} tab={tab} width={width} empty={empty} />
-            : <SplitTable grouping={grouping} all={all} rows={splits} bins={bins} total={device.total} tab={tab} most={MOST} empty={empty} />
+          id === "name" ? (
+            <Kernels device={device} rows={kernels} tab={tab} width={width} empty={empty} />
+          ) : (
+            <SplitTable
+              grouping={grouping}
+              all={all}
+              rows={splits}
+              bins={bins}
+              total={device.total}
+              tab={tab}
+              most={MOST}
+              empty={empty}
+            />
+          )
         }
       </Sized>
     </Picture>
@@ -58,10 +83,16 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
 function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; tab: Tab }) {
   return (
     <>
-      <div class="groupings"><Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} /></div>
+      <div class="groupings">
+        <Chips label="Group launches by" chosen={grouping.id} options={GROUPINGS} choose={(by) => tab.update({ by })} />
+      </div>
       {grouping.id !== "phase" && (
         <input
-          class="field filter" type="search" placeholder="Filter names" aria-label={`Filter ${grouping.one} names`} value={typed}
+          class="field filter"
+          type="search"
+          placeholder="Filter names"
+          aria-label={`Filter ${grouping.one} names`}
+          value={typed}
           onInput={(event) => tab.update({ kernel: event.currentTarget.value || null })}
         />
       )}
@@ -69,12 +100,31 @@ function Tools({ grouping, typed, tab }: { grouping: Grouping; typed: string; ta
   );
 }
 
-function Kernels({ device, rows, tab, width, empty }: { device: DeviceSplit; rows: readonly KernelRow[]; tab: Tab; width: number; empty: ComponentChildren }) {
+function Kernels({
+  device,
+  rows,
+  tab,
+  width,
+  empty,
+}: {
+  device: DeviceSplit;
+  rows: readonly KernelRow[];
+  tab: Tab;
+  width: number;
+  empty: ComponentChildren;
+}) {
   const scale = scaleFor(device.kernels[0]?.total_ns ?? 0, "ns");
   return (
     <Table
-      label="Kernels" columns={columns(device, scale, width)} rows={rows} rowKey={(row) => `${row.bin} ${row.name}`} most={MOST}
-      sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })} empty={empty} foot={<Foot device={device} rows={rows} scale={scale} />}
+      label="Kernels"
+      columns={columns(device, scale, width)}
+      rows={rows}
+      rowKey={(row) => `${row.bin} ${row.name}`}
+      most={MOST}
+      sort={tab.state["sort"] ?? "-total"}
+      onSort={(sort) => tab.update({ sort })}
+      empty={empty}
+      foot={<Foot device={device} rows={rows} scale={scale} />}
     />
   );
 }
@@ -101,13 +151,44 @@ function columns(device: DeviceSplit, scale: Scale, width: number): Column<Kerne
   const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
   return [
     { id: "name", label: "Kernel", cell: (row) => <Name name={row.name} most={room} />, order: (row) => row.name },
-    { id: "cores", label: "Tensor cores", width: `${CORES}px`, cell: (row) => <Cores row={row} />, order: (row) => binOf(row.bin).short, meaning: "Whether the kernel runs on tensor cores, and the rule that tells." },
-    { id: "count", label: "Launches", width: `${COUNT}px`, numeric: true, cell: (row) => count(row.count), order: (row) => row.count },
     {
-      id: "total", label: "Total", width: `${TOTAL}px`, numeric: true, order: (row) => row.total_ns,
-      cell: (row) => <span class="total"><InlineBar pieces={[{ ...binOf(row.bin), share: row.total_ns / longest }]} />{scale.text(row.total_ns)}</span>,
+      id: "cores",
+      label: "Tensor cores",
+      width: `${CORES}px`,
+      cell: (row) => <Cores row={row} />,
+      order: (row) => binOf(row.bin).short,
+      meaning: "Whether the kernel runs on tensor cores, and the rule that tells.",
     },
-    { id: "share", label: "Share", width: `${SHARE}px`, numeric: true, cell: (row) => percent(row.share), order: (row) => row.share, meaning: "Share of the device's kernel time." },
+    {
+      id: "count",
+      label: "Launches",
+      width: `${COUNT}px`,
+      numeric: true,
+      cell: (row) => count(row.count),
+      order: (row) => row.count,
+    },
+    {
+      id: "total",
+      label: "Total",
+      width: `${TOTAL}px`,
+      numeric: true,
+      order: (row) => row.total_ns,
+      cell: (row) => (
+        <span class="total">
+          <InlineBar pieces={[{ ...binOf(row.bin), share: row.total_ns / longest }]} />
+          {scale.text(row.total_ns)}
+        </span>
+      ),
+    },
+    {
+      id: "share",
+      label: "Share",
+      width: `${SHARE}px`,
+      numeric: true,
+      cell: (row) => percent(row.share),
+      order: (row) => row.share,
+      meaning: "Share of the device's kernel time.",
+    },
   ];
 }
 
@@ -115,7 +196,9 @@ function Name({ name, most }: { name: string; most: number }) {
   return (
     <span class="kernel-name" title={name}>
       <span class="clip">{fitted(name, most)}</span>
-      <CopyButton text={() => name} class="link">Copy</CopyButton>
+      <CopyButton text={() => name} class="link">
+        Copy
+      </CopyButton>
     </span>
   );
 }
@@ -124,14 +207,18 @@ function Cores({ row }: { row: KernelRow }) {
   const bin = binOf(row.bin);
   return (
     <span title={`${bin.meaning} ${row.reason}`}>
-      {bin.short}<span class="faint">, {row.reason}</span>
+      {bin.short}
+      <span class="faint">, {row.reason}</span>
     </span>
   );
 }
 
 /** What is folded or filtered away, so that the column still tells the whole. */
 function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly KernelRow[]; scale: Scale }) {
-  const shown = rows.reduce((sum, row) => ({ count: sum.count + row.count, ns: sum.ns + row.total_ns }), { count: 0, ns: 0 });
+  const shown = rows.reduce((sum, row) => ({ count: sum.count + row.count, ns: sum.ns + row.total_ns }), {
+    count: 0,
+    ns: 0,
+  });
   const all = device.kernels.reduce((sum, row) => sum + row.count, device.more_count);
   const hidden = device.kernels.length - rows.length + device.more_kernels;
   if (hidden === 0) return null;
@@ -148,7 +235,14 @@ function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly Ker
 
 function kernelsTable(rows: readonly KernelRow[]) {
   return {
-    columns: [{ label: "Kernel" }, { label: "Tensor cores" }, { label: "Why" }, { label: "Launches", unit: "count" as const }, { label: "Total", unit: "ns" as const }, { label: "Share", unit: "fraction" as const }],
+    columns: [
+      { label: "Kernel" },
+      { label: "Tensor cores" },
+      { label: "Why" },
+      { label: "Launches", unit: "count" as const },
+      { label: "Total", unit: "ns" as const },
+      { label: "Share", unit: "fraction" as const },
+    ],
     rows: rows.map((row) => [row.name, binOf(row.bin).short, row.reason, row.count, row.total_ns, row.share]),
   };
 }

@@ -1,18 +1,23 @@
 /** What could move to the tensor cores: which rows are shown, and what they leave out. */
 
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { sentence } from "../../format";
 
 /** Rows that hold what was typed, in any case, in op, shapes, types, kernel or reason. */
 export function holding(rows: readonly Opportunity[], typed: string): readonly Opportunity[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
-  return rows.filter((row) => [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting].some((text) => text?.toLowerCase().includes(wanted)));
+  return rows.filter((row) =>
+    [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting].some((text) =>
+      text?.toLowerCase().includes(wanted),
+    ),
+  );
 }
 
 /** Null where the server had nothing to compute it from: its formula then has no figures. */
-export const gainOf = (row: Opportunity): number | null => (Object.keys(row.formula.values).length === 0 ? null : row.gain_ns);
+export const gainOf = (row: Opportunity): number | null =>
+  Object.keys(row.formula.values).length === 0 ? null : row.gain_ns;
 
 export interface Left {
   count: number;
@@ -22,7 +27,8 @@ export interface Left {
 
 /** Launches that stand in no shown row: folded by the server, or filtered away. */
 export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left {
-  const sum = (of: (row: Opportunity) => number) => device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
+  const sum = (of: (row: Opportunity) => number) =>
+    device.opportunities.reduce((total, row) => total + of(row), 0) - shown.reduce((total, row) => total + of(row), 0);
   return {
     count: device.opportunities_more_count + sum((row) => row.count),
     ns: device.opportunities_more_ns + sum((row) => row.total_ns),
@@ -34,8 +40,55 @@ export function opportunitiesData(rows: readonly Opportunity[]): TableData {
   return {
     columns: [
       ...["Op", "Shapes", "Types", "Kernel", "Why not", "Setting"].map((label) => ({ label })),
-      { label: "Launches", unit: "count" }, { label: "Total", unit: "ns" }, { label: "Gain, up to", unit: "ns" }, { label: "Formula" },
+      { label: "Launches", unit: "count" },
+      { label: "Total", unit: "ns" },
+      { label: "Gain, up to", unit: "ns" },
+      { label: "Formula" },
     ],
-    rows: rows.map((row) => [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting, row.count, row.total_ns, gainOf(row), sentence(row.formula)]),
+    rows: rows.map((row) => [
+      row.op,
+      row.shapes,
+      row.dtypes,
+      row.kernel,
+      sentence(row.why),
+      row.setting,
+      row.count,
+      row.total_ns,
+      gainOf(row),
+      sentence(row.formula),
+    ]),
   };
+}
+
+/** "1024×512, 512×256, float": operands without a shape are left out, a type that all share stands once. */
+export function inputsOf(shapes: string | null, dtypes: string | null): string {
+  const sizes = listOf(shapes)
+    .map(sizeOf)
+    .filter((size) => size !== "");
+  const types = new Set(
+    listOf(dtypes)
+      .filter((type): type is string => typeof type === "string" && type !== "")
+      .map((type) => type.replace(/^c10::/, "")),
+  );
+  return [...sizes, ...[...types].filter((type) => !NOT_TENSORS.has(type))].join(", ");
+}
+
+/** What the profiler writes in place of a type for numbers and lists. */
+const NOT_TENSORS: ReadonlySet<string> = new Set(["Scalar", "ScalarList", "TensorList", "GenericList"]);
+
+/** "64×32"; empty for a scalar, nested lists (lists of tensors) in brackets. */
+function sizeOf(shape: unknown): string {
+  if (!Array.isArray(shape)) return "";
+  if (shape.some(Array.isArray)) return `[${shape.map(sizeOf).join(", ")}]`;
+  return shape.join("×");
+}
+
+/** Nothing where it is no list: an older profiler cuts long ones off. */
+function listOf(json: string | null): readonly unknown[] {
+  try {
+    const read: unknown = JSON.parse(json ?? "[]");
+    return Array.isArray(read) ? read : [];
+  } catch {
+    return [];
+  }
 }

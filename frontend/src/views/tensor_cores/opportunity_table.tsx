@@ -1,17 +1,16 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { Sized } from "../../charts/sized";
+import { Sized } from "../../dom/size";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
-import { count, counted, DASH, type Scale, scaleFor, sentence } from "../../format";
+import { DASH, type Scale, count, counted, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { inputsOf } from "./inputs";
+import { type Left, gainOf, holding, inputsOf, leftOf, opportunitiesData } from "./opportunities";
 import { fitted } from "./kernel_name";
-import { gainOf, holding, type Left, leftOf, opportunitiesData } from "./opportunities";
 
 const TITLE = "What could use the tensor cores, and why does it not?";
 
@@ -30,13 +29,25 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   const all = device.opportunities;
   const rows = useMemo(() => holding(all, typed), [all, typed]);
   const left = leftOf(device, rows);
-  if (all.length === 0) return <p class="quiet small aside">No matrix product, convolution or attention is known to run without tensor cores.</p>;
+  if (all.length === 0)
+    return (
+      <p class="quiet small aside">No matrix product, convolution or attention is known to run without tensor cores.</p>
+    );
   return (
     <Picture
-      title={TITLE} sub={`over the span, ${counted(all.length, "row")}`} name={`tensor core opportunities ${name}`} table={() => opportunitiesData(rows)} link={() => tab.address()} drawn={false}
+      title={TITLE}
+      sub={`over the span, ${counted(all.length, "row")}`}
+      name={`tensor core opportunities ${name}`}
+      table={() => opportunitiesData(rows)}
+      link={() => tab.address()}
+      drawn={false}
       tools={
         <input
-          class="field filter" type="search" placeholder="Filter" aria-label="Filter by op, shapes, kernel or reason" value={typed}
+          class="field filter"
+          type="search"
+          placeholder="Filter"
+          aria-label="Filter by op, shapes, kernel or reason"
+          value={typed}
           onInput={(event) => tab.update({ could: event.currentTarget.value || null })}
         />
       }
@@ -44,9 +55,21 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
       <Sized height={(Math.min(MOST, Math.max(1, rows.length)) + (left.count > 0 ? 2 : 1)) * ROW_PX}>
         {(width) => (
           <Table
-            label="Opportunities" columns={opportunityColumns(all, width)} rows={rows} rowKey={keyOf} most={MOST}
-            sort={tab.state["could_sort"] ?? "-gain"} onSort={(sort) => tab.update({ could_sort: sort })}
-            empty={<>Nothing here matches <code>{typed}</code>. <button class="link" onClick={() => tab.update({ could: null })}>Clear</button></>}
+            label="Opportunities"
+            columns={opportunityColumns(all, width)}
+            rows={rows}
+            rowKey={keyOf}
+            most={MOST}
+            sort={tab.state["could_sort"] ?? "-gain"}
+            onSort={(sort) => tab.update({ could_sort: sort })}
+            empty={
+              <>
+                Nothing here matches <code>{typed}</code>.{" "}
+                <button class="link" onClick={() => tab.update({ could: null })}>
+                  Clear
+                </button>
+              </>
+            }
             foot={left.count > 0 && <OpportunityFoot left={left} all={all} />}
           />
         )}
@@ -55,9 +78,14 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   );
 }
 
-const keyOf = (row: Opportunity): string => [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, sentence(row.why), sentence(row.formula)].join("\n");
+const keyOf = (row: Opportunity): string =>
+  [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, sentence(row.why), sentence(row.formula)].join("\n");
 
-const scaleOf = (rows: readonly Opportunity[]): Scale => scaleFor(rows.reduce((most, row) => Math.max(most, row.total_ns), 0), "ns");
+const scaleOf = (rows: readonly Opportunity[]): Scale =>
+  scaleFor(
+    rows.reduce((most, row) => Math.max(most, row.total_ns), 0),
+    "ns",
+  );
 
 /** Widths of the columns of figures, px; those of words share the rest. */
 const COUNT = 62;
@@ -82,15 +110,41 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
   const [op, kernel] = [shares.op * rest, shares.kernel * rest];
   return [
     { id: "op", label: "Op", width: `${op}px`, order: (row) => row.op, cell: (row) => <Op row={row} /> },
-    { id: "kernel", label: "Kernel", width: `${kernel}px`, order: (row) => row.kernel, cell: (row) => <Kernel name={row.kernel} most={kernel - GAP} /> },
-    { id: "why", label: "Why not", order: (row) => sentence(row.why), cell: (row) => <Why row={row} /> },
-    { id: "count", label: "Launches", width: `${COUNT}px`, numeric: true, order: (row) => row.count, cell: (row) => count(row.count) },
-    { id: "total", label: "Total", width: `${TOTAL}px`, numeric: true, order: (row) => row.total_ns, cell: (row) => scale.text(row.total_ns) },
     {
-      id: "gain", label: "Gain, up to", width: `${GAIN}px`, numeric: true, order: gainOf, meaning: "At most, over the span. The formula stands in each row's tooltip.",
+      id: "kernel",
+      label: "Kernel",
+      width: `${kernel}px`,
+      order: (row) => row.kernel,
+      cell: (row) => <Kernel name={row.kernel} most={kernel - GAP} />,
+    },
+    { id: "why", label: "Why not", order: (row) => sentence(row.why), cell: (row) => <Why row={row} /> },
+    {
+      id: "count",
+      label: "Launches",
+      width: `${COUNT}px`,
+      numeric: true,
+      order: (row) => row.count,
+      cell: (row) => count(row.count),
+    },
+    {
+      id: "total",
+      label: "Total",
+      width: `${TOTAL}px`,
+      numeric: true,
+      order: (row) => row.total_ns,
+      cell: (row) => scale.text(row.total_ns),
+    },
+    {
+      id: "gain",
+      label: "Gain, up to",
+      width: `${GAIN}px`,
+      numeric: true,
+      order: gainOf,
+      meaning: "At most, over the span. The formula stands in each row's tooltip.",
       cell: (row) => (
         <span class="total" title={sentence(row.formula)}>
-          <InlineBar pieces={[{ ...binOf("matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />{scale.text(gainOf(row))}
+          <InlineBar pieces={[{ ...binOf("matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
+          {scale.text(gainOf(row))}
         </span>
       ),
     },
@@ -101,14 +155,21 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
 function Op({ row }: { row: Opportunity }) {
   const inputs = inputsOf(row.shapes, row.dtypes);
   const whole = [row.op, row.shapes, row.dtypes].filter((each) => each !== null);
-  return <span title={whole.join("\n")}>{row.op ?? DASH}{inputs && <span class="faint"> {inputs}</span>}</span>;
+  return (
+    <span title={whole.join("\n")}>
+      {row.op ?? DASH}
+      {inputs && <span class="faint"> {inputs}</span>}
+    </span>
+  );
 }
 
 function Kernel({ name, most }: { name: string; most: number }) {
   return (
     <span class="kernel-name" title={name}>
       <span class="clip">{fitted(name, most)}</span>
-      <CopyButton text={() => name} class="link">Copy</CopyButton>
+      <CopyButton text={() => name} class="link">
+        Copy
+      </CopyButton>
     </span>
   );
 }
@@ -116,7 +177,10 @@ function Kernel({ name, most }: { name: string; most: number }) {
 function Why({ row }: { row: Opportunity }) {
   return (
     <span class="why-not" title={[sentence(row.why), row.setting].filter((each) => each !== null).join("\n")}>
-      <span class="clip"><Sentence phrase={row.why} /></span>{row.setting !== null && <code class="clip">{row.setting}</code>}
+      <span class="clip">
+        <Sentence phrase={row.why} />
+      </span>
+      {row.setting !== null && <code class="clip">{row.setting}</code>}
     </span>
   );
 }

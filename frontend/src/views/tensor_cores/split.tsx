@@ -1,9 +1,9 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
-import { SplitBar } from "../../charts/split_bar";
+import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { toggled } from "../../components/legend";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { percent, scaleFor, sentence } from "../../format";
 import type { Tab } from "../props";
 import { BINS } from "./bins";
@@ -27,15 +27,41 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
   const parts = partsOf(device);
   const spoken = parts.map((part) => part.title).join("; ");
   return (
-    <Picture title={title} sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`} name={`kernel time split ${name}`} table={() => splitTable(device)} link={() => tab.address()} drawn={false}>
-      <SplitBar label={`${sentence(title)}. Kernel time of ${scale.text(perStep(total.kernel_ns))} a step: ${spoken}.`} parts={parts} off={off} />
+    <Picture
+      title={title}
+      sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`}
+      name={`kernel time split ${name}`}
+      table={() => splitTable(device)}
+      link={() => tab.address()}
+      drawn={false}
+    >
+      <SplitBar
+        label={`${sentence(title)}. Kernel time of ${scale.text(perStep(total.kernel_ns))} a step: ${spoken}.`}
+        parts={parts}
+        off={off}
+      />
       {other && <OtherBar {...other} off={off} />}
       <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
         {parts.map((each) => (
           <li key={each.id}>
-            <button class={off.has(each.id) ? "off" : ""} aria-pressed={!off.has(each.id)} title={each.meaning} onClick={() => choose(toggled(each.id, off))}>
-              <span class="k">{off.has(each.id) || each.share === 0 ? <i class="swatch hollow" /> : <Swatch colour={each.colour} hatched={each.hatched} />}{each.label}</span>
-              <span class="v">{scale.text(perStep(each.of(total)))}<span>{percent(each.share)}</span></span>
+            <button
+              class={off.has(each.id) ? "off" : ""}
+              aria-pressed={!off.has(each.id)}
+              title={each.meaning}
+              onClick={() => choose(toggled(each.id, off))}
+            >
+              <span class="k">
+                {off.has(each.id) || each.share === 0 ? (
+                  <i class="swatch hollow" />
+                ) : (
+                  <Swatch colour={each.colour} hatched={each.hatched} />
+                )}
+                {each.label}
+              </span>
+              <span class="v">
+                {scale.text(perStep(each.of(total)))}
+                <span>{percent(each.share)}</span>
+              </span>
             </button>
           </li>
         ))}
@@ -50,7 +76,11 @@ function partsOf({ total, steps }: DeviceSplit) {
   const scale = scaleFor(total.kernel_ns / Math.max(1, steps.length), "ns");
   return BINS.map((bin) => {
     const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
-    return { ...bin, share, title: `${bin.label} ${scale.text(bin.of(total) / Math.max(1, steps.length))} a step, ${percent(share)}` };
+    return {
+      ...bin,
+      share,
+      title: `${bin.label} ${scale.text(bin.of(total) / Math.max(1, steps.length))} a step, ${percent(share)}`,
+    };
   });
 }
 
@@ -72,24 +102,37 @@ function Counts({ device }: { device: DeviceSplit }) {
   return (
     <dl class="counts">
       <dt>On tensor cores</dt>
-      <dd><b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>{bounded && <span class="quiet"> of kernel time; the upper bound counts every unknown kernel</span>}</dd>
+      <dd>
+        <b>{bounded ? sentence(between(low, high), "table") : percent(low)}</b>
+        {bounded && <span class="quiet"> of kernel time; the upper bound counts every unknown kernel</span>}
+      </dd>
       <dt>PyTorch Profiler tab</dt>
-      <dd><b>{percent(theirs)}</b> <span class="quiet">{why ? <Sentence phrase={why} /> : theirs === null ? "cannot be told" : "counts the same"}</span></dd>
+      <dd>
+        <b>{percent(theirs)}</b>{" "}
+        <span class="quiet">
+          {why ? <Sentence phrase={why} /> : theirs === null ? "cannot be told" : "counts the same"}
+        </span>
+      </dd>
     </dl>
   );
 }
 
 /** "11.5 to 83.6 %" */
 function between(low: number, high: number): Phrase {
-  return { template: "{low} to {high}", values: { low: { value: low, unit: "fraction" }, high: { value: high, unit: "fraction" } } };
+  return {
+    template: "{low} to {high}",
+    values: { low: { value: low, unit: "fraction" }, high: { value: high, unit: "fraction" } },
+  };
 }
 
 export function splitTable({ total, steps }: DeviceSplit) {
   const row = (name: string, split: typeof total) => [name, split.kernel_ns, ...BINS.map((bin) => bin.of(split))];
   return {
-    columns: [{ label: "Step" }, { label: "Kernel time", unit: "ns" as const }, ...BINS.map((bin) => ({ label: bin.label, unit: "ns" as const }))],
+    columns: [
+      { label: "Step" },
+      { label: "Kernel time", unit: "ns" as const },
+      ...BINS.map((bin) => ({ label: bin.label, unit: "ns" as const })),
+    ],
     rows: [...steps.map((step) => row(step.name, step.split)), row("all", total)],
   };
 }
-
-

@@ -1,9 +1,9 @@
 import type { DeviceSplit } from "../../api.gen";
-import { StackedBars } from "../../charts/stacked_bars";
+import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Picture } from "../../components/picture";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { percent, range, scaleFor } from "../../format";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 import { BINS } from "./bins";
 import { splitTable } from "./split";
@@ -24,24 +24,52 @@ interface SplitStepsProps {
 export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) {
   const { steps } = device;
   const names = steps.map((step) => step.name);
-  const scale = scaleFor(steps.reduce((most, step) => Math.max(most, step.split.kernel_ns), 0), "ns");
+  const scale = scaleFor(
+    steps.reduce((most, step) => Math.max(most, step.split.kernel_ns), 0),
+    "ns",
+  );
   const shown = BINS.filter((bin) => !off.has(bin.id));
   const place = (key: string | null) => (key !== null && names.includes(key) ? names.indexOf(key) : null);
   const keyAt = (at: number | null) => (at === null ? null : (names[at] ?? null));
-  const spoken = steps.slice(0, 8).map((step) => `step ${step.name} ${scale.text(step.split.kernel_ns)}`).join(", ");
+  const spoken = steps
+    .slice(0, 8)
+    .map((step) => `step ${step.name} ${scale.text(step.split.kernel_ns)}`)
+    .join(", ");
   return (
-    <Picture title={TITLE} sub="kernel time in each step" name={`kernel time by step ${name}`} table={() => splitTable(device)} link={() => tab.address()}>
+    <Picture
+      title={TITLE}
+      sub="kernel time in each step"
+      name={`kernel time by step ${name}`}
+      table={() => splitTable(device)}
+      link={() => tab.address()}
+    >
       <StackedBars
-        height={HEIGHT} label={`Kernel time of steps ${range(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}
-        names={names} unit={scale.unit} axis="step" heads={steps.map((step) => scale.number(shown.reduce((sum, bin) => sum + bin.of(step.split), 0)))} firm={names.map(() => false)}
-        parts={shown.map((bin) => ({ id: bin.id, colour: bin.colour, hatched: bin.hatched, values: steps.map((step) => scale.of(bin.of(step.split))) }))}
-        lit={place(chosen.lit)} kept={place(chosen.kept)} light={(at) => chosen.light(keyAt(at))} keep={(at) => chosen.keep(keyAt(at) ?? chosen.kept)}
+        height={HEIGHT}
+        label={`Kernel time of steps ${range(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}
+        names={names}
+        unit={scale.unit}
+        axis="step"
+        heads={steps.map((step) => scale.number(shown.reduce((sum, bin) => sum + bin.of(step.split), 0)))}
+        firm={names.map(() => false)}
+        parts={shown.map((bin) => ({
+          id: bin.id,
+          colour: bin.colour,
+          hatched: bin.hatched,
+          values: steps.map((step) => scale.of(bin.of(step.split))),
+        }))}
+        lit={place(chosen.lit)}
+        kept={place(chosen.kept)}
+        light={(at) => chosen.light(keyAt(at))}
+        keep={(at) => chosen.keep(keyAt(at) ?? chosen.kept)}
         tip={(at) => ({
           title: `Step ${names[at]}, ${scale.text(steps[at]!.split.kernel_ns)} of kernel time`,
-          rows: shown.filter((bin) => bin.of(steps[at]!.split) > 0).map((bin) => ({
-            mark: <Swatch colour={bin.colour} hatched={bin.hatched} />, name: bin.label,
-            value: `${scale.text(bin.of(steps[at]!.split))}, ${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
-          })),
+          rows: shown
+            .filter((bin) => bin.of(steps[at]!.split) > 0)
+            .map((bin) => ({
+              mark: <Swatch colour={bin.colour} hatched={bin.hatched} />,
+              name: bin.label,
+              value: `${scale.text(bin.of(steps[at]!.split))}, ${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
+            })),
         })}
       />
     </Picture>

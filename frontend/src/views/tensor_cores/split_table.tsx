@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
-import { InlineBar } from "../../components/inline_bar";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { type Column, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
 import type { Tab } from "../props";
@@ -25,14 +25,25 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty 
   const scale = scaleFor(longestOf(all), "ns");
   return (
     <Table
-      label={`Kernel time by ${grouping.label.toLowerCase()}`} columns={splitColumns(grouping, all, bins, total)} rows={rows} rowKey={(row) => `${row.nameless} ${row.name}`} most={most}
-      sort={tab.state["sort"] ?? "-total"} onSort={(sort) => tab.update({ sort })} empty={empty}
-      foot={rows.length < all.length && <Foot grouping={grouping} all={all} rows={rows} bins={bins} total={total} scale={scale} />}
+      label={`Kernel time by ${grouping.label.toLowerCase()}`}
+      columns={splitColumns(grouping, all, bins, total)}
+      rows={rows}
+      rowKey={(row) => `${row.nameless} ${row.name}`}
+      most={most}
+      sort={tab.state["sort"] ?? "-total"}
+      onSort={(sort) => tab.update({ sort })}
+      empty={empty}
+      foot={
+        rows.length < all.length && (
+          <Foot grouping={grouping} all={all} rows={rows} bins={bins} total={total} scale={scale} />
+        )
+      }
     />
   );
 }
 
-const longestOf = (rows: readonly SplitRow[]): number => rows.reduce((most, row) => Math.max(most, row.split.kernel_ns), 0);
+const longestOf = (rows: readonly SplitRow[]): number =>
+  rows.reduce((most, row) => Math.max(most, row.split.kernel_ns), 0);
 
 /** Widths of the columns beside the name, px; the name has the rest. */
 const COUNT = 72;
@@ -40,20 +51,73 @@ const TIME = 88;
 const TOTAL = 230;
 const SHARE = 64;
 
-export function splitColumns(grouping: Grouping, all: readonly SplitRow[], bins: readonly Bin[], total: Split): Column<SplitRow>[] {
+export function splitColumns(
+  grouping: Grouping,
+  all: readonly SplitRow[],
+  bins: readonly Bin[],
+  total: Split,
+): Column<SplitRow>[] {
   const longest = Math.max(1, longestOf(all));
   const scale = scaleFor(longest, "ns");
   return [
-    { id: "name", label: grouping.label, order: (row) => row.name, cell: (row) => <span title={row.name} class={row.nameless ? "faint" : ""}>{row.name}</span> },
-    { id: "count", label: "Launches", width: `${COUNT}px`, numeric: true, order: (row) => row.count, cell: (row) => count(row.count) },
-    ...bins.map((bin): Column<SplitRow> => ({
-      id: bin.id, label: bin.head, meaning: `${bin.label}. ${bin.meaning}`, width: `${TIME}px`, numeric: true, order: (row) => bin.of(row.split), cell: (row) => <Time ns={bin.of(row.split)} scale={scale} />,
-    })),
     {
-      id: "total", label: "Total", width: `${TOTAL}px`, numeric: true, order: (row) => timeIn(bins, row.split), meaning: "Kernel time in the parts that are shown.",
-      cell: (row) => <span class="total"><InlineBar pieces={bins.map((bin) => ({ colour: bin.colour, hatched: bin.hatched, share: bin.of(row.split) / longest }))} />{scale.text(timeIn(bins, row.split))}</span>,
+      id: "name",
+      label: grouping.label,
+      order: (row) => row.name,
+      cell: (row) => (
+        <span title={row.name} class={row.nameless ? "faint" : ""}>
+          {row.name}
+        </span>
+      ),
     },
-    { id: "share", label: "Share", width: `${SHARE}px`, numeric: true, order: (row) => timeIn(bins, row.split), cell: (row) => percent(shareOf(timeIn(bins, row.split), total)), meaning: "Share of the device's kernel time." },
+    {
+      id: "count",
+      label: "Launches",
+      width: `${COUNT}px`,
+      numeric: true,
+      order: (row) => row.count,
+      cell: (row) => count(row.count),
+    },
+    ...bins.map(
+      (bin): Column<SplitRow> => ({
+        id: bin.id,
+        label: bin.head,
+        meaning: `${bin.label}. ${bin.meaning}`,
+        width: `${TIME}px`,
+        numeric: true,
+        order: (row) => bin.of(row.split),
+        cell: (row) => <Time ns={bin.of(row.split)} scale={scale} />,
+      }),
+    ),
+    {
+      id: "total",
+      label: "Total",
+      width: `${TOTAL}px`,
+      numeric: true,
+      order: (row) => timeIn(bins, row.split),
+      meaning: "Kernel time in the parts that are shown.",
+      cell: (row) => (
+        <span class="total">
+          <InlineBar
+            pieces={bins.map((bin) => ({
+              colour: bin.colour,
+              hatched: bin.hatched,
+              share: bin.of(row.split) / longest,
+            }))}
+          />
+          {scale.text(timeIn(bins, row.split))}
+        </span>
+      ),
+    },
+    {
+      id: "share",
+      label: "Share",
+      width: `${SHARE}px`,
+      numeric: true,
+      order: (row) => timeIn(bins, row.split),
+      cell: (row) => percent(shareOf(timeIn(bins, row.split), total)),
+      meaning: "Share of the device's kernel time.",
+    },
   ];
 }
 
@@ -68,13 +132,18 @@ type FootProps = Omit<SplitTableProps, "tab" | "most" | "empty"> & { scale: Scal
 
 /** What is filtered away, so that the columns still tell the whole. */
 function Foot({ grouping, all, rows, bins, total, scale }: FootProps) {
-  const left = (of: (row: SplitRow) => number) => all.reduce((sum, row) => sum + of(row), 0) - rows.reduce((sum, row) => sum + of(row), 0);
+  const left = (of: (row: SplitRow) => number) =>
+    all.reduce((sum, row) => sum + of(row), 0) - rows.reduce((sum, row) => sum + of(row), 0);
   const time = left((row) => timeIn(bins, row.split));
   return (
     <tr>
       <td>{counted(all.length - rows.length, `more ${grouping.one}`)}</td>
       <td class="num">{count(left((row) => row.count))}</td>
-      {bins.map((bin) => <td key={bin.id} class="num">{scale.text(left((row) => bin.of(row.split)))}</td>)}
+      {bins.map((bin) => (
+        <td key={bin.id} class="num">
+          {scale.text(left((row) => bin.of(row.split)))}
+        </td>
+      ))}
       <td class="num">{scale.text(time)}</td>
       <td class="num">{percent(shareOf(time, total))}</td>
     </tr>

@@ -47,7 +47,11 @@ function move(way: Way, { layers, layout, pointed, seen }: Scene, whole: Stretch
   const next = boxBeside(layers, layout, pointed, way, seen);
   if (!next) return;
   deeds.point(next);
-  deeds.setSeen((before) => (touches(next, before) ? before : showing(before, { from: next.from, to: Math.min(next.to, next.from + lengthOf(before) / 2) }, whole)));
+  deeds.setSeen((before) =>
+    touches(next, before)
+      ? before
+      : showing(before, { from: next.from, to: Math.min(next.to, next.from + lengthOf(before) / 2) }, whole),
+  );
 }
 
 function fit({ pointed, chosen }: Scene, whole: Stretch, deeds: Deeds): void {

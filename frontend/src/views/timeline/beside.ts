@@ -8,7 +8,13 @@ import { type Stretch, touches } from "./stretch";
 export type Way = "left" | "right" | "up" | "down";
 
 /** The box beside `here`, or the first in sight where there is none or it is not in sight; null at the end. */
-export function boxBeside(layers: readonly Layer[], layout: Layout, here: Box | null, way: Way, seen: Stretch): Box | null {
+export function boxBeside(
+  layers: readonly Layer[],
+  layout: Layout,
+  here: Box | null,
+  way: Way,
+  seen: Stretch,
+): Box | null {
   if (!here || !touches(here, seen)) return inRows(layers, layout, -1, 1, seen.from);
   switch (way) {
     case "right":
@@ -38,9 +44,12 @@ function alongRow(layers: readonly Layer[], here: Box, sign: 1 | -1): Box | null
 type RowPlace = readonly [track: number, row: number];
 
 const rowsOf = (layout: Layout): RowPlace[] =>
-  layout.places.flatMap((place) => (place.kind === "track" ? Array.from({ length: place.rows }, (_, row): RowPlace => [place.track.id, row]) : []));
+  layout.places.flatMap((place) =>
+    place.kind === "track" ? Array.from({ length: place.rows }, (_, row): RowPlace => [place.track.id, row]) : [],
+  );
 
-const placeOf = (layout: Layout, here: Box): number => rowsOf(layout).findIndex(([track, row]) => track === here.track && row === here.row);
+const placeOf = (layout: Layout, here: Box): number =>
+  rowsOf(layout).findIndex(([track, row]) => track === here.track && row === here.row);
 
 /** A long box is left from the part of it that is in sight. */
 function middleOf(here: Box, seen: Stretch): number {

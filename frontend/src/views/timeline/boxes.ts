@@ -102,15 +102,22 @@ export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: Stretch
 
 export function boxAt(boxes: Boxes, at: number): Box {
   return {
-    track: boxes.track[at]!, row: boxes.row[at]!, event: boxes.event[at]!, count: boxes.count[at]!,
-    from: boxes.from[at]!, to: boxes.to[at]!, name: boxes.names[boxes.name[at]!] ?? "",
+    track: boxes.track[at]!,
+    row: boxes.row[at]!,
+    event: boxes.event[at]!,
+    count: boxes.count[at]!,
+    from: boxes.from[at]!,
+    to: boxes.to[at]!,
+    name: boxes.names[boxes.name[at]!] ?? "",
   };
 }
 
 /** The box of a row under an instant, or the nearest within `reach_ns` of it; null where there is none. */
 export function hit(boxes: Boxes, row: Row, ns: number, reach_ns: number): number | null {
   const after = firstAbove(boxes.to, ns, row.first, row.end);
-  const near = [after, after - 1].filter((at) => at >= row.first && at < row.end).map((at) => [at, apart(boxes, at, ns)] as const);
+  const near = [after, after - 1]
+    .filter((at) => at >= row.first && at < row.end)
+    .map((at) => [at, apart(boxes, at, ns)] as const);
   const [best] = near.sort((a, b) => a[1] - b[1]);
   return best && best[1] <= reach_ns ? best[0] : null;
 }

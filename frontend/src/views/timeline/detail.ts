@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../api.gen";
-import type { Answer } from "../../client";
+import type { Answer } from "../../server/client";
 import type { EventSource } from "../props";
 
 const AGAIN_MS = 1_000;
@@ -29,6 +29,8 @@ export function useDetail(events: EventSource, span: string, event: number | nul
 }
 
 /** The number that the address holds; anything else is no event. */
-export const eventOf = (written: string | undefined): number | null => (/^\d{1,15}$/.test(written ?? "") ? Number(written) : null);
+export const eventOf = (written: string | undefined): number | null =>
+  /^\d{1,15}$/.test(written ?? "") ? Number(written) : null;
 
-export const readyDetail = (asked: Asked): EventDetail | null => (asked?.answer.kind === "ready" ? asked.answer.value : null);
+export const readyDetail = (asked: Asked): EventDetail | null =>
+  asked?.answer.kind === "ready" ? asked.answer.value : null;

@@ -1,7 +1,7 @@
 /** What the picture shows, in words and as a table. */
 
 import type { TimelineStep } from "../../api.gen";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
 import { boxAt, inSight } from "./boxes";
 import type { Layout } from "./layout";
@@ -12,12 +12,14 @@ import { lengthOf, type Stretch, touches } from "./stretch";
 /** A table with more rows helps nobody; the picture's stretch is named in its link. */
 const MOST_ROWS = 20_000;
 
-export const stepTitle = (step: TimelineStep): string => `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(stretchOf(step)))}`;
+export const stepTitle = (step: TimelineStep): string =>
+  `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(stretchOf(step)))}`;
 
 /** "12.3 ms of it in sight". */
 export function inSightText(step: TimelineStep, seen: Stretch): string {
   const own = stretchOf(step);
-  if (!touches(own, seen)) return `in sight: ${ns(Math.round(lengthOf(seen)))} ${seen.to <= own.from ? "before" : "after"} it`;
+  if (!touches(own, seen))
+    return `in sight: ${ns(Math.round(lengthOf(seen)))} ${seen.to <= own.from ? "before" : "after"} it`;
   const common = Math.min(own.to, seen.to) - Math.max(own.from, seen.from);
   return common >= lengthOf(own) ? "all of it in sight" : `${ns(Math.round(common))} of it in sight`;
 }
@@ -29,13 +31,23 @@ export function tableOf(layers: readonly Layer[], layout: Layout, step: Timeline
       const { first, end } = inSight(layer.boxes, row, layer);
       return Array.from({ length: end - first }, (_, at) => boxAt(layer.boxes, first + at)).map((box) => {
         const track = layout.tracks.get(box.track)?.track;
-        return [[track?.group, track?.label].filter(Boolean).join(", "), box.name, box.from - step.start_ns, box.to - box.from, box.count] as const;
+        return [
+          [track?.group, track?.label].filter(Boolean).join(", "),
+          box.name,
+          box.from - step.start_ns,
+          box.to - box.from,
+          box.count,
+        ] as const;
       });
     }),
   );
   return {
     columns: [
-      { label: "Where" }, { label: "Name" }, { label: step.name === "" ? "Start" : "Start in the step", unit: "ns" }, { label: "Length", unit: "ns" }, { label: "Events", unit: "count" },
+      { label: "Where" },
+      { label: "Name" },
+      { label: step.name === "" ? "Start" : "Start in the step", unit: "ns" },
+      { label: "Length", unit: "ns" },
+      { label: "Events", unit: "count" },
     ],
     rows: rows.slice(0, MOST_ROWS),
   };

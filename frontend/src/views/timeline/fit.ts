@@ -1,6 +1,6 @@
 /** Names in boxes: as much as there is room for, and nothing where a few letters would not do. */
 
-import type { Pen } from "../../charts/canvas_sheet";
+import type { Pen } from "../../charts/canvas/canvas";
 import { shortened } from "../../format";
 
 const PADDING = 4;

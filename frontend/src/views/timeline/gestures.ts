@@ -12,7 +12,9 @@ import { lengthOf, panned, type Stretch, within, zoomed } from "./stretch";
 /** A press that moves less is a click. */
 const CLICK_PX = 4;
 
-type Drag = { kind: "pan"; x: number; y: number; seen: Stretch; scroll: number; moved: boolean } | { kind: "band"; from: number };
+type Drag =
+  | { kind: "pan"; x: number; y: number; seen: Stretch; scroll: number; moved: boolean }
+  | { kind: "band"; from: number };
 
 interface Spot {
   x: number;
@@ -37,7 +39,13 @@ export function usePointer() {
 type Hands = ReturnType<typeof usePointer>["hands"];
 
 /** Handlers for the stage, of the scene as it is drawn now. */
-export function gestures(scroller: RefObject<HTMLDivElement | null>, scene: Scene, whole: Stretch, deeds: Deeds, { setAt, setBand, drag }: Hands) {
+export function gestures(
+  scroller: RefObject<HTMLDivElement | null>,
+  scene: Scene,
+  whole: Stretch,
+  deeds: Deeds,
+  { setAt, setBand, drag }: Hands,
+) {
   const { ruler, seen, scroll, width } = scene;
   const spot = (event: MouseEvent): Spot => {
     const frame = scroller.current!.getBoundingClientRect();
@@ -53,8 +61,10 @@ export function gestures(scroller: RefObject<HTMLDivElement | null>, scene: Scen
       const { x, y } = spot(event);
       if (event.button !== 0 || x > width) return; // the scroll bar is the browser's
       const area = areaAt(scene, x, y);
-      if (area.kind === "name") return area.place.kind === "track" && area.place.track.rows > 1 ? deeds.fold(area.place.track.id) : undefined;
-      drag.current = area.kind === "axis" ? { kind: "band", from: timeAt(x) } : { kind: "pan", x, y, seen, scroll, moved: false };
+      if (area.kind === "name")
+        return area.place.kind === "track" && area.place.track.rows > 1 ? deeds.fold(area.place.track.id) : undefined;
+      drag.current =
+        area.kind === "axis" ? { kind: "band", from: timeAt(x) } : { kind: "pan", x, y, seen, scroll, moved: false };
       scroller.current!.setPointerCapture(event.pointerId);
     },
     onPointerMove(event: PointerEvent) {
@@ -77,7 +87,8 @@ export function gestures(scroller: RefObject<HTMLDivElement | null>, scene: Scen
       const { band } = scene;
       const { x, y } = spot(event);
       drop();
-      if (held?.kind === "band" && band && lengthOf(band) / ruler.ns_per_px >= CLICK_PX) deeds.setSeen(() => within(band, whole));
+      if (held?.kind === "band" && band && lengthOf(band) / ruler.ns_per_px >= CLICK_PX)
+        deeds.setSeen(() => within(band, whole));
       else if (held?.kind === "pan" && !held.moved) deeds.choose(boxUnder(scene, x, y));
     },
     onPointerCancel: drop,
@@ -90,7 +101,8 @@ export function gestures(scroller: RefObject<HTMLDivElement | null>, scene: Scen
       const turned = turnOf(event);
       if (!turned) return;
       event.preventDefault();
-      if (turned.kind === "zoom") deeds.setSeen((before) => zoomed(before, timeAt(spot(event).x), turned.factor, whole));
+      if (turned.kind === "zoom")
+        deeds.setSeen((before) => zoomed(before, timeAt(spot(event).x), turned.factor, whole));
       else deeds.setSeen((before) => panned(before, turned.px * ruler.ns_per_px, whole));
     },
   };

@@ -69,7 +69,8 @@ const LINE_PX = 16;
 export function turnOf({ deltaX, deltaY, deltaMode, ctrlKey, metaKey, shiftKey }: Turned): Turn {
   const px = deltaMode === 0 ? 1 : LINE_PX;
   const pinch = deltaMode === 0 && Math.abs(deltaY) < 40 && ctrlKey;
-  if (ctrlKey || metaKey) return { kind: "zoom", factor: Math.exp(Math.max(-0.4, Math.min(0.4, deltaY * px * (pinch ? 0.01 : 0.0023)))) };
+  if (ctrlKey || metaKey)
+    return { kind: "zoom", factor: Math.exp(Math.max(-0.4, Math.min(0.4, deltaY * px * (pinch ? 0.01 : 0.0023)))) };
   if (shiftKey) return { kind: "pan", px: (deltaX || deltaY) * px };
   return Math.abs(deltaX) > Math.abs(deltaY) ? { kind: "pan", px: deltaX * px } : null;
 }

@@ -23,7 +23,10 @@ const DEEP_ROWS = 10;
 const FOLDED_PX = 120;
 const THIN_PX = [3, 6] as const;
 
-export type Place = { kind: "heading"; text: string } | { kind: "track"; track: Track; name: string; rows: number; row_px: number } | { kind: "queue" };
+export type Place =
+  | { kind: "heading"; text: string }
+  | { kind: "track"; track: Track; name: string; rows: number; row_px: number }
+  | { kind: "queue" };
 
 export type Placed = Place & { top: number; height: number };
 
@@ -48,12 +51,21 @@ export function layoutOf(tracks: readonly Track[], hasQueue: boolean, turned: Re
       put({ kind: "queue" }, QUEUE_PX, GAP_PX);
       queued = true;
     }
-    if (track.group !== "" && track.group !== tracks[at - 1]?.group) put({ kind: "heading", text: track.group }, HEADING_PX);
+    if (track.group !== "" && track.group !== tracks[at - 1]?.group)
+      put({ kind: "heading", text: track.group }, HEADING_PX);
     const rows = Math.max(1, track.rows);
     const row_px = rows > 1 && rows > DEEP_ROWS !== turned.has(track.id) ? foldedPx(rows) : ROW_PX;
-    put({ kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, row_px }, Math.max(ROW_PX, rows * row_px), GAP_PX);
+    put(
+      { kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, row_px },
+      Math.max(ROW_PX, rows * row_px),
+      GAP_PX,
+    );
   });
-  return { places, height: top, tracks: new Map(places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []))) };
+  return {
+    places,
+    height: top,
+    tracks: new Map(places.flatMap((place) => (place.kind === "track" ? [[place.track.id, place] as const] : []))),
+  };
 }
 
 const foldedPx = (rows: number): number => Math.max(THIN_PX[0], Math.min(THIN_PX[1], Math.floor(FOLDED_PX / rows)));
@@ -87,7 +99,10 @@ export const boxHeight = (row_px: number): number => (row_px >= ROW_PX ? ROW_PX 
 /** Tracks that any page has named, in the order of the newest; those that it lacks keep their place after their neighbour. */
 export function mergedTracks(known: readonly Track[], fresh: readonly Track[]): readonly Track[] {
   const missing = known.filter((track) => !fresh.some(({ id }) => id === track.id));
-  const deepest = fresh.map((track) => ({ ...track, rows: Math.max(track.rows, known.find(({ id }) => id === track.id)?.rows ?? 1) }));
+  const deepest = fresh.map((track) => ({
+    ...track,
+    rows: Math.max(track.rows, known.find(({ id }) => id === track.id)?.rows ?? 1),
+  }));
   const merged = missing.reduce<Track[]>((all, track) => insertAfter(all, track, known), deepest);
   return sameTracks(known, merged) ? known : merged;
 }
@@ -99,5 +114,8 @@ function insertAfter(all: Track[], track: Track, known: readonly Track[]): Track
 }
 
 function sameTracks(a: readonly Track[], b: readonly Track[]): boolean {
-  return a.length === b.length && a.every((track, at) => track.id === b[at]!.id && track.rows === b[at]!.rows && track.label === b[at]!.label);
+  return (
+    a.length === b.length &&
+    a.every((track, at) => track.id === b[at]!.id && track.rows === b[at]!.rows && track.label === b[at]!.label)
+  );
 }

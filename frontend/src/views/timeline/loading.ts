@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../api.gen";
-import type { Answer } from "../../client";
-import { isHidden } from "../../watch";
+import type { Answer } from "../../server/client";
+import { isHidden } from "../../server/watch";
 import type { EventSource } from "../props";
 import { boxesOf } from "./boxes";
 import { mergedTracks } from "./layout";
@@ -78,7 +78,11 @@ export function answered(before: State, asked: Wanted, answer: Answer<TimelinePa
   switch (answer.kind) {
     case "ready": {
       const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns };
-      return { ...NOTHING, pages: keptPages(before.pages, page), tracks: mergedTracks(before.tracks, answer.value.tracks) };
+      return {
+        ...NOTHING,
+        pages: keptPages(before.pages, page),
+        tracks: mergedTracks(before.tracks, answer.value.tracks),
+      };
     }
     case "waiting":
       return { ...before, waiting: answer.value, problem: null, gone: false };

@@ -62,7 +62,9 @@ export function layers(pages: readonly Page[], seen: Stretch, ns_per_px: number)
   const order = [...pages].reverse().sort((a, b) => unfit(a, detail_ns) - unfit(b, detail_ns));
   for (const { boxes } of order) {
     if (open.length === 0) break;
-    found.push(...open.filter((gap) => touches(gap, boxes.covers)).map((gap) => ({ ...common(gap, boxes.covers), boxes })));
+    found.push(
+      ...open.filter((gap) => touches(gap, boxes.covers)).map((gap) => ({ ...common(gap, boxes.covers), boxes })),
+    );
     open = open.flatMap((gap) => without(gap, boxes.covers));
   }
   return found.sort((a, b) => a.from - b.from);
@@ -77,5 +79,8 @@ function unfit({ asked_ns }: Page, detail_ns: number): number {
 const common = (a: Stretch, b: Stretch): Stretch => ({ from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) });
 
 function without(gap: Stretch, taken: Stretch): Stretch[] {
-  return [{ from: gap.from, to: Math.min(gap.to, taken.from) }, { from: Math.max(gap.from, taken.to), to: gap.to }].filter(({ from, to }) => to > from);
+  return [
+    { from: gap.from, to: Math.min(gap.to, taken.from) },
+    { from: Math.max(gap.from, taken.to), to: gap.to },
+  ].filter(({ from, to }) => to > from);
 }

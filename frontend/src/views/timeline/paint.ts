@@ -3,8 +3,8 @@
  * that a moving pointer costs next to nothing.
  */
 
-import { haloed } from "../../charts/canvas_marks";
-import type { Pen } from "../../charts/canvas_sheet";
+import { haloed } from "../../charts/canvas/marks";
+import type { Pen } from "../../charts/canvas/canvas";
 import { shortened } from "../../format";
 import { fitted, nameWidth } from "./fit";
 import { type Placed, ROW_PX } from "./layout";
@@ -19,14 +19,26 @@ export function paintScene(pen: Pen, scene: Scene): void {
   pen.fillStyle = palette.surface;
   pen.fillRect(0, 0, width, height);
   pen.textBaseline = "middle";
-  const visible = scene.layout.places.filter((place) => place.top + place.height > scene.scroll && place.top < scene.scroll + height - AXIS_PX);
+  const visible = scene.layout.places.filter(
+    (place) => place.top + place.height > scene.scroll && place.top < scene.scroll + height - AXIS_PX,
+  );
   clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => paintTracks(pen, scene, visible));
   clipped(pen, 0, AXIS_PX, width, height, () => visible.forEach((place) => paintName(pen, scene, place)));
   paintAxis(pen, scene);
 }
 
 /** What the first sheet is made of. */
-export const groundOf = ({ seen, layout, layers, palette, step, lit, scroll, width, height }: Scene): readonly unknown[] => [seen, layout, layers, palette, step, lit, scroll, width, height];
+export const groundOf = ({
+  seen,
+  layout,
+  layers,
+  palette,
+  step,
+  lit,
+  scroll,
+  width,
+  height,
+}: Scene): readonly unknown[] => [seen, layout, layers, palette, step, lit, scroll, width, height];
 
 export function paintOver(pen: Pen, scene: Scene): void {
   const { width, height } = scene;
@@ -42,13 +54,19 @@ export function paintOver(pen: Pen, scene: Scene): void {
 }
 
 /** What the second one is made of besides. */
-export const overOf = ({ pointed, pointer_ns, chosen, band }: Scene): readonly unknown[] => [pointed, pointer_ns, chosen, band];
+export const overOf = ({ pointed, pointer_ns, chosen, band }: Scene): readonly unknown[] => [
+  pointed,
+  pointer_ns,
+  chosen,
+  band,
+];
 
 function paintTracks(pen: Pen, scene: Scene, visible: readonly Placed[]): void {
   const { palette, width } = scene;
   pen.fillStyle = palette.sunken;
   for (const place of visible) {
-    if (place.kind !== "heading") pen.fillRect(GUTTER_PX, topOf(scene, place), width - GUTTER_PX, place.height - (place.kind === "track" ? 2 : 0));
+    if (place.kind !== "heading")
+      pen.fillRect(GUTTER_PX, topOf(scene, place), width - GUTTER_PX, place.height - (place.kind === "track" ? 2 : 0));
   }
   for (const place of visible) {
     if (place.kind === "track") paintBoxes(pen, scene, place);
@@ -93,8 +111,8 @@ function paintTrackName(pen: Pen, { palette }: Scene, place: Placed & { kind: "t
 /** Points down while names can be read, right while the track is folded. */
 function paintFold(pen: Pen, x: number, y: number, folded: boolean): void {
   pen.beginPath();
-  if (folded) (pen.moveTo(x - 2, y - 4), pen.lineTo(x + 2, y), pen.lineTo(x - 2, y + 4));
-  else (pen.moveTo(x - 4, y - 2), pen.lineTo(x + 4, y - 2), pen.lineTo(x, y + 2.5));
+  if (folded) pen.moveTo(x - 2, y - 4), pen.lineTo(x + 2, y), pen.lineTo(x - 2, y + 4);
+  else pen.moveTo(x - 4, y - 2), pen.lineTo(x + 4, y - 2), pen.lineTo(x, y + 2.5);
   pen.fill();
 }
 

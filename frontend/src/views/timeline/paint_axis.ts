@@ -1,8 +1,8 @@
 /** Time, from the start of the step that is looked at, and the borders of steps. */
 
-import { CHARACTER, thinned } from "../../charts/axis_labels";
-import type { Pen } from "../../charts/canvas_sheet";
-import { ticks } from "../../charts/ticks";
+import { CHARACTER, thinned } from "../../charts/axes/labels";
+import type { Pen } from "../../charts/canvas/canvas";
+import { ticks } from "../../charts/axes/ticks";
 import { tick } from "../../format";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { lengthOf } from "./stretch";
@@ -26,7 +26,9 @@ export function paintAxis(pen: Pen, scene: Scene): void {
   if (right > left) pen.fillRect(left, AXIS_PX - 3, right - left, 2);
   pen.textAlign = "center";
   pen.fillStyle = palette.third;
-  thinned(marks).forEach(({ x, text }) => pen.fillText(text, Math.max(GUTTER_PX + (CHARACTER * text.length) / 2, x), 11));
+  thinned(marks).forEach(({ x, text }) =>
+    pen.fillText(text, Math.max(GUTTER_PX + (CHARACTER * text.length) / 2, x), 11),
+  );
   pen.textAlign = "left";
 }
 
@@ -35,7 +37,10 @@ function axisMarks({ seen, step, scale, ruler, width }: Scene): { x: number; tex
   const [from, to] = [scale.of(seen.from - step.start_ns), scale.of(seen.to - step.start_ns)];
   const room = (width - GUTTER_PX) / (BESIDE_PX + CHARACTER * letters(to - from, to));
   const all = ticks(from, to, Math.max(2, Math.floor(room)));
-  return all.map((value, at) => ({ x: ruler.x(step.start_ns + value / one), text: at === 0 ? `${tick(value)}\u00a0${scale.unit}` : tick(value) }));
+  return all.map((value, at) => ({
+    x: ruler.x(step.start_ns + value / one),
+    text: at === 0 ? `${tick(value)}\u00a0${scale.unit}` : tick(value),
+  }));
 }
 
 /** Digits that tell ticks of a length apart, at a place that far from the start. */

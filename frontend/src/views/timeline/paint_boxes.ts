@@ -3,9 +3,9 @@
  * pixel are drawn once, so a frame costs what is on the screen and not what is in the page.
  */
 
-import { comb } from "../../charts/canvas_marks";
-import type { Pen } from "../../charts/canvas_sheet";
-import { drawStrip, setPixels, stripFor } from "../../charts/canvas_strip";
+import { comb } from "../../charts/canvas/marks";
+import type { Pen } from "../../charts/canvas/canvas";
+import { drawStrip, setPixels, stripFor } from "../../charts/canvas/pixel_row";
 import { counted } from "../../format";
 import { type Boxes, firstAbove, inSight, rowKey } from "./boxes";
 import { fitted, nameWidth } from "./fit";
@@ -53,13 +53,22 @@ export interface Brush {
 }
 
 /** Edges lie on whole device pixels: sharp, and drawn faster. */
-export function walkRow(scene: Pick<Scene, "ruler" | "width" | "lit" | "palette">, layer: Layer, key: number, density: number, brush: Brush): void {
+export function walkRow(
+  scene: Pick<Scene, "ruler" | "width" | "lit" | "palette">,
+  layer: Layer,
+  key: number,
+  density: number,
+  brush: Brush,
+): void {
   const { boxes } = layer;
   const row = boxes.rows.get(key);
   if (!row) return;
   const { ruler, palette } = scene;
   const pixelAt = (ns: number) => Math.round((ruler.x(ns) - GUTTER_PX) * density);
-  const edge = { left: Math.max(0, pixelAt(layer.from)), right: Math.min(Math.round((scene.width - GUTTER_PX) * density), pixelAt(layer.to)) };
+  const edge = {
+    left: Math.max(0, pixelAt(layer.from)),
+    right: Math.min(Math.round((scene.width - GUTTER_PX) * density), pixelAt(layer.to)),
+  };
   const lit = scene.lit?.(boxes) ?? null;
   const { first, end } = inSight(boxes, row, layer);
   const fills = boxes.colours.map((colour) => palette.fills.get(colour)!);
@@ -91,7 +100,14 @@ interface Drawn {
   faded: boolean;
 }
 
-function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, { left, right, y, tall, faded }: Drawn): void {
+function paintBox(
+  pen: Pen,
+  scene: Scene,
+  boxes: Boxes,
+  at: number,
+  fill: Fill,
+  { left, right, y, tall, faded }: Drawn,
+): void {
   const shown = right - left;
   const wide = shown > PARTED_PX ? shown - 1 : shown;
   const many = boxes.count[at]! > 1 && wide >= COMBED_PX;
@@ -100,7 +116,16 @@ function paintBox(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, 
   if (wide >= NAMED_PX && tall === BOX_PX && !faded) paintText(pen, scene, boxes, at, fill, left, wide, y);
 }
 
-function paintText(pen: Pen, scene: Scene, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {
+function paintText(
+  pen: Pen,
+  scene: Scene,
+  boxes: Boxes,
+  at: number,
+  fill: Fill,
+  left: number,
+  wide: number,
+  y: number,
+): void {
   const many = boxes.count[at]! > 1;
   const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? ""); // one name for many would read as one long event
   const measure = nameWidth(pen, scene.palette.fonts.axis);

@@ -1,8 +1,8 @@
 /** What the chosen event and the pointed one add to the picture: rings, the launch arrow, the idle time before it. */
 
 import type { EventDetail, EventLink } from "../../api.gen";
-import { arrow, haloed, stripes } from "../../charts/canvas_marks";
-import type { Pen } from "../../charts/canvas_sheet";
+import { arrow, haloed, stripes } from "../../charts/canvas/marks";
+import type { Pen } from "../../charts/canvas/canvas";
 import { ns, sentence } from "../../format";
 import { fitted, nameWidth } from "./fit";
 import { boxHeight, rowTop } from "./layout";
@@ -21,12 +21,19 @@ interface Spot {
   to: number;
 }
 
-const spotOf = ({ track, row, start_ns, end_ns }: EventDetail | EventLink): Spot => ({ track, row, from: start_ns, to: end_ns });
+const spotOf = ({ track, row, start_ns, end_ns }: EventDetail | EventLink): Spot => ({
+  track,
+  row,
+  from: start_ns,
+  to: end_ns,
+});
 
 /** Null where there is no such row. */
 function placeOf(scene: Scene, { track, row }: Spot): { top: number; tall: number } | null {
   const top = rowTop(scene.layout, track, row);
-  return top === null ? null : { top: AXIS_PX + top - Math.round(scene.scroll), tall: boxHeight(scene.layout.tracks.get(track)!.row_px) };
+  return top === null
+    ? null
+    : { top: AXIS_PX + top - Math.round(scene.scroll), tall: boxHeight(scene.layout.tracks.get(track)!.row_px) };
 }
 
 export function paintRings(pen: Pen, scene: Scene): void {
@@ -59,7 +66,13 @@ export function paintLaunches(pen: Pen, scene: Scene): void {
     const [call, work] = onDevice(scene, own) ? [other, own] : [own, other];
     const [above, below] = [placeOf(scene, call), placeOf(scene, work)];
     if (above === null || below === null) continue;
-    arrow(pen, [ruler.x(call.from), above.top + above.tall / 2], [ruler.x(work.from), below.top + below.tall / 2], palette.ink, palette.surface);
+    arrow(
+      pen,
+      [ruler.x(call.from), above.top + above.tall / 2],
+      [ruler.x(work.from), below.top + below.tall / 2],
+      palette.ink,
+      palette.surface,
+    );
   }
 }
 
@@ -69,7 +82,9 @@ const isCall = (scene: Scene, { track }: Spot): boolean => scene.layout.tracks.g
 /** Links between a runtime call and the device. */
 function launches(scene: Scene, chosen: EventDetail): EventLink[] {
   const own = spotOf(chosen);
-  return chosen.links.filter((link) => (onDevice(scene, own) ? isCall(scene, spotOf(link)) : isCall(scene, own) && onDevice(scene, spotOf(link))));
+  return chosen.links.filter((link) =>
+    onDevice(scene, own) ? isCall(scene, spotOf(link)) : isCall(scene, own) && onDevice(scene, spotOf(link)),
+  );
 }
 
 /** The device's idle time before the chosen event, hatched, with its length and why where there is room. */

@@ -1,8 +1,8 @@
 /** Work that was launched and has not begun: the area is the mean in each pixel, the thin line the peak. */
 
-import { haloed } from "../../charts/canvas_marks";
-import { niceEnd } from "../../charts/ticks";
-import type { Pen } from "../../charts/canvas_sheet";
+import { haloed } from "../../charts/canvas/marks";
+import { niceEnd } from "../../charts/axes/ticks";
+import type { Pen } from "../../charts/canvas/canvas";
 import { count } from "../../format";
 import type { Layer } from "./pages";
 import { GUTTER_PX, type Scene } from "./scene";
@@ -56,7 +56,10 @@ function addLayer({ mean, peak }: QueuePixels, { boxes, from, to }: Layer, ruler
   const [low, high] = [Math.max(0, pixelOf(from)), Math.min(mean.length, Math.ceil(ruler.x(to) - GUTTER_PX))];
   for (let x = low; x < high; x++) {
     const begin = Math.max(0, Math.floor((ruler.ns(GUTTER_PX + x) - boxes.covers.from) / queue.bin_ns));
-    const end = Math.min(queue.peak.length, Math.max(begin + 1, Math.floor((ruler.ns(GUTTER_PX + x + 1) - boxes.covers.from) / queue.bin_ns)));
+    const end = Math.min(
+      queue.peak.length,
+      Math.max(begin + 1, Math.floor((ruler.ns(GUTTER_PX + x + 1) - boxes.covers.from) / queue.bin_ns)),
+    );
     let sum = 0;
     for (let bin = begin; bin < end; bin++) {
       sum += queue.mean_permille[bin]!;

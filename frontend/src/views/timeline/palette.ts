@@ -38,11 +38,20 @@ const FADED = 0.82;
 
 export function paletteOf(read: (token: string) => string): Palette {
   const [surface, ink] = [read("--surface"), read("--ink")];
-  const fills = COLOURS.map((colour) => [colour, SHADES.map((by) => fillOf(mixed(read(`--c-${colour}`), ink, by), surface))] as const);
+  const fills = COLOURS.map(
+    (colour) => [colour, SHADES.map((by) => fillOf(mixed(read(`--c-${colour}`), ink, by), surface))] as const,
+  );
   const font = read("--font");
   return {
-    surface, ink, sunken: read("--sunken"), line: read("--line"), firm: read("--line-firm"), second: read("--ink-2"), third: read("--ink-3"),
-    fills: new Map(fills), fonts: { axis: `11px ${font}`, small: `12px ${font}`, title: `500 12px ${font}` },
+    surface,
+    ink,
+    sunken: read("--sunken"),
+    line: read("--line"),
+    firm: read("--line-firm"),
+    second: read("--ink-2"),
+    third: read("--ink-3"),
+    fills: new Map(fills),
+    fonts: { axis: `11px ${font}`, small: `12px ${font}`, title: `500 12px ${font}` },
   };
 }
 
@@ -78,7 +87,13 @@ function rgb(hex: string): Rgb {
 /** `#rrggbb`, a share of the way to another. */
 export function mixed(hex: string, other: string, by: number): string {
   const [from, to] = [rgb(hex), rgb(other)];
-  return `#${from.map((part, at) => Math.round(part + (to[at]! - part) * by).toString(16).padStart(2, "0")).join("")}`;
+  return `#${from
+    .map((part, at) =>
+      Math.round(part + (to[at]! - part) * by)
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
 }
 
 /** As WCAG 2 defines it, 1 to 21. */
@@ -88,6 +103,8 @@ export function contrast(a: string, b: string): number {
 }
 
 function luminance(hex: string): number {
-  const [red, green, blue] = rgb(hex).map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4)) as unknown as Rgb;
+  const [red, green, blue] = rgb(hex).map((part) =>
+    part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+  ) as unknown as Rgb;
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }

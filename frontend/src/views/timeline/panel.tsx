@@ -20,7 +20,14 @@ export function Panel({ asked, together, origin_ns, go, zoom, close }: PanelProp
   return (
     <section class="event" aria-label="The chosen event" aria-live="polite">
       {asked?.answer.kind === "ready" ? (
-        <Event detail={asked.answer.value} together={together} origin_ns={origin_ns} go={go} zoom={zoom} close={close} />
+        <Event
+          detail={asked.answer.value}
+          together={together}
+          origin_ns={origin_ns}
+          go={go}
+          zoom={zoom}
+          close={close}
+        />
       ) : (
         <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
       )}
@@ -47,10 +54,11 @@ function notThere({ answer }: NonNullable<Asked>): string {
 function Hints() {
   return (
     <>
-      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move, <kbd>Ctrl</kbd> and the wheel to zoom,
-      drag on the time axis to zoom to a stretch, double click to see the step again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
-      arrows go from event to event, <kbd>Enter</kbd> opens one, <kbd>F</kbd> fills the picture with it, <kbd>[</kbd> <kbd>]</kbd> change the step, <kbd>/</kbd> searches,{" "}
-      <kbd>0</kbd> shows the step.
+      Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
+      <kbd>Ctrl</kbd> and the wheel to zoom, drag on the time axis to zoom to a stretch, double click to see the step
+      again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
+      arrows go from event to event, <kbd>Enter</kbd> opens one, <kbd>F</kbd> fills the picture with it, <kbd>[</kbd>{" "}
+      <kbd>]</kbd> change the step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
     </>
   );
 }
@@ -64,17 +72,29 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
       <div class="head">
         <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
         {together > 1 && <span class="sub">the longest of {count(together)} events that stand together</span>}
-        <CopyButton class="button low" text={() => name}>Copy the name</CopyButton>
-        <button class="button low" onClick={zoom}>Zoom to it</button>
-        <button class="button low" onClick={close}>Close</button>
+        <CopyButton class="button low" text={() => name}>
+          Copy the name
+        </CopyButton>
+        <button class="button low" onClick={zoom}>
+          Zoom to it
+        </button>
+        <button class="button low" onClick={close}>
+          Close
+        </button>
       </div>
       <div class="columns">
         <dl class="traits">
           <Fact label="Start in the step" value={fine(detail.start_ns - origin_ns)} />
-          {facts.map((fact, at) => <Fact key={at} label={fact.label} value={factText(fact.value)} />)}
+          {facts.map((fact, at) => (
+            <Fact key={at} label={fact.label} value={factText(fact.value)} />
+          ))}
         </dl>
         <div>
-          {why && <p class="why"><Sentence phrase={why} /></p>}
+          {why && (
+            <p class="why">
+              <Sentence phrase={why} />
+            </p>
+          )}
           <Links links={links} go={go} />
         </div>
       </div>
@@ -108,7 +128,9 @@ function Links({ links, go }: { links: readonly EventLink[]; go(link: EventLink)
       {links.map((link, at) => (
         <li key={at}>
           <span class="quiet">{link.role}</span>
-          <button class="tie" title={link.name} onClick={() => go(link)}>{shortened(link.name, LINK_LETTERS)}</button>
+          <button class="tie" title={link.name} onClick={() => go(link)}>
+            {shortened(link.name, LINK_LETTERS)}
+          </button>
           <span class="faint">{fine(link.end_ns - link.start_ns)}</span>
         </li>
       ))}

@@ -1,7 +1,7 @@
 /** What lies under a point of the picture, and what the tip says of it. */
 
 import { count, fine, shortened } from "../../format";
-import type { TipContent } from "../../charts/tip";
+import type { TipContent } from "../../charts/pointer/tip";
 import { type Box, boxAt, hit, rowKey } from "./boxes";
 import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "./layout";
 import type { Layer } from "./pages";
@@ -20,10 +20,17 @@ export function areaAt({ layout, scroll }: Ground, x: number, y: number): Area {
   return place && x < GUTTER_PX ? { kind: "name", place } : { kind: "body", place };
 }
 
-export function boxUnder(scene: Pick<Scene, "layout" | "scroll" | "layers" | "ruler">, x: number, y: number): Box | null {
+export function boxUnder(
+  scene: Pick<Scene, "layout" | "scroll" | "layers" | "ruler">,
+  x: number,
+  y: number,
+): Box | null {
   const area = areaAt(scene, x, y);
   if (area.kind !== "body" || area.place?.kind !== "track" || x < GUTTER_PX) return null;
-  const row = Math.min(area.place.rows - 1, Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px));
+  const row = Math.min(
+    area.place.rows - 1,
+    Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px),
+  );
   const instant = scene.ruler.ns(x);
   const layer = layerAt(scene.layers, instant);
   const boxes = layer?.boxes.rows.get(rowKey(area.place.track.id, row));
@@ -31,10 +38,14 @@ export function boxUnder(scene: Pick<Scene, "layout" | "scroll" | "layers" | "ru
   return layer && at !== null ? boxAt(layer.boxes, at) : null;
 }
 
-const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined => layers.find(({ from, to }) => ns >= from && ns < to);
+const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined =>
+  layers.find(({ from, to }) => ns >= from && ns < to);
 
 /** Where a box's tip points to: the middle of what is in sight of it, under its row. */
-export function tipSpot({ layout, scroll, ruler, width }: Pick<Scene, "layout" | "scroll" | "ruler" | "width">, box: Box): { x: number; y: number } {
+export function tipSpot(
+  { layout, scroll, ruler, width }: Pick<Scene, "layout" | "scroll" | "ruler" | "width">,
+  box: Box,
+): { x: number; y: number } {
   const [left, right] = [Math.max(GUTTER_PX, ruler.x(box.from)), Math.min(width, ruler.x(box.to))];
   return { x: (left + right) / 2, y: AXIS_PX + (rowTop(layout, box.track, box.row) ?? 0) - scroll + ROW_PX + 2 };
 }

@@ -12,7 +12,8 @@ export function litBy(words: string): Lit | null {
   if (sought === "") return null;
   const known = new WeakMap<Boxes, Uint8Array>();
   return (boxes) => {
-    const found = known.get(boxes) ?? Uint8Array.from(boxes.names, (name) => Number(name.toLowerCase().includes(sought)));
+    const found =
+      known.get(boxes) ?? Uint8Array.from(boxes.names, (name) => Number(name.toLowerCase().includes(sought)));
     known.set(boxes, found);
     return found;
   };
@@ -56,5 +57,5 @@ function order(a: Box, b: Box): number {
 
 /** Whether two boxes are the same place, whichever page they are from. */
 export const sameBox = (a: Box | null, b: Box | null): boolean =>
-  a === b || (a !== null && b !== null && a.track === b.track && a.row === b.row && a.event === b.event && a.from === b.from);
-
+  a === b ||
+  (a !== null && b !== null && a.track === b.track && a.row === b.row && a.event === b.event && a.from === b.from);

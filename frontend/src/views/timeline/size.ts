@@ -13,7 +13,8 @@ export interface Size {
 export function useSize(element: RefObject<HTMLElement | null>, tell: (size: Size) => void): void {
   useLayoutEffect(() => {
     const box = element.current!;
-    const measure = () => box.clientWidth > 0 && box.clientHeight > 0 && tell({ width: box.clientWidth, height: box.clientHeight });
+    const measure = () =>
+      box.clientWidth > 0 && box.clientHeight > 0 && tell({ width: box.clientWidth, height: box.clientHeight });
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(box);

@@ -2,8 +2,8 @@
 
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { Sheet } from "../../charts/canvas_sheet";
-import { spoken, Tip } from "../../charts/tip";
+import { Sheet } from "../../charts/canvas/canvas";
+import { spoken, Tip } from "../../charts/pointer/tip";
 import { act, type Deeds } from "./act";
 import { rowKey } from "./boxes";
 import { gestures, usePointer } from "./gestures";
@@ -30,7 +30,10 @@ interface StageProps {
 
 export function Stage({ label, shown, whole, size, resize, scroller, deeds }: StageProps) {
   const [scroll, setScroll] = useState(0);
-  const { pointer: { at, band, dragging }, hands } = usePointer();
+  const {
+    pointer: { at, band, dragging },
+    hands,
+  } = usePointer();
   const { ruler, layout, layers, pointed } = shown;
   const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? ruler.ns(at.x) : null };
   useSize(scroller, resize);
@@ -42,13 +45,21 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
     act(deed, scene, whole, deeds);
   };
   const told = pointed !== null && pointed.event === shown.chosen?.event; // the panel tells it all
-  const tip = pointed && !told && !band && touches(pointed, shown.seen) ? tipOf(pointed, layout, shown.step.start_ns) : null;
+  const tip =
+    pointed && !told && !band && touches(pointed, shown.seen) ? tipOf(pointed, layout, shown.step.start_ns) : null;
   const spot = tip && (at ? { x: at.x, y: at.y + POINTER_PX } : tipSpot(scene, pointed!));
   return (
     <>
       <div
-        class="stage" ref={scroller} role="img" aria-label={label} tabIndex={0} data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
-        onScroll={() => setScroll(scroller.current!.scrollTop)} onKeyDown={type} {...gestures(scroller, scene, whole, deeds, hands)}
+        class="stage"
+        ref={scroller}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
+        data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
+        onScroll={() => setScroll(scroller.current!.scrollTop)}
+        onKeyDown={type}
+        {...gestures(scroller, scene, whole, deeds, hands)}
       >
         <div class="sheet" style={{ height: `${size.height}px` }}>
           <Sheet {...size} paint={(pen) => paintScene(pen, scene)} of={groundOf(scene)} />
@@ -57,7 +68,9 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
         <div style={{ height: `${Math.max(0, layout.height + AXIS_PX - size.height)}px` }} />
       </div>
       {tip && spot && !dragging && <Tip content={tip} {...spot} width={size.width} above={spot.y - 2 * POINTER_PX} />}
-      <span class="heard" role="status">{tip && !at && spoken(tip)}</span>
+      <span class="heard" role="status">
+        {tip && !at && spoken(tip)}
+      </span>
     </>
   );
 }
@@ -66,7 +79,10 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
 const POINTER_PX = 14;
 
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
-function useSelectionInSight(scroller: RefObject<HTMLDivElement | null>, { layout, chosen, pointed, pointer_ns }: Scene): void {
+function useSelectionInSight(
+  scroller: RefObject<HTMLDivElement | null>,
+  { layout, chosen, pointed, pointer_ns }: Scene,
+): void {
   const show = (row: { track: number; row: number } | null) => {
     const top = row && rowTop(layout, row.track, row.row);
     const box = scroller.current;

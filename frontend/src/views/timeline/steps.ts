@@ -2,7 +2,7 @@
 
 import type { TimelineResult, TimelineStep } from "../../api.gen";
 import { keptStep } from "../choices";
-import type { UrlState } from "../../state";
+import type { UrlState } from "../../address/url";
 import { lengthOf, type Stretch, touches } from "./stretch";
 
 export const stretchOf = ({ start_ns, end_ns }: TimelineStep): Stretch => ({ from: start_ns, to: end_ns });
@@ -17,7 +17,10 @@ export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): Stretch {
 export function stepAt(result: TimelineResult, state: UrlState, zoom: Stretch | null): number | null {
   const { steps } = result;
   if (steps.length === 0) return null;
-  const kept = keptStep(state, steps.map((step) => step.name));
+  const kept = keptStep(
+    state,
+    steps.map((step) => step.name),
+  );
   if (kept !== null) return kept;
   const within = zoom ? steps.findIndex((step) => touches(stretchOf(step), zoom)) : -1;
   if (within >= 0) return within;

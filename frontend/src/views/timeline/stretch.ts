@@ -27,7 +27,8 @@ export function zoomed(seen: Stretch, at: number, factor: number, whole: Stretch
   return within({ from: at - share * length, to: at + (1 - share) * length }, whole);
 }
 
-export const panned = (seen: Stretch, by_ns: number, whole: Stretch): Stretch => within({ from: seen.from + by_ns, to: seen.to + by_ns }, whole);
+export const panned = (seen: Stretch, by_ns: number, whole: Stretch): Stretch =>
+  within({ from: seen.from + by_ns, to: seen.to + by_ns }, whole);
 
 /** A stretch with a little of what lies beside it. */
 export function withNeighbours(stretch: Stretch, whole: Stretch): Stretch {
@@ -62,7 +63,13 @@ export interface Ruler {
 
 export function ruler(seen: Stretch, left: number, width: number): Ruler {
   const per = lengthOf(seen) / Math.max(1, width - left);
-  return { left, width, ns_per_px: per, x: (ns) => left + (ns - seen.from) / per, ns: (x) => seen.from + (x - left) * per };
+  return {
+    left,
+    width,
+    ns_per_px: per,
+    x: (ns) => left + (ns - seen.from) / per,
+    ns: (x) => seen.from + (x - left) * per,
+  };
 }
 
 /** As the address writes it: whole nanoseconds. */

@@ -14,11 +14,31 @@ interface StepToolsProps {
 export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProps) {
   return (
     <div class="tools" role="group" aria-label="Step and zoom">
-      <button class="button low" title="Previous step, key [" disabled={at === null || at === 0} onClick={() => goTo(at! - 1)}>Previous step</button>
-      <button class="button low" title="Next step, key ]" disabled={at === null || at >= steps - 1} onClick={() => goTo(at! + 1)}>Next step</button>
-      <button class="button low" title="Further, key S" aria-label="Zoom out" onClick={() => zoom(1.6)}>−</button>
-      <button class="button low" title="Closer, key W" aria-label="Zoom in" onClick={() => zoom(1 / 1.6)}>+</button>
-      <button class="button low" title="The whole step, key 0 or double click" onClick={reset}>{steps > 0 ? "Whole step" : "Whole trace"}</button>
+      <button
+        class="button low"
+        title="Previous step, key ["
+        disabled={at === null || at === 0}
+        onClick={() => goTo(at! - 1)}
+      >
+        Previous step
+      </button>
+      <button
+        class="button low"
+        title="Next step, key ]"
+        disabled={at === null || at >= steps - 1}
+        onClick={() => goTo(at! + 1)}
+      >
+        Next step
+      </button>
+      <button class="button low" title="Further, key S" aria-label="Zoom out" onClick={() => zoom(1.6)}>
+        −
+      </button>
+      <button class="button low" title="Closer, key W" aria-label="Zoom in" onClick={() => zoom(1 / 1.6)}>
+        +
+      </button>
+      <button class="button low" title="The whole step, key 0 or double click" onClick={reset}>
+        {steps > 0 ? "Whole step" : "Whole trace"}
+      </button>
     </div>
   );
 }
@@ -37,7 +57,7 @@ interface SearchProps {
 export function Search({ field, words, found, write, next, leave }: SearchProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key === "Enter") next(event.shiftKey);
-    else if (event.key === "Escape") (write(""), leave());
+    else if (event.key === "Escape") write(""), leave();
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -46,10 +66,19 @@ export function Search({ field, words, found, write, next, leave }: SearchProps)
     <label class="seek">
       <span class="heard">Find events by name</span>
       <input
-        ref={field} class="field filter" type="search" placeholder="Find by name" value={words} spellcheck={false} autocomplete="off" onKeyDown={type}
+        ref={field}
+        class="field filter"
+        type="search"
+        placeholder="Find by name"
+        value={words}
+        spellcheck={false}
+        autocomplete="off"
+        onKeyDown={type}
         onInput={(event) => write(event.currentTarget.value)}
       />
-      <span class="found small" role="status">{found !== null && (found === 0 ? "none in sight" : `${count(found)} in sight`)}</span>
+      <span class="found small" role="status">
+        {found !== null && (found === 0 ? "none in sight" : `${count(found)} in sight`)}
+      </span>
     </label>
   );
 }

@@ -1,10 +1,14 @@
 /** What the lines are drawn over: steps, spans, or the time at which they were recorded. */
 
-import type { LineSegment, LineStop } from "../../charts/line";
+import type { LineSegment, LineStop } from "../../charts/lines/line_chart";
 import { clockSeconds, date } from "../../format";
 import type { Cell, Run } from "./runs";
 
-export const OVERS = [["steps", "Steps"], ["spans", "Spans"], ["time", "Wall time"]] as const;
+export const OVERS = [
+  ["steps", "Steps"],
+  ["spans", "Spans"],
+  ["time", "Wall time"],
+] as const;
 
 export type Over = (typeof OVERS)[number][0];
 
@@ -97,7 +101,10 @@ function overTime(runs: readonly Run[]): TrendAxis {
 
 function marksWithin(from: number, to: number, stretches: number): { at: number; text: string }[] {
   const count = stretches > 3 ? 1 : 3;
-  return Array.from({ length: count }, (_, at) => from + ((to - from) * at) / Math.max(1, count - 1)).map((at) => ({ at, text: clockSeconds(at / 1e6) }));
+  return Array.from({ length: count }, (_, at) => from + ((to - from) * at) / Math.max(1, count - 1)).map((at) => ({
+    at,
+    text: clockSeconds(at / 1e6),
+  }));
 }
 
 /** A run's own steps; a break wherever one span ends. */
@@ -105,17 +112,24 @@ function inTime(run: Run, stopOf: ReadonlyMap<Cell, number>): { stop: number; ce
   return run.steps.flatMap((cell, at) => {
     const stop = stopOf.get(cell)!;
     const next = run.steps[at + 1];
-    return next && next.number !== cell.number ? [{ stop, cell }, { stop, cell: null }] : [{ stop, cell }];
+    return next && next.number !== cell.number
+      ? [
+          { stop, cell },
+          { stop, cell: null },
+        ]
+      : [{ stop, cell }];
   });
 }
 
 type Stretch = readonly [from: number, to: number];
 
 function stretchesOf(runs: readonly Run[], cells: readonly Cell[]): Stretch[] {
-  const windows = runs.flatMap((run) => run.spans.map((span): Stretch => {
-    const { origin_ns: origin, steps } = span.result;
-    return [origin + (steps[0]?.start_ns ?? 0), origin + (steps[steps.length - 1]?.start_ns ?? 0)];
-  }));
+  const windows = runs.flatMap((run) =>
+    run.spans.map((span): Stretch => {
+      const { origin_ns: origin, steps } = span.result;
+      return [origin + (steps[0]?.start_ns ?? 0), origin + (steps[steps.length - 1]?.start_ns ?? 0)];
+    }),
+  );
   windows.sort((a, b) => a[0] - b[0]);
   const recorded = windows.reduce((sum, [from, to]) => sum + to - from, 0);
   const joined: [number, number][] = [];
@@ -129,4 +143,5 @@ function stretchesOf(runs: readonly Run[], cells: readonly Cell[]): Stretch[] {
 }
 
 /** What the address may hold and the axis has. */
-export const hasStop = ({ stops }: TrendAxis, key: string | undefined): key is string => stops.some((stop) => stop.key === key);
+export const hasStop = ({ stops }: TrendAxis, key: string | undefined): key is string =>
+  stops.some((stop) => stop.key === key);

@@ -3,7 +3,7 @@
 import type { Change } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { sentence } from "../../format";
 import type { Tab } from "../props";
 
@@ -19,12 +19,21 @@ export function Changes({ changes, tab }: ChangesProps) {
   if (changes.length === 0) return null;
   const more = changes.length - MOST;
   return (
-    <Picture title="What changed from one span to the next?" sub="medians of the steps, largest change first" name="changes" table={() => tableOf(changes)} link={() => tab.address()} drawn={false}>
+    <Picture
+      title="What changed from one span to the next?"
+      sub="medians of the steps, largest change first"
+      name="changes"
+      table={() => tableOf(changes)}
+      link={() => tab.address()}
+      drawn={false}
+    >
       <ul class="changes">
         {changes.slice(0, MOST).map((change) => (
           <li key={`${change.run} ${change.metric} ${change.span}`}>
             <Sentence phrase={change.text} />{" "}
-            <button type="button" class="link" onClick={() => tab.update({ metric: change.metric, run: change.run })}>Show</button>
+            <button type="button" class="link" onClick={() => tab.update({ metric: change.metric, run: change.run })}>
+              Show
+            </button>
           </li>
         ))}
         {more > 0 && <li class="quiet">{more} more in the table</li>}

@@ -2,7 +2,7 @@
 
 import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
-import { Drop } from "../../components/drop";
+import { Dropdown } from "../../components/popup";
 import { count } from "../../format";
 import { keyOfRuns } from "../choices";
 import type { Tab } from "../props";
@@ -26,14 +26,36 @@ export function Controls({ metric, over, runs, shown, tab }: ControlsProps) {
   const quick = metrics.filter(({ id }) => inSight.includes(id));
   return (
     <div class="controls">
-      <Chips label="Metric" name="Metric" chosen={metric.id} options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))} choose={(id) => tab.update({ metric: id })}>
-        <Drop name={`All ${count(metrics.length)}…`} search="Search metrics">
-          {(typed, close) => <MetricList typed={typed} metric={metric} metrics={metrics} choose={(id) => { close(); tab.update({ metric: id }); }} />}
-        </Drop>
+      <Chips
+        label="Metric"
+        name="Metric"
+        chosen={metric.id}
+        options={quick.map(({ id, label, meaning }) => ({ id, label, meaning }))}
+        choose={(id) => tab.update({ metric: id })}
+      >
+        <Dropdown name={`All ${count(metrics.length)}…`} search="Search metrics">
+          {(typed, close) => (
+            <MetricList
+              typed={typed}
+              metric={metric}
+              metrics={metrics}
+              choose={(id) => {
+                close();
+                tab.update({ metric: id });
+              }}
+            />
+          )}
+        </Dropdown>
       </Chips>
       <div class="push">
         {runs.length > 1 && <RunChooser runs={runs} shown={shown} tab={tab} />}
-        <Chips label="Over" name="Over" chosen={over} options={OVERS.map(([id, label]) => ({ id, label }))} choose={(id) => tab.update({ over: id, step: null })} />
+        <Chips
+          label="Over"
+          name="Over"
+          chosen={over}
+          options={OVERS.map(([id, label]) => ({ id, label }))}
+          choose={(id) => tab.update({ over: id, step: null })}
+        />
       </div>
     </div>
   );
@@ -52,7 +74,10 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
   return (
     <>
       {found.map(({ id, label, meaning }) => (
-        <button key={id} aria-selected={id === metric.id} onClick={() => choose(id)}><b>{label}</b><span>{meaning}</span></button>
+        <button key={id} aria-selected={id === metric.id} onClick={() => choose(id)}>
+          <b>{label}</b>
+          <span>{meaning}</span>
+        </button>
       ))}
     </>
   );
@@ -60,24 +85,27 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
 
 function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" | "tab">) {
   const all = runs.every((run) => shown.has(run));
-  const choose = (next: ReadonlySet<string>) => tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : keyOfRuns([...next]) });
+  const choose = (next: ReadonlySet<string>) =>
+    tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : keyOfRuns([...next]) });
   const name = all ? `all ${count(runs.length)}` : `${count(shown.size)} of ${count(runs.length)}`;
   return (
     <div class="chips">
       <span class="k">Runs</span>
-      <Drop name={`${name}…`} search="Search runs" right>
+      <Dropdown name={`${name}…`} search="Search runs" right>
         {(typed) => (
           <>
             <button onClick={() => choose(new Set(runs))}>Show all</button>
-            {runs.filter((run) => run.toLowerCase().includes(typed)).map((run) => (
-              <label key={run}>
-                <input type="checkbox" checked={shown.has(run)} onChange={() => choose(toggled(shown, run))} />
-                {run}
-              </label>
-            ))}
+            {runs
+              .filter((run) => run.toLowerCase().includes(typed))
+              .map((run) => (
+                <label key={run}>
+                  <input type="checkbox" checked={shown.has(run)} onChange={() => choose(toggled(shown, run))} />
+                  {run}
+                </label>
+              ))}
           </>
         )}
-      </Drop>
+      </Dropdown>
     </div>
   );
 }
@@ -87,4 +115,3 @@ function toggled(shown: ReadonlySet<string>, run: string): ReadonlySet<string> {
   if (!next.delete(run)) next.add(run);
   return next;
 }
-

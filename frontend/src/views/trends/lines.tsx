@@ -2,14 +2,14 @@
 
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
-import { type ChartLine, LineChart, type LineSegment } from "../../charts/line";
-import { NAME_LENGTH } from "../../charts/line_marks";
-import type { TipContent } from "../../charts/tip";
+import { type ChartLine, LineChart, type LineSegment } from "../../charts/lines/line_chart";
+import { NAME_LENGTH } from "../../charts/lines/line_marks";
+import type { TipContent } from "../../charts/pointer/tip";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, sentence, shortened } from "../../format";
-import type { Chosen } from "../chosen";
-import { LineSample } from "../line_sample";
+import type { Chosen } from "../choices";
+import { LineSample } from "../../colour";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
 import { isSlow, medianOf, type Run, valueOf } from "./runs";
@@ -33,44 +33,88 @@ const SMALL_HEIGHT = 112;
 /** Runs in a tip; the legend has them all. */
 const TIP_RUNS = 8;
 
-export function TrendPicture({ metric, title, sub, runs, axis, changes, chosen, tab, small = false }: TrendPictureProps) {
-  const { lines, scale, level, measured } = useMemo(() => drawnFrom(metric, runs, axis, changes), [metric, runs, axis, changes]);
+export function TrendPicture({
+  metric,
+  title,
+  sub,
+  runs,
+  axis,
+  changes,
+  chosen,
+  tab,
+  small = false,
+}: TrendPictureProps) {
+  const { lines, scale, level, measured } = useMemo(
+    () => drawnFrom(metric, runs, axis, changes),
+    [metric, runs, axis, changes],
+  );
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : HEIGHT;
   const shown = title ?? { template: metric.label, values: {} };
   const label = useMemo(() => spokenLines(sentence(shown), lines, scale), [shown, lines]);
   return (
-    <Picture title={shown} sub={sub} name={`${metric.id} trend`} table={() => tableOf(metric, runs, axis)} link={() => tab.address({ metric: metric.id })}>
+    <Picture
+      title={shown}
+      sub={sub}
+      name={`${metric.id} trend`}
+      table={() => tableOf(metric, runs, axis)}
+      link={() => tab.address({ metric: metric.id })}
+    >
       {measured ? (
         <LineChart
-          label={label} height={height} small={small} colour={small ? metric.colour : "ink"} segments={segments} stops={axis.stops} pad={axis.pad}
-          lines={lines} scale={scale} reference={small ? undefined : level} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
+          label={label}
+          height={height}
+          small={small}
+          colour={small ? metric.colour : "ink"}
+          segments={segments}
+          stops={axis.stops}
+          pad={axis.pad}
+          lines={lines}
+          scale={scale}
+          reference={small ? undefined : level}
+          lit={chosen.lit}
+          kept={chosen.kept}
+          light={chosen.light}
+          keep={chosen.keep}
           tip={(stop) => tipOf(stop, axis, lines, scale)}
         />
       ) : (
-        <p class="unmeasured" style={{ height: `${height}px` }}>{whyNot(runs, metric)}</p>
+        <p class="unmeasured" style={{ height: `${height}px` }}>
+          {whyNot(runs, metric)}
+        </p>
       )}
     </Picture>
   );
 }
 
 /** Small pictures say "step" only. */
-const withoutSpan = (segment: LineSegment): LineSegment => ({ ...segment, caption: segment.caption.replace(/^span \d+, /, "") });
+const withoutSpan = (segment: LineSegment): LineSegment => ({
+  ...segment,
+  caption: segment.caption.replace(/^span \d+, /, ""),
+});
 
 function drawnFrom(metric: Metric, runs: readonly Run[], axis: TrendAxis, changes: readonly Change[]) {
   const changed = changes.filter((change) => change.metric === metric.id);
   const lines = runs.map((run) => lineOf(run, axis, metric.id, run === runs[runs.length - 1], spansOf(changed, run)));
-  const values = lines.flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null])).filter((value) => value !== null);
-  const scale = scaleFor(values.reduce((a, b) => Math.max(a, b), 0), metric.unit);
+  const values = lines
+    .flatMap((line) => line.points.flatMap((point) => [point?.value ?? null, point?.high ?? null]))
+    .filter((value) => value !== null);
+  const scale = scaleFor(
+    values.reduce((a, b) => Math.max(a, b), 0),
+    metric.unit,
+  );
   return { lines, scale, level: reference(lines, scale), measured: values.length > 0 };
 }
 
-const spansOf = (changes: readonly Change[], { name }: Run): Set<number> => new Set(changes.filter((change) => change.run === name).map((change) => change.span));
+const spansOf = (changes: readonly Change[], { name }: Run): Set<number> =>
+  new Set(changes.filter((change) => change.run === name).map((change) => change.span));
 
 function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, changed: Set<number>): ChartLine {
   const points = axis.pointsOf(run).map(({ stop, cell }) => {
     // Only the first point of the span that is another: the set forgets it.
-    return cell && { stop, ...valueOf(cell, metric), slow: isSlow(cell), changed: focus && changed.delete(cell.number) };
+    return (
+      cell && { stop, ...valueOf(cell, metric), slow: isSlow(cell), changed: focus && changed.delete(cell.number) }
+    );
   });
   return { key: run.name, name: run.name, focus, points };
 }
@@ -80,14 +124,17 @@ function reference(lines: readonly ChartLine[], scale: Scale): { value: number; 
   const focus = lines.find((line) => line.focus);
   const values = focus?.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value])) ?? [];
   const median = values.length > 3 ? medianOf(values) : null;
-  return median === null ? undefined : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
+  return median === null
+    ? undefined
+    : { value: median, name: `${shortened(focus!.name, NAME_LENGTH)}, median ${scale.text(median)}` };
 }
 
 function tipOf(stop: number, { stops }: TrendAxis, lines: readonly ChartLine[], scale: Scale): TipContent {
   const rows = [...lines].reverse().flatMap((line) => {
     const point = line.points.find((each) => each?.stop === stop);
     if (!point) return [];
-    const range = point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
+    const range =
+      point.low == null || point.high == null ? "" : ` (${scale.number(point.low)} to ${scale.number(point.high)})`;
     return [{ mark: <LineSample focus={line.focus} />, name: line.name, value: scale.text(point.value) + range }];
   });
   return { title: stopTitle(stops[stop]!.key), rows: rows.slice(0, TIP_RUNS) };
@@ -128,7 +175,12 @@ function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableDa
   );
   const figure = (label: string) => ({ label, unit: metric.unit });
   const ranged = runs.some((run) => run.workers > 1);
-  const columns = [{ label: "Run" }, { label: "Span", unit: "count" as const }, { label: "Step" }, figure(metric.label)];
+  const columns = [
+    { label: "Run" },
+    { label: "Span", unit: "count" as const },
+    { label: "Step" },
+    figure(metric.label),
+  ];
   if (!ranged) return { columns, rows: rows.map((row) => row.slice(0, columns.length)) };
   return { columns: [...columns, figure("Least of its workers"), figure("Greatest of its workers")], rows };
 }

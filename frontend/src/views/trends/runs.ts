@@ -58,7 +58,9 @@ function cellsOf(spans: readonly ReadSpan[], steps: (span: ReadSpan) => { name: 
       found.set(key, cell);
     }
   }
-  return [...found].map(([key, cell]) => ({ key, ...cell })).sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
+  return [...found]
+    .map(([key, cell]) => ({ key, ...cell }))
+    .sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
 }
 
 const BY_NAME = new Intl.Collator("en", { numeric: true });
@@ -82,7 +84,9 @@ export function valueOf({ members }: Cell, metric: string): CellValue {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return { value: null, low: null, high: null };
   const value = known.reduce((sum, each) => sum + each, 0) / known.length;
-  return known.length === 1 ? { value, low: null, high: null } : { value, low: Math.min(...known), high: Math.max(...known) };
+  return known.length === 1
+    ? { value, low: null, high: null }
+    : { value, low: Math.min(...known), high: Math.max(...known) };
 }
 
 export const isSlow = ({ members, step }: Cell): boolean =>

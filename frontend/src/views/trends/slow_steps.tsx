@@ -3,12 +3,12 @@
 import type { Phrase, SlowStep } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../components/swatch";
+import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { ns, sentence } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 import { cellKey, type Run } from "./runs";
 
@@ -35,15 +35,33 @@ const MOST = 5;
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   const rows = rowsOf(run);
   return (
-    <Picture title={title ?? "Slow steps"} sub={rows.length ? "and what grew over the median" : undefined} name={`slow steps of ${run.name}`} table={() => tableOf(rows, tab.meanings)} link={() => tab.address()} drawn={false}>
+    <Picture
+      title={title ?? "Slow steps"}
+      sub={rows.length ? "and what grew over the median" : undefined}
+      name={`slow steps of ${run.name}`}
+      table={() => tableOf(rows, tab.meanings)}
+      link={() => tab.address()}
+      drawn={false}
+    >
       {rows.length > 0 && (
         <Table
-          label={`Slow steps of run ${run.name}`} columns={columns(tab.meanings, run, rows)} rows={rows} rowKey={(row) => row.id} most={MOST}
-          sort={tab.state["slow"]} onSort={(slow) => tab.update({ slow })}
-          chosen={rows.find((row) => row.key === (chosen.lit ?? chosen.kept))?.id} onChoose={(row) => chosen.keep(row.key)} onLight={(row) => chosen.light(row && row.key)}
+          label={`Slow steps of run ${run.name}`}
+          columns={columns(tab.meanings, run, rows)}
+          rows={rows}
+          rowKey={(row) => row.id}
+          most={MOST}
+          sort={tab.state["slow"]}
+          onSort={(slow) => tab.update({ slow })}
+          chosen={rows.find((row) => row.key === (chosen.lit ?? chosen.kept))?.id}
+          onChoose={(row) => chosen.keep(row.key)}
+          onLight={(row) => chosen.light(row && row.key)}
         />
       )}
-      {rule && <p class="quiet small aside"><Sentence phrase={rule} /></p>}
+      {rule && (
+        <p class="quiet small aside">
+          <Sentence phrase={rule} />
+        </p>
+      )}
     </Picture>
   );
 }
@@ -52,7 +70,13 @@ function rowsOf(run: Run): Row[] {
   const rows = run.spans.flatMap((span) =>
     span.result.slow_steps.map((slow): Row => {
       const key = cellKey(span.number, slow.name);
-      return { ...slow, key, id: `${span.id} ${slow.name}`, number: span.number, place: run.workers > 1 ? (span.rank === null ? span.worker : `rank ${span.rank}`) : "" };
+      return {
+        ...slow,
+        key,
+        id: `${span.id} ${slow.name}`,
+        number: span.number,
+        place: run.workers > 1 ? (span.rank === null ? span.worker : `rank ${span.rank}`) : "",
+      };
     }),
   );
   return rows.sort((a, b) => b.duration_ns - a.duration_ns);
@@ -66,24 +90,78 @@ const SWATCH = 28;
 
 function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row>[] {
   const wide = run.workers > 1;
-  const grown = Math.max(...rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`.length));
+  const grown = Math.max(
+    ...rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`.length),
+  );
   return [
-    { id: "step", label: "Step", width: wide ? "76px" : "34px", cell: (row) => <>{row.name}{wide && <span class="quiet"> {row.place}</span>}</>, order: (row) => row.number * 1e9 + (Number(row.name) || 0) },
-    { id: "time", label: "Time", numeric: true, width: "72px", cell: (row) => ns(row.duration_ns), order: (row) => row.duration_ns },
     {
-      id: "grew", label: "What grew", width: `${Math.round(LETTER * grown + SWATCH)}px`, order: (row) => row.grew_ns,
+      id: "step",
+      label: "Step",
+      width: wide ? "76px" : "34px",
+      cell: (row) => (
+        <>
+          {row.name}
+          {wide && <span class="quiet"> {row.place}</span>}
+        </>
+      ),
+      order: (row) => row.number * 1e9 + (Number(row.name) || 0),
+    },
+    {
+      id: "time",
+      label: "Time",
+      numeric: true,
+      width: "72px",
+      cell: (row) => ns(row.duration_ns),
+      order: (row) => row.duration_ns,
+    },
+    {
+      id: "grew",
+      label: "What grew",
+      width: `${Math.round(LETTER * grown + SWATCH)}px`,
+      order: (row) => row.grew_ns,
       cell: (row) => {
         const part = partLabel(meanings, row.grew);
-        return <span class="grew" title={`${ns(row.over_median_ns)} over the median`}><Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />{part?.label ?? row.grew} +{ns(row.grew_ns)}</span>;
+        return (
+          <span class="grew" title={`${ns(row.over_median_ns)} over the median`}>
+            <Swatch colour={part?.colour ?? "other"} hatched={part?.hatched ?? false} />
+            {part?.label ?? row.grew} +{ns(row.grew_ns)}
+          </span>
+        );
       },
     },
-    { id: "seen", label: "Seen there", order: (row) => row.seen && sentence(row.seen), cell: (row) => row.seen && <span class="quiet" title={sentence(row.seen, "table")}><Sentence phrase={row.seen} style="table" /></span> },
+    {
+      id: "seen",
+      label: "Seen there",
+      order: (row) => row.seen && sentence(row.seen),
+      cell: (row) =>
+        row.seen && (
+          <span class="quiet" title={sentence(row.seen, "table")}>
+            <Sentence phrase={row.seen} style="table" />
+          </span>
+        ),
+    },
   ];
 }
 
 function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
   return {
-    columns: [{ label: "Span", unit: "count" }, { label: "Step" }, { label: "Step time", unit: "ns" }, { label: "Over the median", unit: "ns" }, { label: "What grew" }, { label: "Growth", unit: "ns" }, { label: "Seen there" }],
-    rows: rows.map((row) => [row.number, row.name, row.duration_ns, row.over_median_ns, partLabel(meanings, row.grew)?.label ?? row.grew, row.grew_ns, row.seen && sentence(row.seen, "table")]),
+    columns: [
+      { label: "Span", unit: "count" },
+      { label: "Step" },
+      { label: "Step time", unit: "ns" },
+      { label: "Over the median", unit: "ns" },
+      { label: "What grew" },
+      { label: "Growth", unit: "ns" },
+      { label: "Seen there" },
+    ],
+    rows: rows.map((row) => [
+      row.number,
+      row.name,
+      row.duration_ns,
+      row.over_median_ns,
+      partLabel(meanings, row.grew)?.label ?? row.grew,
+      row.grew_ns,
+      row.seen && sentence(row.seen, "table"),
+    ]),
   };
 }

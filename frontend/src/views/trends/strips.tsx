@@ -2,15 +2,15 @@
 
 import { useMemo } from "preact/hooks";
 import type { Metric, Phrase, Strip } from "../../api.gen";
-import { HeatStrips, type StripRow } from "../../charts/heat_strip";
-import { meanWithin } from "../../charts/rebin";
-import { Ramp } from "../../charts/ramp";
+import { HeatStrips, type StripRow } from "../../charts/time/heatmap";
+import { meanWithin } from "../../charts/time/time_bins";
+import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/table_data";
+import type { TableData } from "../../components/data_table";
 import { figure, percent, scaleFor, sentence, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../chosen";
+import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
 import { cellKey, type ReadSpan, type Run } from "./runs";
@@ -34,18 +34,40 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
   return (
     <Picture
-      title={shown} sub="a line above marks a slow step" name={`${metric.id} strips`} table={() => tableOf(strips, metric)}
+      title={shown}
+      sub="a line above marks a slow step"
+      name={`${metric.id} strips`}
+      table={() => tableOf(strips, metric)}
       link={() => tab.address({ strip: metric.id })}
       tools={
         <>
-          <Chips label="Figure of the strips" chosen={metric.id} options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))} choose={(strip) => tab.update({ strip })} />
-          <Ramp colour={metric.colour} low={share(0)} high={share(1)} label={`Scale of ${metric.label}, from ${share(0)} to ${share(1)}`} />
+          <Chips
+            label="Figure of the strips"
+            chosen={metric.id}
+            options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))}
+            choose={(strip) => tab.update({ strip })}
+          />
+          <Ramp
+            colour={metric.colour}
+            low={share(0)}
+            high={share(1)}
+            label={`Scale of ${metric.label}, from ${share(0)} to ${share(1)}`}
+          />
         </>
       }
     >
       <HeatStrips
-        label={`${sentence(shown)} ${metric.label} over time, one strip for each span: ${strips.slice(0, 8).map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`).join(", ")}.`}
-        rows={rows} colour={metric.colour} scale={scaleFor(longest, "ns")} lit={chosen.lit} kept={chosen.kept} light={chosen.light} keep={chosen.keep}
+        label={`${sentence(shown)} ${metric.label} over time, one strip for each span: ${strips
+          .slice(0, 8)
+          .map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`)
+          .join(", ")}.`}
+        rows={rows}
+        colour={metric.colour}
+        scale={scaleFor(longest, "ns")}
+        lit={chosen.lit}
+        kept={chosen.kept}
+        light={chosen.light}
+        keep={chosen.keep}
         tip={(row, step) => tipOf(strips[row]!, rows[row]!, step, metric)}
       />
     </Picture>
@@ -55,11 +77,17 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
 type Placed = readonly [span: ReadSpan, strip: Strip, run: Run];
 
 const stripsOf = (runs: readonly Run[], metric: string): Placed[] =>
-  runs.flatMap((run) => run.spans.flatMap((span) => span.result.strips.filter((strip) => strip.metric === metric).map((strip): Placed => [span, strip, run])));
+  runs.flatMap((run) =>
+    run.spans.flatMap((span) =>
+      span.result.strips.filter((strip) => strip.metric === metric).map((strip): Placed => [span, strip, run]),
+    ),
+  );
 
 /** Those that at least one span has, in the order in which the server gives them. */
 function stripMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
-  const ids = new Set(runs.flatMap((run) => run.spans.flatMap((span) => span.result.strips.map((strip) => strip.metric))));
+  const ids = new Set(
+    runs.flatMap((run) => run.spans.flatMap((span) => span.result.strips.map((strip) => strip.metric))),
+  );
   return [...ids].map((id) => meanings.metric(id));
 }
 
@@ -73,7 +101,9 @@ function rowOf(span: ReadSpan, strip: Strip, run: Run, metric: Metric): StripRow
     value: series ? `${number}\u00a0${unit}` : "",
     bins: { start: 0, bin: strip.bin_ns, values: strip.permille },
     steps: span.result.steps.map((step) => ({
-      key: cellKey(span.number, step.name), from: step.start_ns - strip.start_ns, to: step.end_ns - strip.start_ns,
+      key: cellKey(span.number, step.name),
+      from: step.start_ns - strip.start_ns,
+      to: step.end_ns - strip.start_ns,
       slow: span.result.slow_steps.some((slow) => slow.name === step.name),
     })),
   };
@@ -95,16 +125,33 @@ function tipOf([span, strip]: Placed, row: StripRow, at: number, metric: Metric)
   const scale = scaleFor(step.to - step.from, "ns");
   return {
     title: `${row.name}, ${stopTitle(step.key)}`,
-    rows: [{ name: metric.label, value: percent(value) }, { name: "Step time", value: scale.text(step.to - step.from) }],
+    rows: [
+      { name: metric.label, value: percent(value) },
+      { name: "Step time", value: scale.text(step.to - step.from) },
+    ],
   };
 }
 
 function tableOf(strips: readonly Placed[], metric: Metric): TableData {
   const rows = strips.flatMap(([span, strip, run]) =>
-    strip.permille.map((value, bin) => [run.name, span.worker, span.number, strip.device, strip.start_ns + bin * strip.bin_ns, value === null ? null : value / FULL]),
+    strip.permille.map((value, bin) => [
+      run.name,
+      span.worker,
+      span.number,
+      strip.device,
+      strip.start_ns + bin * strip.bin_ns,
+      value === null ? null : value / FULL,
+    ]),
   );
   return {
-    columns: [{ label: "Run" }, { label: "Worker" }, { label: "Span", unit: "count" }, { label: "Device", unit: "count" }, { label: "Time", unit: "ns" }, { label: metric.label, unit: metric.unit }],
+    columns: [
+      { label: "Run" },
+      { label: "Worker" },
+      { label: "Span", unit: "count" },
+      { label: "Device", unit: "count" },
+      { label: "Time", unit: "ns" },
+      { label: metric.label, unit: metric.unit },
+    ],
     rows,
   };
 }

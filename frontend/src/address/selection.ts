@@ -1,0 +1,68 @@
+/** Which span the address means: `run`, `worker` and `span` (its number), each optional. */
+
+import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
+import type { Changes, UrlState } from "./url";
+
+export interface Selection {
+  run: RunEntry;
+  worker: WorkerEntry;
+  span: SpanEntry;
+}
+
+/** Keys of the address that mean something only within one span. */
+const WITHIN_SPAN = { step: null, zoom: null, event: null } as const;
+
+/** What the address asks for, or the nearest to it that can be shown; null where there is no span at all. */
+export function selected(index: Index, state: UrlState): Selection | null {
+  const all = selections(index);
+  const asked = state["run"] === undefined ? all : all.filter(({ run }) => run.name === state["run"]);
+  const among = asked.length > 0 ? asked : all;
+  const byWorker = among.filter(({ worker }) => worker.name === state["worker"]);
+  const ofWorker = byWorker.length > 0 ? byWorker : among;
+  const exact = ofWorker.find(({ span }) => String(span.number) === state["span"]);
+  return (
+    exact ??
+    ofWorker.find(({ span }) => span.state === "ready") ??
+    ofWorker.find(({ span }) => span.state !== "failed") ??
+    ofWorker[0] ??
+    null
+  );
+}
+
+export function selections(index: Index): Selection[] {
+  return index.runs.flatMap((run) =>
+    run.workers.flatMap((worker) => worker.spans.map((span) => ({ run, worker, span }))),
+  );
+}
+
+/** The span that a run opens with: the same worker and number where it has them. */
+export function inRun(run: RunEntry, like: Selection): Selection | null {
+  const worker = run.workers.find((other) => other.name === like.worker.name) ?? run.workers[0];
+  return worker ? inWorker(run, worker, like) : null;
+}
+
+export function inWorker(run: RunEntry, worker: WorkerEntry, like: Selection): Selection | null {
+  const span = worker.spans.find((other) => other.number === like.span.number) ?? worker.spans[0];
+  return span ? { run, worker, span } : null;
+}
+
+/** What to write into the address for a span. */
+export function keysOf({ run, worker, span }: Selection): Changes {
+  return { run: run.name, worker: worker.name, span: String(span.number), ...WITHIN_SPAN };
+}
+
+/** How the address names the span that is compared with. */
+export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
+
+/** The span that the address compares with; null where it names none, or the chosen span itself. */
+export function comparedWith(index: Index, state: UrlState, chosen: Selection): Selection | null {
+  if (state["with"] === undefined) return null;
+  const found = selections(index).find((other) => compareKey(other) === state["with"]) ?? null;
+  return found?.span.id === chosen.span.id ? null : found;
+}
+
+/** What tells two spans apart, in one word: the run, else the worker, else the span. */
+export function apart(other: Selection, chosen: Selection): string {
+  if (other.run.name !== chosen.run.name) return other.run.name;
+  return other.worker.name !== chosen.worker.name ? other.worker.name : `span ${other.span.number}`;
+}

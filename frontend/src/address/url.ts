@@ -1,0 +1,97 @@
+/**
+ * What the user chose, kept in the address: `#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.span=…`.
+ *
+ * TensorBoard keeps keys of that form through tab changes and reload. They stand in the hash of the page around the
+ * frame; where there is none (the bundle opened by itself) in the page's own.
+ */
+
+export type UrlState = Readonly<Record<string, string>>;
+
+/** Keys to write; null takes a key out. */
+export type Changes = Readonly<Record<string, string | null>>;
+
+const PLUGIN = "tb_steptime";
+const PREFIX = `p.${PLUGIN}.`;
+
+/** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are not ours to see. */
+export function parse(hash: string): UrlState {
+  const ours = fields(hash).filter((field) => field.startsWith(PREFIX));
+  return Object.fromEntries(ours.map((field) => entry(field.slice(PREFIX.length))));
+}
+
+/** The hash with the changes made. What is not ours keeps its place and its spelling. */
+export function write(hash: string, changes: Changes): string {
+  const kept = fields(hash).filter((field) => !(field.startsWith(PREFIX) && keyOf(field) in changes));
+  const added = Object.entries(changes).flatMap(([key, value]) =>
+    value === null ? [] : [`${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value)}`],
+  );
+  const [first, ...rest] = kept;
+  const others = first === undefined || first.includes("=") ? [PLUGIN, ...kept] : [first, ...rest];
+  return `#${[...others, ...added].join("&")}`;
+}
+
+/** The state of the page: read, change, hear of changes (back, a hand-edited address). */
+export interface UrlStore {
+  read(): UrlState;
+  update(changes: Changes): void;
+  /** The whole address with changes made, to be shared or opened elsewhere. */
+  address(changes?: Changes): string;
+  listen(heard: () => void): () => void;
+}
+
+export function openUrlStore(page: Window = outerPage()): UrlStore {
+  const heardBy = new Set<() => void>();
+  const tell = () => heardBy.forEach((heard) => heard());
+  page.addEventListener("hashchange", tell);
+  window.addEventListener("pagehide", () => page.removeEventListener("hashchange", tell));
+  return {
+    read: () => parse(page.location.hash),
+    update(changes) {
+      const hash = write(page.location.hash, changes);
+      if (hash === page.location.hash) return;
+      page.history.replaceState(page.history.state, "", hash);
+      tell();
+    },
+    address(changes = {}) {
+      const { href, hash } = page.location;
+      return href.slice(0, href.length - hash.length).replace(/#$/, "") + write(hash, changes);
+    },
+    listen(heard) {
+      heardBy.add(heard);
+      return () => heardBy.delete(heard);
+    },
+  };
+}
+
+/** The page around the frame, where it may be read; never further out than one level. */
+export function outerPage(): Window {
+  try {
+    void window.parent.location.hash;
+    return window.parent;
+  } catch {
+    return window; // framed by a page of another origin, such as a notebook's proxy
+  }
+}
+
+function fields(hash: string): string[] {
+  return hash
+    .replace(/^#/, "")
+    .split("&")
+    .filter((field) => field !== "");
+}
+
+const keyOf = (field: string): string => entry(field.slice(PREFIX.length))[0];
+
+function entry(field: string): [key: string, value: string] {
+  const at = field.indexOf("=");
+  return at < 0 ? [decoded(field), ""] : [decoded(field.slice(0, at)), decoded(field.slice(at + 1))];
+}
+
+/** A hand-edited address may hold a lone percent sign: then it stands for itself. */
+function decoded(written: string): string {
+  try {
+    return decodeURIComponent(written);
+  } catch {
+    return written;
+  }
+}

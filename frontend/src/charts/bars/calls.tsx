@@ -1,0 +1,143 @@
+/** When something ran in a span: a bar per bin of time, as high as it has calls; steps are marked. */
+
+import { useState } from "preact/hooks";
+import { colourOf } from "../../colour";
+import { type Scale, count, percent, tick } from "../../format";
+import { moved, pointerX } from "../pointer/pointing";
+import { Sized } from "../../dom/size";
+import { niceEnd, ticks } from "../axes/ticks";
+import { TimeAxis } from "../axes/time_axis";
+import { Tip, spoken } from "../pointer/tip";
+
+interface CallsProps {
+  label: string;
+  bin: number;
+  /** Calls that start in each bin, and the time within it that they take. */
+  counts: readonly number[];
+  busy: readonly number[];
+  steps: readonly { key: string; from: number; to: number }[];
+  whole: number;
+  axis: string;
+  colour: string;
+  scale: Scale;
+  height: number;
+}
+
+const LEFT = 40;
+const TOP = 16;
+const AXIS = 22;
+
+/** Marks closer than this would be a grey band. */
+const MARK_PX = 4;
+const NAME_PX = 22;
+
+export function Calls(props: CallsProps) {
+  return <Sized height={props.height}>{(width) => <Plot {...props} width={width} />}</Sized>;
+}
+
+function Plot({
+  label,
+  bin,
+  counts,
+  busy,
+  steps,
+  whole,
+  axis,
+  colour,
+  scale,
+  height,
+  width,
+}: CallsProps & { width: number }) {
+  const [lit, setLit] = useState<number | null>(null);
+  const foot = height - AXIS;
+  const end = niceEnd(
+    counts.reduce((most, each) => Math.max(most, each), 0),
+    3,
+  );
+  const y = (value: number) => foot - (value / end) * (foot - TOP);
+  const x = (ns: number) => LEFT + (ns / whole) * (width - LEFT);
+  const point = (bar: number) => setLit(bar >= 0 && bar < counts.length ? bar : null);
+  const typed = (event: KeyboardEvent) => {
+    const next = moved(event.key, lit, counts.length);
+    if (next === undefined) return;
+    point(next);
+    event.preventDefault();
+  };
+  const length = (bar: number) => Math.min(bin, whole - bar * bin);
+  const content =
+    lit === null
+      ? null
+      : {
+          title: `${scale.number(lit * bin)} to ${scale.text(lit * bin + length(lit))}`,
+          rows: [
+            { name: axis, value: count(counts[lit]!) },
+            { name: "of the time", value: percent(busy[lit]! / length(lit)) },
+          ],
+        };
+  return (
+    <>
+      <svg
+        class={`chart of-${colourOf(colour)}`}
+        width={width}
+        height={foot}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
+        onPointerMove={(event) =>
+          point(pointerX(event) < LEFT ? -1 : Math.floor((((pointerX(event) - LEFT) / (width - LEFT)) * whole) / bin))
+        }
+        onPointerLeave={() => point(-1)}
+        onBlur={() => point(-1)}
+        onKeyDown={typed}
+      >
+        <rect width={width} height={foot} fill="transparent" />
+        {ticks(0, end, 3)
+          .filter(Number.isInteger)
+          .map((value) => (
+            <g key={value}>
+              <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
+              <text class="end" x={LEFT - 6} y={y(value) + 4}>
+                {tick(value)}
+              </text>
+            </g>
+          ))}
+        <path
+          class="mark calls"
+          d={counts.map((each, bar) => column(x(bar * bin), x(bar * bin + length(bar)), y(each), foot)).join("")}
+        />
+        {steps.length * MARK_PX <= width &&
+          steps.map((step) => (
+            <g key={step.key}>
+              <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="2" y2={foot} />
+              {x(step.to) - x(step.from) > NAME_PX && (
+                <text class="second" x={x(step.from) + 4} y="11">
+                  {step.key}
+                </text>
+              )}
+            </g>
+          ))}
+        {lit !== null && (
+          <rect
+            class="choice"
+            x={x(lit * bin)}
+            y={TOP}
+            width={Math.max(2, x(lit * bin + length(lit)) - x(lit * bin))}
+            height={foot - TOP}
+          />
+        )}
+      </svg>
+      <TimeAxis from={0} to={whole} left={LEFT} width={width} scale={scale} />
+      {content && lit !== null && <Tip content={content} x={x(lit * bin + length(lit))} y={TOP} width={width} />}
+      <span class="heard" role="status">
+        {content && spoken(content)}
+      </span>
+    </>
+  );
+}
+
+/** With a pixel of background between bars where there is room. */
+function column(from: number, to: number, top: number, foot: number): string {
+  if (foot - top < 0.3) return "";
+  const right = Math.max(from + 1, to - from > 3 ? to - 1 : to);
+  return `M${from.toFixed(1)} ${foot}V${top.toFixed(1)}H${right.toFixed(1)}V${foot}z`;
+}

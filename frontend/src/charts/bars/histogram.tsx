@@ -1,0 +1,143 @@
+/** How lengths are distributed: a bar per bin, equal factors equally wide. */
+
+import { useState } from "preact/hooks";
+import { colourOf } from "../../colour";
+import { type Scale, count, percent, tick } from "../../format";
+import { thinned } from "../axes/labels";
+import { logTicks, logX, niceEnd, ticks } from "../axes/ticks";
+import { moved, pointerX } from "../pointer/pointing";
+import { Sized } from "../../dom/size";
+import { Tip, spoken } from "../pointer/tip";
+
+interface HistogramProps {
+  label: string;
+  /** Ascending; one more than counts. */
+  edges: readonly number[];
+  counts: readonly number[];
+  /** What is counted: "launches". */
+  axis: string;
+  colour: string;
+  scale: Scale;
+  height: number;
+}
+
+const LEFT = 40;
+const TOP = 10;
+const BELOW = 32;
+
+/** A bar of lengths that are all equal has no width of its own. */
+const LONE_PX = 24;
+
+/** Room between the bars, px. */
+const APART = 1;
+
+export function Histogram(props: HistogramProps) {
+  return <Sized height={props.height}>{(width) => <Bars {...props} width={width} />}</Sized>;
+}
+
+function Bars({ label, edges, counts, axis, colour, scale, height, width }: HistogramProps & { width: number }) {
+  const [lit, setLit] = useState<number | null>(null);
+  const foot = height - BELOW;
+  const end = niceEnd(
+    counts.reduce((most, each) => Math.max(most, each), 0),
+    3,
+  );
+  const y = (value: number) => foot - (value / end) * (foot - TOP);
+  const bars = placed(edges, LEFT, width - 8);
+  const all = counts.reduce((sum, each) => sum + each, 0);
+  const at = (px: number) => bars.findIndex(([from, to]) => px >= from && px < to);
+  const content =
+    lit === null
+      ? null
+      : {
+          title:
+            edges[lit] === edges[lit + 1]
+              ? scale.text(edges[lit]!)
+              : `${scale.number(edges[lit]!)} to ${scale.text(edges[lit + 1]!)}`,
+          rows: [{ name: axis, value: `${count(counts[lit]!)}, ${percent(counts[lit]! / all)}` }],
+        };
+  const point = (bar: number) => setLit(bar < 0 ? null : bar);
+  const typed = (event: KeyboardEvent) => {
+    const next = moved(event.key, lit, counts.length);
+    if (next === undefined) return;
+    point(next);
+    event.preventDefault();
+  };
+  return (
+    <>
+      <svg
+        class={`chart of-${colourOf(colour)}`}
+        width={width}
+        height={height}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
+        onPointerMove={(event) => point(at(pointerX(event)))}
+        onPointerLeave={() => point(-1)}
+        onBlur={() => point(-1)}
+        onKeyDown={typed}
+      >
+        <rect width={width} height={height} fill="transparent" />
+        {ticks(0, end, 3)
+          .filter(Number.isInteger)
+          .map((value) => (
+            <g key={value}>
+              <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
+              <text class="end" x={LEFT - 6} y={y(value) + 4}>
+                {tick(value)}
+              </text>
+            </g>
+          ))}
+        <path
+          class="mark"
+          d={bars.map(([from, to], bar) => rect(from, Math.max(from + 1, to - APART), y(counts[bar]!), foot)).join("")}
+        />
+        {lit !== null && (
+          <rect
+            class="choice"
+            x={bars[lit]![0] - 1}
+            y={TOP}
+            width={bars[lit]![1] - bars[lit]![0] + 1}
+            height={foot - TOP}
+          />
+        )}
+        {lengthTicks(edges, scale, width).map((each) => (
+          <g key={each.x}>
+            <line class="tick" x1={each.x} x2={each.x} y1={foot} y2={foot + 4} />
+            <text class="mid" x={each.x} y={foot + 16}>
+              {each.text}
+            </text>
+          </g>
+        ))}
+        <text class="mid" x={(LEFT + width) / 2} y={foot + 30}>{`${scale.unit}, equal factors equally wide`}</text>
+      </svg>
+      {content && lit !== null && <Tip content={content} x={bars[lit]![1]} y={TOP} width={width} />}
+      <span class="heard" role="status">
+        {content && spoken(content)}
+      </span>
+    </>
+  );
+}
+
+/** Left and right edge of each bar. */
+function placed(edges: readonly number[], left: number, right: number): [number, number][] {
+  const [low, high] = [edges[0]!, edges[edges.length - 1]!];
+  if (!(high > low)) return [[(left + right - LONE_PX) / 2, (left + right + LONE_PX) / 2]];
+  return edges
+    .slice(1)
+    .map((edge, bar) => [logX(edges[bar]!, low, high, left, right), logX(edge, low, high, left, right)]);
+}
+
+const rect = (from: number, to: number, top: number, foot: number): string =>
+  foot - top < 0.3 ? "" : `M${from.toFixed(1)} ${foot}V${top.toFixed(1)}H${to.toFixed(1)}V${foot}z`;
+
+/** Round lengths under the bars, in the unit of the axis. */
+function lengthTicks(edges: readonly number[], scale: Scale, width: number) {
+  const [low, high] = [edges[0]!, edges[edges.length - 1]!];
+  const one = scale.of(1);
+  const marks = logTicks(scale.of(low), scale.of(high)).map((value) => ({
+    x: logX(value / one, low, high, LEFT, width - 8),
+    text: tick(Number(value.toPrecision(3))),
+  }));
+  return thinned(marks);
+}

@@ -1,0 +1,59 @@
+/** One whole in parts, as one bar: a picture of its own, or small within a table cell. */
+
+import { fillClass } from "../../colour";
+
+export interface SplitPart {
+  id: string;
+  colour: string;
+  hatched: boolean;
+  /** Share of the whole, 0-1. */
+  share: number;
+  title: string;
+}
+
+interface SplitBarProps {
+  /** One sentence with the figures. */
+  label: string;
+  parts: readonly SplitPart[];
+  off: ReadonlySet<string>;
+}
+
+const LEAST = 0.0003;
+
+/** A hidden part leaves its room, so that the others keep their place on the scale. */
+export function SplitBar({ label, parts, off }: SplitBarProps) {
+  return (
+    <div class="split-bar" role="img" aria-label={label}>
+      {parts
+        .filter((part) => part.share > LEAST)
+        .map((part) => (
+          <i
+            key={part.id}
+            class={off.has(part.id) ? "gone" : fillClass(part.colour, part.hatched)}
+            style={{ flexGrow: part.share }}
+            title={part.title}
+          />
+        ))}
+    </div>
+  );
+}
+
+export interface BarPiece {
+  /** Share of the column, 0-1. */
+  share: number;
+  colour: string;
+  hatched?: boolean;
+}
+
+/** A bar within a table cell. Its figures stand beside it. */
+export function InlineBar({ pieces }: { pieces: readonly BarPiece[] }) {
+  return (
+    <span class="ib" aria-hidden="true">
+      {pieces
+        .filter((piece) => piece.share > 0)
+        .map((piece, at) => (
+          <i key={at} class={fillClass(piece.colour, piece.hatched)} style={{ width: `${100 * piece.share}%` }} />
+        ))}
+    </span>
+  );
+}

@@ -1,0 +1,222 @@
+/** A stacked bar per step. One path per part, so that thousands of steps cost as little as six. */
+
+import { useMemo, useState } from "preact/hooks";
+import { svgFill } from "../../colour";
+import { tick } from "../../format";
+import { thinned } from "../axes/labels";
+import { type Pointing, nearest, typed } from "../pointer/pointing";
+import { Sized } from "../../dom/size";
+import { niceEnd, ticks } from "../axes/ticks";
+import { Tip, type TipContent } from "../pointer/tip";
+
+export interface StackedPart {
+  id: string;
+  colour: string;
+  hatched: boolean;
+  /** One per bar, in the unit of the axis. */
+  values: readonly number[];
+}
+
+interface StackedBarsProps extends Pointing {
+  /** One sentence with the figures. */
+  label: string;
+  names: readonly string[];
+  /** In the order of the stack, from the bottom. */
+  parts: readonly StackedPart[];
+  unit: string;
+  /** What stands above a bar. */
+  heads: readonly string[];
+  /** Bars whose head is written even where there is no room for all. */
+  firm: readonly boolean[];
+  /** What the bars are: "step". */
+  axis: string;
+  lit: number | null;
+  kept: number | null;
+  tip(bar: number): TipContent;
+  height?: number;
+}
+
+const HEIGHT = 292;
+const LEFT = 42;
+const TOP = 22;
+/** Room below the bars for their names and what they are. */
+const BELOW = 32;
+
+export function StackedBars(props: StackedBarsProps) {
+  return <Sized height={props.height ?? HEIGHT}>{(width) => <Drawn {...props} width={width} />}</Sized>;
+}
+
+function Drawn(props: StackedBarsProps & { width: number }) {
+  const { label, names, parts, heads, unit, axis, lit, kept, width, light, keep, tip, height = HEIGHT } = props;
+  const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
+  const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
+  const still = useMemo(() => stillPicture(props, width, height), [names, parts, heads, unit, axis, width, height]);
+  const { foot, middles, outlineOf } = still;
+  const point = (event: PointerEvent) => {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    setPointer({ x: event.clientX - box.left, y: event.clientY - box.top });
+    setHere(true);
+    light(nearest(middles, event.clientX - box.left));
+  };
+  const leave = () => {
+    setPointer(null);
+    setHere(false);
+    light(null);
+  };
+  const shown = lit ?? kept;
+  return (
+    <>
+      <svg
+        class="chart"
+        width={width}
+        height={height}
+        role="img"
+        aria-label={label}
+        tabIndex={0}
+        onPointerMove={point}
+        onPointerLeave={leave}
+        onBlur={leave}
+        onClick={() => keep(lit === kept ? null : lit)}
+        onKeyDown={(event) => {
+          setHere(true);
+          typed(event, shown, names.length, { light, keep });
+        }}
+      >
+        {still.picture}
+        <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>
+          {axis}
+        </text>
+        {[kept, lit].map(
+          (bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />,
+        )}
+      </svg>
+      {here && lit !== null && names[lit] !== undefined && (
+        <Tip
+          content={tip(lit)}
+          x={pointer?.x ?? middles[lit]!}
+          y={Math.min(pointer?.y ?? TOP, height / 2 - 16)}
+          width={width}
+        />
+      )}
+    </>
+  );
+}
+
+/** All that stays while the pointer moves, and where its bars are. */
+function stillPicture(props: StackedBarsProps, width: number, height: number) {
+  const { names, parts, unit } = props;
+  const foot = height - BELOW;
+  const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
+  const end = niceEnd(totals.reduce((most, total) => Math.max(most, total), 0));
+  const y = (value: number) => foot - (value / end) * (foot - TOP);
+  const bars = placed(names.length, width);
+  const middles = names.map((_, bar) => bars.x(bar) + bars.width / 2);
+  const labels = thinned(names.map((text, bar) => ({ x: middles[bar]!, text })));
+  const picture = (
+    <>
+      <Grid end={end} unit={unit} width={width} y={y} />
+      {parts.map((part, at) => (
+        <path
+          key={part.id}
+          d={outline(bars, part.values, parts.slice(0, at), y)}
+          style={{ fill: svgFill(part.colour, part.hatched) }}
+        />
+      ))}
+      <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
+      {labels.map(({ x, text }) => (
+        <text key={x} class="mid" x={x} y={foot + 14}>
+          {text}
+        </text>
+      ))}
+    </>
+  );
+  const outlineOf = (bar: number) => ({
+    x: bars.x(bar) - 4,
+    y: y(totals[bar]!) - 1,
+    width: bars.width + 8,
+    height: foot - y(totals[bar]!) + 2,
+  });
+  return { foot, middles, picture, outlineOf };
+}
+
+function Grid({ end, unit, width, y }: { end: number; unit: string; width: number; y(value: number): number }) {
+  const at = ticks(0, end);
+  return (
+    <>
+      {at.map((value) => (
+        <g key={value}>
+          <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
+          <text class="end" x={LEFT - 6} y={y(value) + 4}>
+            {tick(value)}
+            {value === at[at.length - 1] && unit && `\u00a0${unit}`}
+          </text>
+        </g>
+      ))}
+    </>
+  );
+}
+
+/** Room that a head such as "187.9" takes. */
+const HEAD_WIDTH = 38;
+
+function Heads({
+  heads,
+  firm,
+  middles,
+  pitch,
+  totals,
+  y,
+}: StackedBarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+  const all = pitch >= HEAD_WIDTH;
+  return (
+    <>
+      {heads.map(
+        (head, bar) =>
+          (all || firm[bar]) && (
+            <text
+              key={bar}
+              class={firm[bar] ? "mid halo firm-axis" : "mid halo second"}
+              x={middles[bar]}
+              y={y(totals[bar]!) - 5}
+            >
+              {head}
+            </text>
+          ),
+      )}
+    </>
+  );
+}
+
+export interface BarPlaces {
+  pitch: number;
+  width: number;
+  x(bar: number): number;
+}
+
+/** Two thirds bar, a third gap, at most 40 px; without a gap where bars are a few pixels wide. */
+export function placed(count: number, width: number): BarPlaces {
+  const pitch = (width - LEFT) / Math.max(1, count);
+  const bar = pitch < 4 ? pitch : Math.min(40, (pitch * 2) / 3);
+  return { pitch, width: bar, x: (at) => LEFT + pitch * (at + 0.5) - bar / 2 };
+}
+
+/** Marks lower than this are not drawn: they would claim a pixel that they do not have. */
+const LEAST_PX = 0.3;
+
+/** The outline of one part over all bars, with a pixel of background above it where there is room. */
+function outline(
+  bars: BarPlaces,
+  values: readonly number[],
+  below: readonly StackedPart[],
+  y: (value: number) => number,
+): string {
+  return values
+    .map((value, bar) => {
+      const from = below.reduce((sum, part) => sum + part.values[bar]!, 0);
+      const tall = y(from) - y(from + value);
+      if (tall < LEAST_PX) return "";
+      const drawn = tall > 1.5 ? tall - 1 : tall;
+      return `M${bars.x(bar).toFixed(1)} ${y(from).toFixed(1)}h${bars.width.toFixed(1)}v${(-drawn).toFixed(1)}h${(-bars.width).toFixed(1)}z`;
+    })
+    .join("");
+}

@@ -1,0 +1,116 @@
+/** The mean step as one bar: works on the left, waits on the right, each part in its colour; under it what it could be. */
+
+import type { ComponentChildren } from "preact";
+import { fillClass } from "../../colour";
+import { tick } from "../../format";
+import { ticks } from "../axes/ticks";
+
+export interface AnatomyPart {
+  id: string;
+  colour: string;
+  hatched: boolean;
+  /** In the unit of the axis. */
+  value: number;
+  /** Name and length, on hover. */
+  title: string;
+  /** Written in the bar where there is room; only colours that carry text have one. */
+  text?: string | undefined;
+}
+
+export interface AnatomyBar {
+  label: ComponentChildren;
+  parts: readonly AnatomyPart[];
+  thin: boolean;
+  /** What is gained against the first bar, dashed at its end. */
+  saved?: number;
+}
+
+export interface Brace {
+  value: number;
+  label: ComponentChildren;
+}
+
+interface AnatomyProps {
+  label: string;
+  /** End of the axis, in its unit. */
+  end: number;
+  /** What the end says: "177.6 ms". */
+  endText: string;
+  braces: readonly Brace[];
+  bars: readonly AnatomyBar[];
+  /** Parts that the legend hides. */
+  off: ReadonlySet<string>;
+}
+
+export function Anatomy({ label, end, endText, braces, bars, off }: AnatomyProps) {
+  return (
+    <section class="step-bar" role="img" aria-label={label}>
+      <span />
+      <div class="brace">
+        {braces.map((brace, at) => (
+          <BraceMark key={at} brace={brace} end={end} last={at > 0 && tight(braces, end)} />
+        ))}
+      </div>
+      {bars.map((bar, at) => (
+        <Bar key={at} bar={bar} end={end} off={off} />
+      ))}
+      <span />
+      <div class="ticks" aria-hidden="true">
+        {labelled(end).map((at) => (
+          <span key={at} style={{ left: percent(at, end) }}>
+            {tick(at)}
+          </span>
+        ))}
+        <span style={{ left: "100%" }}>{endText}</span>
+      </div>
+    </section>
+  );
+}
+
+/** A brace narrower than this share of the bar cannot hold its words: the last one's then stand at the right end. */
+const TIGHT = 0.2;
+
+const tight = (braces: readonly Brace[], end: number): boolean => braces.some((brace) => brace.value < TIGHT * end);
+
+function BraceMark({ brace, end, last }: { brace: Brace; end: number; last: boolean }) {
+  return (
+    <span class={last ? "last" : ""} style={{ width: percent(brace.value, end) }}>
+      <span>{brace.label}</span>
+    </span>
+  );
+}
+
+/** Parts under this share of the bar are under a third of a pixel: they keep their place in the legend only. */
+const LEAST = 0.0003;
+
+/** A part narrower than this share of the bar cannot hold a word. */
+const WRITTEN = 0.07;
+
+function Bar({ bar, end, off }: { bar: AnatomyBar; end: number; off: ReadonlySet<string> }) {
+  const drawn = bar.parts.filter((part) => part.value > LEAST * end && !off.has(part.id));
+  return (
+    <>
+      <span class={bar.thin ? "row-name thin" : "row-name"}>{bar.label}</span>
+      <div class={bar.thin ? "stack thin" : "stack"}>
+        {drawn.map((part) => (
+          <i
+            key={part.id}
+            class={fillClass(part.colour, part.hatched)}
+            style={{ width: percent(part.value, end) }}
+            title={part.title}
+          >
+            {part.text !== undefined && part.value > WRITTEN * end && <span>{part.text}</span>}
+          </i>
+        ))}
+        {bar.saved !== undefined && bar.saved > 0 && <i class="saved" style={{ width: percent(bar.saved, end) }} />}
+      </div>
+    </>
+  );
+}
+
+/** A tick nearer to the end than this would run into the end's own label. */
+const NEAR_END = 0.06;
+
+const labelled = (end: number): number[] => ticks(0, end, 10).filter((at) => at < (1 - NEAR_END) * end);
+
+const percent = (value: number, end: number): string => `${((100 * value) / end).toFixed(3)}%`;

@@ -1,0 +1,166 @@
+/** Waits in the order of the batches, a column each; brackets above join a long one with the next where they come back. */
+
+import { useMemo, useState } from "preact/hooks";
+import { colourOf } from "../../colour";
+import { type Scale, tick } from "../../format";
+import { thinned } from "../axes/labels";
+import { nearest, pointerX, typed } from "../pointer/pointing";
+import { Sized } from "../../dom/size";
+import { niceEnd, ticks } from "../axes/ticks";
+import { Tip, type TipContent, spoken } from "../pointer/tip";
+
+export interface WaitColumn {
+  /** Of the step: columns of one step light together. */
+  key: string;
+  ns: number;
+  long: boolean;
+}
+
+export interface ColumnsProps {
+  label: string;
+  height: number;
+  columns: readonly WaitColumn[];
+  /** Pairs of long columns, by place, that a bracket joins. */
+  periods: readonly (readonly [from: number, to: number])[];
+  /** Below the first bracket that has room. */
+  periodText: string;
+  axis: string;
+  colour: string;
+  scale: Scale;
+  lit: string | null;
+  kept: string | null;
+  light(key: string | null): void;
+  keep(key: string | null): void;
+  tip(column: number): TipContent;
+}
+
+const LEFT = 50;
+/** Room for the brackets, where there are some. */
+const BRACKETS = 16;
+const TOP = 10;
+const BELOW = 34;
+
+/** Wider columns would look like areas. */
+const WIDEST = 28;
+
+/** Brackets narrower than this would be a line. */
+const BRACKET_PX = 9;
+
+export function WaitColumns(props: ColumnsProps) {
+  return <Sized height={props.height}>{(width) => <ColumnsPlot {...props} width={width} />}</Sized>;
+}
+
+/** The picture at a width; pure, so that it can be drawn without a browser. */
+export function ColumnsPlot(props: ColumnsProps & { width: number }) {
+  const { columns, width, height, scale, lit, kept } = props;
+  const top = TOP + (props.periods.length > 0 ? BRACKETS : 0);
+  const pace = (width - LEFT) / Math.max(1, columns.length);
+  const xs = useMemo(() => columns.map((_, at) => LEFT + pace * (at + 0.5)), [columns, pace]);
+  const [pointed, setPointed] = useState<number | null>(null); // a step that another picture lights has its tip there
+  const light = (at: number | null) => {
+    setPointed(at);
+    props.light(at === null ? null : columns[at]!.key);
+  };
+  const keep = (at: number | null) => props.keep(at === null ? null : columns[at]!.key);
+  const under = (event: MouseEvent) => (pointerX(event) < LEFT ? null : nearest(xs, pointerX(event)));
+  const still = useMemo(
+    () => <Still {...props} xs={xs} pace={pace} top={top} />,
+    [columns, props.periods, width, height, scale],
+  );
+  const chosen = columns.findIndex((column) => column.key === (lit ?? kept));
+  const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
+  return (
+    <>
+      <svg
+        class={`chart wait-columns of-${colourOf(props.colour)}`}
+        width={width}
+        height={height}
+        role="img"
+        aria-label={props.label}
+        tabIndex={0}
+        onPointerMove={(event) => light(under(event))}
+        onPointerLeave={() => light(null)}
+        onBlur={() => light(null)}
+        onClick={(event) => keep(under(event))}
+        onKeyDown={(event) => typed(event, chosen < 0 ? null : chosen, columns.length, { light, keep })}
+      >
+        <rect width={width} height={height} fill="transparent" />
+        {columns.map(
+          (column, at) =>
+            (column.key === lit || column.key === kept) && (
+              <rect
+                key={at}
+                class="choice"
+                x={xs[at]! - pace / 2}
+                y={top - 6}
+                width={pace}
+                height={height - BELOW - top + 6}
+              />
+            ),
+        )}
+        {still}
+      </svg>
+      {content && <Tip content={content} x={xs[pointed!]! + pace / 2} y={top} width={width} />}
+      <span class="heard" role="status">
+        {content && spoken(content)}
+      </span>
+    </>
+  );
+}
+
+function Still({
+  columns,
+  periods,
+  periodText,
+  axis,
+  scale,
+  width,
+  height,
+  xs,
+  pace,
+  top,
+}: ColumnsProps & { width: number; xs: readonly number[]; pace: number; top: number }) {
+  const foot = height - BELOW;
+  const end = niceEnd(scale.of(columns.reduce((most, column) => Math.max(most, column.ns), 0)), 3);
+  const one = scale.of(1);
+  const y = (ns: number) => foot - (scale.of(ns) / end) * (foot - top);
+  const wide = Math.max(1, Math.min(WIDEST, pace > 3 ? pace - 1.5 : pace));
+  const bars = (long: boolean) =>
+    columns
+      .map((column, at) => (column.long === long ? bar(xs[at]! - wide / 2, wide, y(column.ns), foot) : ""))
+      .join("");
+  const drawn = periods.filter(([from, to]) => xs[to]! - xs[from]! >= BRACKET_PX);
+  return (
+    <g>
+      {ticks(0, end, 3).map((value) => (
+        <g key={value}>
+          <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value / one)} y2={y(value / one)} />
+          <text class="end" x={LEFT - 6} y={y(value / one) + 4}>
+            {value === end ? `${tick(value)}\u00a0${scale.unit}` : tick(value)}
+          </text>
+        </g>
+      ))}
+      <path class="mark" d={bars(true)} />
+      <path class="mark short" d={bars(false)} />
+      {drawn.map(([from, to]) => (
+        <path key={from} class="tick" fill="none" d={`M${xs[from]! + 2} ${top - 4}v-4H${xs[to]! - 2}v4`} />
+      ))}
+      {drawn[0] && (
+        <text class="second" x={xs[drawn[0][0]]!} y={top - 13}>
+          {periodText}
+        </text>
+      )}
+      {thinned(columns.map((column, at) => ({ x: xs[at]!, text: column.key }))).map((label) => (
+        <text key={label.x} class="mid" x={label.x} y={foot + 14}>
+          {label.text}
+        </text>
+      ))}
+      <text class="mid" x={(LEFT + width) / 2} y={foot + 29}>
+        {axis}
+      </text>
+    </g>
+  );
+}
+
+const bar = (left: number, width: number, top: number, foot: number): string =>
+  foot - top < 0.3 ? "" : `M${left.toFixed(1)} ${foot}V${top.toFixed(1)}h${width.toFixed(1)}V${foot}z`;

@@ -1,0 +1,58 @@
+/** A canvas as sharp as the screen, painted once per frame and only when something changed. */
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+export type Pen = CanvasRenderingContext2D;
+
+interface SheetProps {
+  width: number;
+  height: number;
+  paint(pen: Pen): void;
+  /** What the picture is made of: it is painted again, in the next frame, when one of these is another. */
+  of: readonly unknown[];
+}
+
+export function Sheet({ width, height, paint, of }: SheetProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const latest = useRef(paint);
+  const frame = useRef(0);
+  const density = useDensity();
+  latest.current = paint;
+  useLayoutEffect(() => {
+    if (frame.current) return;
+    frame.current = requestAnimationFrame(() => {
+      frame.current = 0;
+      if (canvas.current) draw(canvas.current, latest.current);
+    });
+  }, of);
+  useLayoutEffect(() => draw(canvas.current!, latest.current), [width, height, density]);
+  useEffect(() => () => cancelAnimationFrame(frame.current), []);
+  return (
+    <canvas
+      ref={canvas}
+      width={Math.round(width * density)}
+      height={Math.round(height * density)}
+      aria-hidden="true"
+      style={{ display: "block", width: `${width}px`, height: `${height}px` }}
+    />
+  );
+}
+
+function draw(canvas: HTMLCanvasElement, paint: (pen: Pen) => void): void {
+  const pen = canvas.getContext("2d")!;
+  const density = canvas.width / Math.max(1, canvas.clientWidth || canvas.width);
+  pen.setTransform(density, 0, 0, density, 0, 0);
+  paint(pen);
+}
+
+/** Device pixels per CSS pixel; it changes when the window moves to another screen, and with the browser's zoom. */
+function useDensity(): number {
+  const [density, set] = useState(() => window.devicePixelRatio || 1);
+  useEffect(() => {
+    const query = window.matchMedia(`(resolution: ${density}dppx)`);
+    const changed = () => set(window.devicePixelRatio || 1);
+    query.addEventListener("change", changed);
+    return () => query.removeEventListener("change", changed);
+  }, [density]);
+  return density;
+}

@@ -1,0 +1,70 @@
+/** Marks that canvas pictures share: stripes, rounded arrows, text with a halo. */
+
+import type { Pen } from "./canvas";
+
+const STRIPES_PX = 6;
+
+/** Diagonal stripes for `fillStyle`, as the hatches of SVG pictures. */
+export function stripes(pen: Pen, colour: string): CanvasPattern | string {
+  const tile = new OffscreenCanvas(STRIPES_PX, STRIPES_PX);
+  const own = tile.getContext("2d")!;
+  own.strokeStyle = colour;
+  own.lineWidth = 1.3;
+  own.beginPath();
+  for (const shift of [-STRIPES_PX, 0, STRIPES_PX]) {
+    own.moveTo(shift - 1, STRIPES_PX + 1);
+    own.lineTo(shift + STRIPES_PX + 1, -1);
+  }
+  own.stroke();
+  return pen.createPattern(tile, "repeat") ?? colour;
+}
+
+/** Upright lines: many narrow things that stand together. */
+export function comb(pen: Pen, colour: string, between: string): CanvasPattern | string {
+  const tile = new OffscreenCanvas(4, 1);
+  const own = tile.getContext("2d")!;
+  own.fillStyle = colour;
+  own.fillRect(0, 0, 4, 1);
+  own.fillStyle = between;
+  own.fillRect(3, 0, 1, 1);
+  return pen.createPattern(tile, "repeat") ?? colour;
+}
+
+export function haloed(pen: Pen, text: string, x: number, y: number, ink: string, halo: string): void {
+  pen.lineJoin = "round";
+  pen.lineWidth = 4;
+  pen.strokeStyle = halo;
+  pen.strokeText(text, x, y);
+  pen.fillStyle = ink;
+  pen.fillText(text, x, y);
+}
+
+const HEAD_PX = 6;
+
+/** A bent line with a head at its end; the halo keeps it readable over marks. */
+export function arrow(
+  pen: Pen,
+  from: readonly [number, number],
+  to: readonly [number, number],
+  ink: string,
+  halo: string,
+): void {
+  const bend = Math.max(12, Math.min(60, Math.abs(to[0] - from[0]) / 2));
+  for (const [colour, width] of [
+    [halo, 4],
+    [ink, 1.5],
+  ] as const) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.moveTo(...from);
+    pen.bezierCurveTo(from[0] + bend, from[1], to[0] - bend, to[1], to[0] - HEAD_PX, to[1]);
+    pen.stroke();
+  }
+  pen.fillStyle = ink;
+  pen.beginPath();
+  pen.moveTo(...to);
+  pen.lineTo(to[0] - HEAD_PX, to[1] - HEAD_PX / 2);
+  pen.lineTo(to[0] - HEAD_PX, to[1] + HEAD_PX / 2);
+  pen.fill();
+}

@@ -1,0 +1,139 @@
+/** The axes of a line chart: grid and values at the left, steps and spans below, the breaks between spans. */
+
+import { tick } from "../../format";
+import { type AxisLabel, CHARACTER, thinned } from "../axes/labels";
+import type { Drawn, LineSegment } from "./line_chart";
+
+/** The unit stands on the top tick only. */
+export function AxisY({ ticks, scale, frame, ...drawn }: Drawn) {
+  const level = heights(drawn, scale);
+  const top = ticks[ticks.length - 1];
+  return (
+    <g>
+      {ticks.map((value, at) => (
+        <g key={value}>
+          <line
+            class={at === 0 ? "tick" : "grid"}
+            x1={frame.left}
+            x2={frame.right}
+            y1={level(value)}
+            y2={level(value)}
+          />
+          <text class="end" x={frame.left - 6} y={level(value) + 4}>
+            {value === top ? `${tick(value)}${scale.unit && `\u00a0${scale.unit}`}` : tick(value)}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+/** Ticks are in the scale's unit, `y` takes values as they came. */
+function heights({ y }: Pick<Drawn, "y">, scale: Drawn["scale"]): (value: number) => number {
+  const one = scale.of(1);
+  return (value) => Math.round(y(value / one) * 10) / 10;
+}
+
+/** Breaks narrower than this are room and no mark. */
+const MARKED_BREAK = 8;
+
+export function Breaks({ axis, frame }: Drawn) {
+  if (axis.gap < MARKED_BREAK) return null;
+  return (
+    <g>
+      {axis.edges.slice(0, -1).map(([, end]) => (
+        <g key={end}>
+          <rect class="cover" x={end} y={frame.top - 6} width={axis.gap} height={frame.bottom - frame.top + 8} />
+          <path
+            class="tick"
+            fill="none"
+            d={`M${end} ${frame.bottom + 4}l3 -8M${end + axis.gap - 3} ${frame.bottom + 4}l3 -8`}
+          />
+        </g>
+      ))}
+    </g>
+  );
+}
+
+export function AxisX(drawn: Drawn) {
+  const { segments, small, frame } = drawn;
+  const marks = inFrame(apart(marksOf(drawn)), frame.right);
+  const captions = inFrame(
+    small
+      ? smallCaptions(drawn, marks)
+      : thinned(segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }))),
+    frame.right,
+  );
+  return (
+    <g>
+      {marks.map((mark) => (
+        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 14)}>
+          {mark.text}
+        </text>
+      ))}
+      {captions.map((mark) => (
+        <text key={mark.x} class="mid" x={mark.x} y={frame.bottom + (small ? 15 : 29)}>
+          {mark.text}
+        </text>
+      ))}
+    </g>
+  );
+}
+
+/** Without those that would touch the one before: two segments may end and begin with long labels. */
+function apart(labels: readonly AxisLabel[]): readonly AxisLabel[] {
+  let end = -Infinity;
+  return labels.filter(({ x, text }) => {
+    const half = (CHARACTER * text.length) / 2;
+    if (x - half < end + 4) return false;
+    end = x + half;
+    return true;
+  });
+}
+
+/** Moved so that no label is cut at an edge. */
+function inFrame(labels: readonly AxisLabel[], right: number): readonly AxisLabel[] {
+  return labels.map(({ x, text }) => {
+    const half = (CHARACTER * text.length) / 2;
+    return { x: Math.max(half, Math.min(right - half, x)), text };
+  });
+}
+
+/** Segments with fewer pixels than this have no marks of their own; the captions below them say where they are. */
+const MARKED_SEGMENT = 30;
+
+function marksOf(drawn: Drawn): readonly AxisLabel[] {
+  const { segments, axis, small } = drawn;
+  const narrowest = Math.min(...axis.edges.map(([start, end]) => end - start));
+  if (narrowest < MARKED_SEGMENT) return segments.length === 1 ? ends(drawn, segments[0]!, 0) : [];
+  return segments.flatMap((segment, at) => (small ? ends(drawn, segment, at) : thinned(place(drawn, segment, at))));
+}
+
+const place = ({ axis }: Drawn, { marks }: LineSegment, segment: number): AxisLabel[] =>
+  marks.map((mark) => ({ x: axis.x(segment, mark.at), text: mark.text }));
+
+/** First and last only. */
+function ends(drawn: Drawn, segment: LineSegment, at: number): AxisLabel[] {
+  const all = place(drawn, segment, at);
+  const [first, last] = [all[0], all[all.length - 1]];
+  return first && last && last.x - first.x > CHARACTER * (first.text.length + last.text.length)
+    ? [first, last]
+    : first
+      ? [first]
+      : [];
+}
+
+const middle = ({ axis, segments }: Drawn, at: number): number =>
+  (axis.x(at, segments[at]!.from) + axis.x(at, segments[at]!.to)) / 2;
+
+/** Between the ends, where they leave room. */
+function smallCaptions(drawn: Drawn, marks: readonly AxisLabel[]): readonly AxisLabel[] {
+  const all = drawn.segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }));
+  return all
+    .filter((caption) =>
+      marks.every(
+        (mark) => Math.abs(mark.x - caption.x) > (CHARACTER * (mark.text.length + caption.text.length)) / 2 + 6,
+      ),
+    )
+    .filter((_, at) => marks.length > 0 || at === all.length >> 1);
+}

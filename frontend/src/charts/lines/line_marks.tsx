@@ -1,0 +1,211 @@
+/** The marks of a line chart: lines with their points and ranges, rings on slow steps, names beside lines. */
+
+import { colourOf, svgFill } from "../../colour";
+import { shortened } from "../../format";
+import { type ChartLine, type Drawn, type LinePoint, dotOf } from "./line_chart";
+import { placeLabel } from "../axes/place_label";
+import { type Dot, bandOf, chains, decimated, pathOf } from "./polyline";
+
+/** Closer points than this have no marks of their own. */
+const MARKED_PX = 7;
+
+export function Line({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
+  const dots = dotsOf(line, drawn);
+  const dense = isDense(line, drawn);
+  const radius = drawn.small ? SMALL_RADIUS : RADIUS;
+  return (
+    <g class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
+      <Band line={line} drawn={drawn} />
+      <path class={`line ${line.focus ? "" : "others"} ${dense ? "dense" : ""}`} d={pathOf(dots)} />
+      {!dense &&
+        dots.map(
+          (dot, at) =>
+            dot && <circle key={at} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={radius} />,
+        )}
+    </g>
+  );
+}
+
+const RADIUS = 3.2;
+const SMALL_RADIUS = 2.4;
+
+function isDense(line: ChartLine, { frame }: Drawn): boolean {
+  const known = line.points.reduce((count, point) => count + Number(point !== null && point.value !== null), 0);
+  return known > 1 && (frame.right - frame.left) / known < MARKED_PX;
+}
+
+/** Where points have no marks of their own, the chosen ones have. */
+export function LitPoints({ drawn, lit }: { drawn: Drawn; lit: string | null }) {
+  if (lit === null) return null;
+  return (
+    <>
+      {drawn.lines
+        .filter((line) => isDense(line, drawn))
+        .map((line) => (
+          <g key={line.key} class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
+            {line.points
+              .filter((point) => point !== null && drawn.stops[point.stop]!.key === lit)
+              .map((point) => {
+                const dot = dotOf(drawn, point!);
+                return (
+                  dot && (
+                    <circle key={point!.stop} class={line.focus ? "mark" : "hollow"} cx={dot.x} cy={dot.y} r={RADIUS} />
+                  )
+                );
+              })}
+          </g>
+        ))}
+    </>
+  );
+}
+
+/** The range over the processes of a run. */
+function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
+  const pick = (bound: "low" | "high") => dotsOf(line, drawn, (point) => point[bound] ?? null);
+  if (!line.points.some((point) => point?.high != null)) return null;
+  return (
+    <path
+      d={bandOf(pick("high"), pick("low"))}
+      fill={!line.focus ? "var(--ink-3)" : drawn.bandColour ? svgFill(drawn.bandColour) : "var(--fill)"}
+      fill-opacity={drawn.bandColour ? 0.35 : 0.18}
+      stroke="none"
+    />
+  );
+}
+
+/** Pixels of a line's points, with a break wherever a value is missing or a segment ends. */
+function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
+  let segment = -1;
+  return line.points.flatMap((point) => {
+    if (point === null) return [null];
+    const there = drawn.stops[point.stop]!.segment;
+    const broken = there !== segment && segment >= 0;
+    segment = there;
+    const dot = dotOf(drawn, point, value(point));
+    return broken ? [null, dot] : [dot];
+  });
+}
+
+/** Around slow steps, where points stand apart; the table beside the picture lists them all. */
+export function Rings(drawn: Drawn) {
+  const lines = drawn.lines.filter((line) => line.focus && !isDense(line, drawn));
+  const slow = lines.flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
+  return (
+    <>
+      {slow.map((point) => (
+        <circle key={point!.stop} class="ring" cx={drawn.xs[point!.stop]} cy={drawn.y(point!.value!)} r="7" />
+      ))}
+    </>
+  );
+}
+
+/** Half a border's flag, and how far left of its first point it stands, px. */
+const FLAG = 4;
+const BEFORE = 9;
+
+/** Where the line in focus goes to another level: a line with a flag before the first point of the new one. */
+export function Borders({ lines, xs, frame }: Drawn) {
+  const changed = lines
+    .filter((line) => line.focus)
+    .flatMap((line) => line.points.filter((point) => point?.changed === true));
+  return (
+    <>
+      {changed.map((point) => {
+        const x = Math.max(frame.left, xs[point!.stop]! - BEFORE);
+        return (
+          <g key={point!.stop} class="border">
+            <line x1={x} x2={x} y1={frame.top} y2={frame.bottom} />
+            <path d={`M${x - FLAG},${frame.top - FLAG}h${2 * FLAG}l${-FLAG},${1.5 * FLAG}z`} />
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
+/** Room at each side of the reference's stretch, px. */
+const BESIDE = 14;
+
+export function Reference(drawn: Drawn) {
+  const { reference, frame } = drawn;
+  if (!reference) return null;
+  return (
+    <>
+      {referenceChains(drawn, reference.value).map(([from, to], at) => (
+        <line
+          key={at}
+          class="ref"
+          x1={Math.max(frame.left, from.x - BESIDE)}
+          x2={Math.min(frame.right, to.x + BESIDE)}
+          y1={from.y}
+          y2={to.y}
+        />
+      ))}
+    </>
+  );
+}
+
+/** Where the line in focus has points, from end to end of each segment. */
+function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: number): [Dot, Dot][] {
+  const held = new Set(
+    lines
+      .filter((line) => line.focus)
+      .flatMap((line) => line.points.map((point) => point && stops[point.stop]!.segment)),
+  );
+  return segments.flatMap(({ from, to }, at): [Dot, Dot][] =>
+    held.has(at)
+      ? [
+          [
+            { x: axis.x(at, from), y: y(value) },
+            { x: axis.x(at, to), y: y(value) },
+          ],
+        ]
+      : [],
+  );
+}
+
+/** More names than lines one can tell apart help nobody: then the legend alone names them. */
+const NAMED_LINES = 4;
+
+/** Characters of a name beside its line. */
+export const NAME_LENGTH = 28;
+
+/** The name of each line beside it; the line in focus is named at its reference. */
+export function DirectLabels(drawn: Drawn) {
+  const { lines, frame, reference } = drawn;
+  if (lines.length > NAMED_LINES || (lines.length === 1 && !reference)) return null;
+  const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
+  const level = reference && referenceChains(drawn, reference.value);
+  if (level) taken.push(...level);
+  const areas = drawn.axis.edges.map(([left, right]) => ({
+    left: left + 4,
+    right,
+    top: frame.top - 6,
+    bottom: frame.bottom,
+  }));
+  return (
+    <>
+      {lines.map((line) => {
+        const atReference = line.focus && level;
+        const text = atReference ? reference!.name : shortened(line.name, NAME_LENGTH);
+        const own = atReference ? level : chains(dotsOf(line, drawn)).map(decimated);
+        const spot = placeLabel(
+          text,
+          own,
+          taken.filter((chain) => !own.includes(chain)),
+          areas,
+        );
+        if (!spot) return null;
+        taken.push([
+          { x: spot.x - 3 * text.length, y: spot.y - 4 },
+          { x: spot.x + 3 * text.length, y: spot.y - 4 },
+        ]);
+        return (
+          <text key={line.key} class="second halo mid" x={spot.x} y={spot.y}>
+            {text}
+          </text>
+        );
+      })}
+    </>
+  );
+}

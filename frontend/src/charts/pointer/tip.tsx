@@ -1,0 +1,66 @@
+/** A small table beside the pointer. It repeats what the picture says in figures; no fact stands only here. */
+
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+export interface TipRow {
+  /** A swatch or a short line of the legend. */
+  mark?: ComponentChildren;
+  name: string;
+  value: string;
+}
+
+export interface TipContent {
+  title: string;
+  rows: readonly TipRow[];
+}
+
+/** Pixels between the pointer and its tip. */
+const APART = 8;
+
+interface TipProps {
+  content: TipContent;
+  /** Where it points to, in a plot of the width. */
+  x: number;
+  y: number;
+  width: number;
+  /** Where its foot stands instead, where there is no room below `y`. */
+  above?: number;
+}
+
+/** Stands at the right of the pointer, at its left where there is no room, and never outside the frame. */
+export function Tip({ content, x, y, width, above }: TipProps) {
+  const tip = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const { offsetWidth: wide, offsetHeight: tall, style, offsetParent } = tip.current!;
+    const right = x + APART + wide <= width;
+    style.left = `${right ? x + APART : Math.max(0, x - APART - wide)}px`;
+    const room = window.innerHeight - (offsetParent?.getBoundingClientRect().top ?? 0) - APART;
+    style.top = `${y + tall <= room ? y : Math.min(room, above ?? room) - tall}px`;
+  });
+  return (
+    <div class="tip" ref={tip} aria-hidden="true">
+      <b>{content.title}</b>
+      {content.rows.length > 0 && (
+        <table>
+          <tbody>
+            {content.rows.map((row, at) => (
+              <tr key={at}>
+                <td class="name">
+                  {row.mark}
+                  {row.name}
+                </td>
+                <td class="num">{row.value}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}
+
+/** The same in one sentence, for those who hear the picture. */
+export function spoken({ title, rows }: TipContent): string {
+  return [title, ...rows.map((row) => `${row.name} ${row.value}`)].join(", ");
+}

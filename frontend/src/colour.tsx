@@ -1,0 +1,79 @@
+/** Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in theme/tokens.css;
+ * Python only names the meaning. */
+
+export const COLOURS = [
+  "kernel",
+  "tensor",
+  "copy",
+  "comm",
+  "data",
+  "cpu",
+  "runtime",
+  "blocking",
+  "other",
+  "ink",
+] as const;
+
+export type Colour = (typeof COLOURS)[number];
+
+/** A name that this bundle does not know is drawn as "other", never left out. */
+export function colourOf(name: string): Colour {
+  return COLOURS.find((colour) => colour === name) ?? "other";
+}
+
+/** Classes of an HTML mark: its meaning, painted, hatched for the second sense. */
+export function fillClass(name: string, hatched = false): string {
+  return `fill of-${colourOf(name)}${hatched ? " hatch" : ""}`;
+}
+
+/** Fill of an SVG mark. */
+export function svgFill(name: string, hatched = false): string {
+  return hatched ? `url(#hatch-${colourOf(name)})` : `var(--c-${colourOf(name)})`;
+}
+
+/** A small square in the colour of its meaning. */
+export function Swatch({ colour, hatched = false }: { colour: string; hatched?: boolean }) {
+  return <i class={`swatch ${fillClass(colour, hatched)}`} />;
+}
+
+/** The stripes that SVG pictures fill with, once in the document: `fill="url(#hatch-data)"`. */
+export function Hatches() {
+  return (
+    <svg width="0" height="0" style={{ position: "absolute" }} aria-hidden="true">
+      <defs>
+        {COLOURS.map((colour) => (
+          <pattern key={colour} id={`hatch-${colour}`} width="5" height="5" patternUnits="userSpaceOnUse">
+            <rect width="5" height="5" fill={`var(--c-${colour})`} fill-opacity=".22" />
+            <path d="M-1 1l2-2M0 5l5-5M4 6l2-2" stroke={`var(--c-${colour})`} stroke-width="1.3" />
+          </pattern>
+        ))}
+      </defs>
+    </svg>
+  );
+}
+
+/** What the levels of a strip mean. */
+export function Ramp({ colour, low, high, label }: { colour: string; low: string; high: string; label: string }) {
+  return (
+    <span class="ramp" role="img" aria-label={label}>
+      {low}
+      <svg width="110" height="10" class={`of-${colourOf(colour)}`} aria-hidden="true">
+        <rect class="empty" width="110" height="10" />
+        {Array.from({ length: 10 }, (_, at) => (
+          <rect key={at} class="mark" fill-opacity={(at + 1) / 10} x={10 * (at + 1)} width="10" height="10" />
+        ))}
+      </svg>
+      {high}
+    </span>
+  );
+}
+
+/** A short piece of a line, as the legend shows it. */
+export function LineSample({ focus }: { focus: boolean }) {
+  return (
+    <svg class={`plot sample ${focus ? "of-ink" : ""}`} width="24" height="10" aria-hidden="true">
+      <path class={focus ? "line" : "line others"} d="M0 5h24" />
+      <circle class={focus ? "mark" : "hollow"} cx="12" cy="5" r="3.2" />
+    </svg>
+  );
+}

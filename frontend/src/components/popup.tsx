@@ -1,0 +1,131 @@
+/** What opens over the page: a menu of actions, a list with a search. A press elsewhere or Esc closes it. */
+
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useLatest } from "../dom/latest";
+
+/** Closes what is open on a press elsewhere or on Esc; Esc gives the focus back to the button that opened it. */
+export function useDismiss(root: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
+  const latest = useLatest(close);
+  useEffect(() => {
+    if (!open) return;
+    const pressed = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) latest.current();
+    };
+    const typed = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      latest.current();
+      root.current?.querySelector("button")?.focus();
+    };
+    const left = () => latest.current();
+    document.addEventListener("pointerdown", pressed);
+    document.addEventListener("keydown", typed, true);
+    window.addEventListener("blur", left);
+    return () => {
+      document.removeEventListener("pointerdown", pressed);
+      document.removeEventListener("keydown", typed, true);
+      window.removeEventListener("blur", left);
+    };
+  }, [open, root, latest]);
+}
+
+const MENU_ENTRIES = "[role=menuitem]";
+const LIST_ENTRIES = ".pop input, .list button";
+
+export interface MenuEntry {
+  label: string;
+  choose(): void;
+}
+
+/** Three dots that open a list of actions. Arrow keys move, Esc closes and gives the focus back. */
+export function Menu({ label, entries }: { label: string; entries: readonly MenuEntry[] }) {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  useDismiss(root, open, () => setOpen(false));
+  useEffect(() => {
+    if (open) root.current?.querySelector<HTMLElement>(MENU_ENTRIES)?.focus();
+  }, [open]);
+  return (
+    <div class="menu" ref={root} onKeyDown={(event) => open && moveFocus(event, root.current, MENU_ENTRIES)}>
+      <button aria-haspopup="menu" aria-expanded={open} aria-label={label} title={label} onClick={() => setOpen(!open)}>
+        <svg viewBox="0 0 14 4" aria-hidden="true">
+          {[2, 7, 12].map((x) => (
+            <circle key={x} cx={x} cy="2" r="1.4" />
+          ))}
+        </svg>
+      </button>
+      {open && (
+        <div class="pop" role="menu">
+          {entries.map((entry) => (
+            <button
+              key={entry.label}
+              role="menuitem"
+              onClick={() => {
+                setOpen(false);
+                entry.choose();
+              }}
+            >
+              {entry.label}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Up and down arrows go around the entries that the selector finds. */
+function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: string): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined || !root) return;
+  event.preventDefault();
+  const all = [...root.querySelectorAll<HTMLElement>(entries)];
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  all[(at + step + all.length) % all.length]?.focus();
+}
+
+interface DropdownProps {
+  /** On the button. */
+  name: ComponentChildren;
+  /** What the search looks for. */
+  search: string;
+  right?: boolean;
+  /** The list for what was typed, in lower case. */
+  children(typed: string, close: () => void): ComponentChildren;
+}
+
+/** A button that opens a list with a search. Arrow keys move in it, Esc closes it. */
+export function Dropdown({ name, search, right = false, children }: DropdownProps) {
+  const [open, setOpen] = useState(false);
+  const [typed, setTyped] = useState("");
+  const root = useRef<HTMLDivElement>(null);
+  const close = () => {
+    setOpen(false);
+    setTyped("");
+  };
+  useDismiss(root, open, close);
+  useEffect(() => {
+    if (open) root.current?.querySelector("input")?.focus();
+  }, [open]);
+  return (
+    <div class="drop" ref={root} onKeyDown={(event) => open && moveFocus(event, root.current, LIST_ENTRIES)}>
+      <button aria-haspopup="dialog" aria-expanded={open} onClick={() => (open ? close() : setOpen(true))}>
+        {name}
+      </button>
+      {open && (
+        <div class={right ? "pop right" : "pop"} role="dialog" aria-label={search}>
+          <input
+            class="field"
+            type="search"
+            placeholder={search}
+            aria-label={search}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+          <div class="list">{children(typed.trim().toLowerCase(), close)}</div>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+/** The tab's style sheet, and TensorBoard's theme, which it does not pass on: the class of its page, else what the
+ * system asks for. */
+
+import base from "../theme/base.css?inline";
+import meaning from "../theme/meaning.css?inline";
+import tokens from "../theme/tokens.css?inline";
+
+const beside = import.meta.glob<string>(["../**/*.css", "!../theme/*.css"], {
+  query: "?inline",
+  import: "default",
+  eager: true,
+});
+
+export function styleSheet(): string {
+  return [tokens, base, meaning, ...Object.values(beside)].join("\n");
+}
+
+const DARK = "dark-mode";
+
+/** Keeps the class of this document's root right, and tells when it changed. Returns what stops it. */
+export function followTheme(outer: Window, changed: () => void = () => {}): () => void {
+  const root = document.documentElement;
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const dark = isDark(outer, system.matches);
+    if (root.classList.contains(DARK) === dark) return;
+    root.classList.toggle(DARK, dark);
+    changed();
+  };
+  const observer = new MutationObserver(apply);
+  if (outer !== window) observer.observe(outer.document.body, { attributes: true, attributeFilter: ["class"] });
+  system.addEventListener("change", apply);
+  apply();
+  return () => {
+    observer.disconnect();
+    system.removeEventListener("change", apply);
+  };
+}
+
+/** Inside TensorBoard its own choice holds, whatever the system asks for. */
+function isDark(outer: Window, system: boolean): boolean {
+  return outer === window ? system : outer.document.body.classList.contains(DARK);
+}

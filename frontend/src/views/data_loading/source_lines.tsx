@@ -1,0 +1,177 @@
+/** Source lines that a batch spends its time in: of the training process, and of worker processes. */
+
+import type { LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { counted, ns, share } from "../../format";
+import type { Tab } from "../props";
+import { Sentence } from "../../components/sentence";
+
+/** Lines of the user's code that a batch spends its time in. `opsOnly`: without the Python around their ops, which has no call stack. */
+export function SlowLines({
+  lines,
+  opsOnly,
+  tab,
+  name,
+}: {
+  lines: readonly LoaderLine[];
+  opsOnly: boolean;
+  tab: Tab;
+  name: string;
+}) {
+  const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
+  return (
+    <Picture
+      title={`A batch spends ${opsOnly ? "at least " : ""}${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
+      name={`dataset lines ${name}`}
+      drawn={false}
+      table={() => ({
+        columns: [{ label: "Line" }, { label: "A batch", unit: "ns" }],
+        rows: lines.map((line) => [line.line, line.ns_per_batch]),
+      })}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Lines of the dataset"
+        columns={columns(longest)}
+        rows={lines}
+        rowKey={(line) => line.line}
+        most={8}
+        sort={tab.state["lines"]}
+        onSort={(next) => tab.update({ lines: next })}
+      />
+      <p class="quiet small aside">
+        {opsOnly
+          ? "Ops that they call, without the Python around those."
+          : "With what they call in torch and in Python's own library."}
+      </p>
+    </Picture>
+  );
+}
+
+const columns = (longest: number): Column<LoaderLine>[] => [
+  {
+    id: "line",
+    label: "Line",
+    width: "60%",
+    order: (row) => row.line,
+    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+  },
+  {
+    id: "bar",
+    label: "",
+    cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: "data" }]} />,
+  },
+  {
+    id: "batch",
+    label: "A batch",
+    width: "72px",
+    numeric: true,
+    order: (row) => row.ns_per_batch,
+    cell: (row) => ns(row.ns_per_batch),
+  },
+];
+
+/** Lines that the workers were seen in, as often as the recorder looked. */
+export function WorkerLines({
+  lines: { lines, looks, bursts, whole, why },
+  tab,
+  name,
+}: {
+  lines: RecordedLines;
+  tab: Tab;
+  name: string;
+}) {
+  const [first] = lines;
+  if (!first) return why && <NoLines why={why} />;
+  const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
+  return (
+    <Picture
+      title={`About ${share(first.share)} of making a batch is ${shortLine(first.line)}`}
+      name={`worker lines ${name}`}
+      drawn={false}
+      table={() => linesTable(lines)}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Lines of the workers"
+        columns={sampledColumns(longest)}
+        rows={lines}
+        rowKey={(line) => line.line}
+        most={8}
+        sort={tab.state["worker_lines"]}
+        onSort={(next) => tab.update({ worker_lines: next })}
+      />
+      <p class="quiet small aside">
+        Est. from {counted(looks, "look")} in {counted(bursts, "burst")}
+        {whole && " of the whole recording, because this span has too few"}.
+      </p>
+    </Picture>
+  );
+}
+
+function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
+  return (
+    <section class="picture no-curve">
+      <div class="head">
+        <h2>In which lines is a batch made?</h2>
+      </div>
+      <p class="quiet small">
+        <Sentence phrase={why} />
+      </p>
+    </section>
+  );
+}
+
+const ERROR = "One standard deviation of the share, by how the bursts of looks differ.";
+
+const sampledColumns = (longest: number): Column<RecordedLine>[] => [
+  {
+    id: "line",
+    label: "Line",
+    width: "45%",
+    order: (row) => row.line,
+    cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
+  },
+  { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.share / longest, colour: "data" }]} /> },
+  {
+    id: "share",
+    label: "Share",
+    width: "56px",
+    numeric: true,
+    order: (row) => row.share,
+    cell: (row) => share(row.share),
+  },
+  {
+    id: "error",
+    label: "±",
+    width: "52px",
+    numeric: true,
+    order: (row) => row.error,
+    cell: (row) => <span class="quiet">{share(row.error)}</span>,
+    meaning: ERROR,
+  },
+  {
+    id: "batch",
+    label: "A batch",
+    width: "76px",
+    numeric: true,
+    order: (row) => row.ns_per_batch,
+    cell: (row) => ns(row.ns_per_batch),
+  },
+];
+
+function linesTable(lines: readonly RecordedLine[]) {
+  const shares = ["Share", "Standard deviation"].map((label) => ({ label, unit: "fraction" as const }));
+  return {
+    columns: [{ label: "Line" }, ...shares, { label: "A batch", unit: "ns" as const }],
+    rows: lines.map((row) => [row.line, row.share, row.error, row.ns_per_batch]),
+  };
+}
+
+const FRAME = /^(?:.*\/)?([^/]+)\((\d+)\): (.*)$/s;
+
+/** "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what tells
+ * lines apart stands at the end, which clipping would take. */
+export const shortLine = (line: string): string => line.replace(FRAME, "$1:$2 $3");

@@ -1,0 +1,88 @@
+/** The whole tab over a server that answers from memory: each route's answer can be changed while the tab runs. */
+
+import { fireEvent, render, screen } from "@testing-library/preact";
+import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
+import type { Answer, Client } from "../../src/server/client";
+import { App } from "../../src/frame/app";
+import { openUrlStore } from "../../src/address/url";
+import { meaningsOf } from "../../src/meanings";
+import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
+import { FIGURES, gpuPage } from "../fixtures/gpu";
+import { hostPage } from "../fixtures/host";
+import { CATALOGUE } from "../fixtures/meanings";
+import { index, PAGE, run, span } from "../fixtures/pages";
+
+const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
+
+/** What the server says; a test overwrites what it is about. */
+export interface Says {
+  index: Answer<Index>;
+  catalogue: Answer<Catalogue>;
+  views: Partial<Record<ViewId, Answer<PageOf<ViewId>>>>;
+  trends: Answer<TrendsPage>;
+}
+
+const GPU = { id: "gpu", title: "GPU", tiles: [] };
+
+/** All meanings that the pages below need. */
+const ALL: Catalogue = {
+  ...CATALOGUE,
+  metrics: [...CATALOGUE.metrics, { ...CATALOGUE.metrics[1]!, id: "host_bound_share", label: "Host-bound share" }],
+  figures: FIGURES,
+  views: [...CATALOGUE.views, GPU],
+};
+
+export const MEANINGS = meaningsOf(ALL);
+
+export function says(): Says {
+  return {
+    index: ready(index([run("a", [span(1), span(2)]), run("b", [span(3), span(4)])])),
+    catalogue: ready(ALL),
+    views: {
+      overview: ready(PAGE),
+      data_loading: ready(loaderPage()),
+      tensor_cores: ready(coresPage()),
+      gpu: ready(gpuPage()),
+      host: ready(hostPage()),
+    },
+    trends: ready(trendsPage([trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] })])),
+  };
+}
+
+/** Each request in order: "view data_loading id-2". */
+export interface Asked {
+  log: string[];
+}
+
+export function clientOf(server: Says, asked: Asked = { log: [] }): Client {
+  const answer = async <T,>(route: string, value: Answer<T>): Promise<Answer<T>> => {
+    asked.log.push(route);
+    return value;
+  };
+  return {
+    index: () => answer("index", server.index),
+    catalogue: () => answer("catalogue", server.catalogue),
+    view: (id, view) => answer(`view ${view} ${id}`, (server.views[view] ?? { kind: "gone" }) as never),
+    trends: () => answer("trends", server.trends),
+    timeline: () => answer("timeline", { kind: "gone" }),
+    event: () => answer("event", { kind: "gone" }),
+    retry: (id) => answer(`retry ${id}`, { kind: "gone" }),
+  };
+}
+
+/** Opens the tab at an address, "view=host&step=6"; what was asked of the server is in the log. */
+export async function openTab(address = "", server = says()): Promise<Asked> {
+  const asked: Asked = { log: [] };
+  const keys = address.split("&").filter((key) => key !== "");
+  window.location.hash = `#tb_steptime${keys.map((key) => `&p.tb_steptime.${key}`).join("")}`;
+  render(<App client={clientOf(server, asked)} url={openUrlStore(window)} />);
+  await screen.findAllByRole("main");
+  return asked;
+}
+
+/** The plugin's keys in the address. */
+export const keys = (): Record<string, string> => ({ ...openUrlStore(window).read() });
+
+export const press = (name: string | RegExp, role = "button"): void => {
+  fireEvent.click(screen.getByRole(role, { name }));
+};

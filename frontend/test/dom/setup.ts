@@ -1,0 +1,40 @@
+/** What a browser has and the simulated document lacks: a size for every element, and a canvas that accepts drawing. */
+
+import { cleanup } from "@testing-library/preact";
+import { afterEach, vi } from "vitest";
+
+/** Every element is this large and stands at the top left corner of the page. */
+export const WIDTH = 1000;
+export const HEIGHT = 400;
+
+const size = (value: number) => ({ configurable: true, get: () => value });
+Object.defineProperties(HTMLElement.prototype, { clientWidth: size(WIDTH), clientHeight: size(HEIGHT) });
+
+Element.prototype.setPointerCapture = () => {};
+Element.prototype.scrollIntoView = () => {};
+
+/** Accepts every call and every property; a text is six pixels a letter. */
+const pen = new Proxy(
+  {},
+  {
+    get: (_, name) => {
+      if (name === "measureText") return (text: string) => ({ width: 6 * text.length });
+      if (name === "getTransform") return () => ({ a: 1 });
+      return () => {};
+    },
+    set: () => true,
+  },
+);
+HTMLCanvasElement.prototype.getContext = (() => pen) as unknown as HTMLCanvasElement["getContext"];
+vi.stubGlobal(
+  "OffscreenCanvas",
+  class {
+    getContext = () => pen;
+  },
+);
+vi.stubGlobal("ImageData", class {});
+
+afterEach(() => {
+  cleanup();
+  document.body.innerHTML = "";
+});

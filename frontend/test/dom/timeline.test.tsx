@@ -1,0 +1,150 @@
+import { act, fireEvent, render, screen } from "@testing-library/preact";
+import { useReducer } from "preact/hooks";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
+import type { Answer } from "../../src/server/client";
+import { openUrlStore } from "../../src/address/url";
+import { Timeline } from "../../src/views/timeline";
+import { HEAD, plain, TAB } from "../fixtures/pages";
+import { page } from "../fixtures/timeline";
+import { keys } from "./fake_server";
+
+const EVENTS = page(`
+  thread | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbb
+  stream |       cccccccccc           dddd`);
+const STEPS = [0, 250].map((start, at) => ({ name: String(at + 5), start_ns: start, end_ns: start + 250 }));
+
+const PAGE: PageOf<"timeline"> = {
+  head: HEAD,
+  headline: { verdict: plain("."), action: null, view: null, code: null },
+  insights: [],
+  insights_remark: null,
+  could_be: null,
+  neighbours: [],
+  result: { first_ns: 0, last_ns: 500, steps: STEPS },
+};
+
+const DETAIL: EventDetail = {
+  event: 0,
+  name: "aten::a",
+  track: 0,
+  row: 0,
+  start_ns: 0,
+  end_ns: 300,
+  facts: [],
+  links: [],
+  gap_start_ns: null,
+  why_gap: null,
+};
+
+const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
+let events: { timeline(): Promise<Answer<TimelinePage>>; event(): Promise<Answer<EventDetail>> };
+
+function Held() {
+  const url = openUrlStore(window);
+  const [, again] = useReducer((count: number) => count + 1, 0);
+  const update: typeof url.update = (changes) => {
+    url.update(changes);
+    again(0);
+  };
+  return <Timeline page={PAGE} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
+}
+
+const stage = () => screen.getByRole("img", { name: /tracks of events/ });
+const type = (key: string) => fireEvent.keyDown(stage(), { key });
+const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
+const zoom = () => keys()["zoom"]?.split("-").map(Number) ?? null;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  window.location.hash = "#tb_steptime&p.tb_steptime.step=5";
+  events = { timeline: async () => ready(EVENTS), event: async () => ready(DETAIL) };
+  render(<Held />);
+  await rest();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("W and S zoom around the middle, A and D move; the address follows once it rests", async () => {
+  type("w");
+  type("w");
+  expect(zoom()).toBeNull();
+  await rest();
+  const [from, to] = zoom()!;
+  expect(to! - from!).toBeLessThan(200);
+  type("d");
+  await rest();
+  expect(zoom()![0]).toBeGreaterThan(from!);
+  type("0");
+  await rest();
+  expect(zoom()).toBeNull();
+});
+
+test("brackets go to the next step and back", async () => {
+  type("]");
+  expect(keys()["step"]).toBe("6");
+  type("]");
+  expect(keys()["step"]).toBe("6");
+  type("[");
+  expect(keys()["step"]).toBe("5");
+});
+
+test("arrow keys go from event to event, Enter opens one, Escape closes it", async () => {
+  type("ArrowRight");
+  await rest();
+  expect(screen.getAllByRole("status").some((said) => said.textContent!.startsWith("a, Duration"))).toBe(true);
+  type("ArrowDown");
+  await rest();
+  expect(screen.getAllByRole("status").some((said) => said.textContent!.startsWith("c, Duration"))).toBe(true);
+  type("Enter");
+  await rest();
+  expect(keys()["event"]).toBe("2");
+  expect(screen.getByRole("heading", { name: "aten::a" })).toBeTruthy();
+  type("Escape");
+  expect(keys()["event"]).toBeUndefined();
+});
+
+test("a slash goes to the search, which counts what it lights; Enter goes to the next, Escape back to the picture", async () => {
+  type("/");
+  const field = screen.getByRole("searchbox");
+  expect(document.activeElement).toBe(field);
+  fireEvent.input(field, { target: { value: "c" } });
+  expect(screen.getByText("1 in sight")).toBeTruthy();
+  fireEvent.keyDown(field, { key: "Enter" });
+  expect(keys()["event"]).toBe("2");
+  fireEvent.keyDown(field, { key: "Escape" });
+  expect(document.activeElement).toBe(stage());
+  expect((field as HTMLInputElement).value).toBe("");
+});
+
+test("dragging the axis zooms to what it marks, dragging the tracks moves, a double click shows the step", async () => {
+  fireEvent.pointerDown(stage(), { clientX: 400, clientY: 5, button: 0 });
+  fireEvent.pointerMove(stage(), { clientX: 600, clientY: 5 });
+  fireEvent.pointerUp(stage(), { clientX: 600, clientY: 5 });
+  await rest();
+  const [from, to] = zoom()!;
+  expect(to! - from!).toBeLessThan(120);
+  fireEvent.pointerDown(stage(), { clientX: 600, clientY: 200, button: 0 });
+  fireEvent.pointerMove(stage(), { clientX: 500, clientY: 200 });
+  fireEvent.pointerUp(stage(), { clientX: 500, clientY: 200 });
+  await rest();
+  expect(zoom()![0]).toBeGreaterThan(from!);
+  expect(zoom()![1]! - zoom()![0]!).toBeCloseTo(to! - from!, -1);
+  fireEvent.dblClick(stage(), { clientX: 600, clientY: 200 });
+  await rest();
+  expect(zoom()).toBeNull();
+});
+
+test("a server that reads the trace again, fails or is gone is said in the picture's place, and asked again", async () => {
+  document.body.innerHTML = "";
+  const problem = { problem: "The file is gone", file: "w.json", hint: "Was it moved?" };
+  events.timeline = async () => ({ kind: "problem", value: problem });
+  render(<Held />);
+  await rest();
+  expect(screen.getByRole("alert").textContent).toContain("The file is gone.");
+  events.timeline = async () => ready(EVENTS);
+  fireEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await rest();
+  expect(screen.queryByRole("alert")).toBeNull();
+});

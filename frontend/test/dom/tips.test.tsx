@@ -1,0 +1,118 @@
+import { fireEvent, render, screen } from "@testing-library/preact";
+import { useState } from "preact/hooks";
+import { expect, test } from "vitest";
+import { LineChart } from "../../src/charts/lines/line_chart";
+import { StackedBars } from "../../src/charts/bars/stacked_bars";
+import { scaleFor } from "../../src/format";
+import { keys, openTab } from "./fake_server";
+
+const NAMES = ["5", "6", "7"];
+const tip = (at: number) => ({ title: `Step ${NAMES[at]}`, rows: [{ name: "Kernel", value: `${at} ms` }] });
+const shown = () => document.querySelector(".tip")?.textContent ?? null;
+
+function Bars() {
+  const [lit, light] = useState<number | null>(null);
+  const [kept, keep] = useState<number | null>(null);
+  return (
+    <>
+      <StackedBars
+        label="bars"
+        names={NAMES}
+        unit="ms"
+        heads={["1", "2", "3"]}
+        firm={[false, false, false]}
+        axis="step"
+        tip={tip}
+        parts={[{ id: "kernel", colour: "kernel", hatched: false, values: [1, 2, 3] }]}
+        lit={lit}
+        kept={kept}
+        light={light}
+        keep={keep}
+      />
+      <output>{kept}</output>
+    </>
+  );
+}
+
+function Lines() {
+  const [lit, light] = useState<string | null>(null);
+  const [kept, keep] = useState<string | null>(null);
+  const stops = NAMES.map((key, at) => ({ key, segment: 0, at }));
+  const points = NAMES.map((_, stop) => ({ stop, value: 1e6 * (stop + 1) }));
+  return (
+    <>
+      <LineChart
+        label="lines"
+        height={200}
+        stops={stops}
+        pad={0.5}
+        scale={scaleFor(3e6, "ns")}
+        colour="ink"
+        tip={tip}
+        segments={[{ from: 0, to: 2, caption: "step", marks: [] }]}
+        lines={[{ key: "a", name: "a", focus: true, points }]}
+        lit={lit}
+        kept={kept}
+        light={light}
+        keep={keep}
+      />
+      <output>{kept}</output>
+    </>
+  );
+}
+
+test.each([
+  ["bars", <Bars key="bars" />, "1"],
+  ["lines", <Lines key="lines" />, "6"],
+])(
+  "%s show a tip under the pointer, keep what is pressed, and lose the tip when the pointer leaves",
+  (name, picture, kept) => {
+    render(picture);
+    const image = screen.getByRole("img", { name });
+    expect(shown()).toBeNull();
+    fireEvent.pointerMove(image, { clientX: 500, clientY: 50 });
+    expect(shown()).toBe("Step 6Kernel1 ms");
+    fireEvent.click(image, { clientX: 500 });
+    fireEvent.pointerLeave(image);
+    expect(shown()).toBeNull();
+    expect(document.querySelector("output")!.textContent).toBe(kept);
+  },
+);
+
+test.each([
+  ["bars", <Bars key="bars" />, "0"],
+  ["lines", <Lines key="lines" />, "5"],
+])("%s are read by arrow keys; Enter keeps, Escape drops", (name, picture, first) => {
+  render(picture);
+  const image = screen.getByRole("img", { name });
+  const type = (key: string) => fireEvent.keyDown(image, { key });
+  type("End");
+  expect(shown()).toContain("Step 7");
+  type("ArrowRight");
+  expect(shown()).toContain("Step 7");
+  type("Home");
+  expect(shown()).toContain("Step 5");
+  type("Enter");
+  expect(document.querySelector("output")!.textContent).toBe(first);
+  type("Escape");
+  expect(document.querySelector("output")!.textContent).toBe("");
+  expect(shown()).toBeNull();
+});
+
+test("a tip stands inside the frame: at the left of the pointer where there is no room at its right", () => {
+  Object.defineProperty(HTMLElement.prototype, "offsetWidth", { configurable: true, get: () => 200 });
+  render(<Bars />);
+  fireEvent.pointerMove(screen.getByRole("img", { name: "bars" }), { clientX: 950, clientY: 50 });
+  expect(Number.parseFloat(document.querySelector<HTMLElement>(".tip")!.style.left)).toBeLessThan(800);
+  Reflect.deleteProperty(HTMLElement.prototype, "offsetWidth");
+});
+
+test("a step that is chosen in one picture is chosen in all, and in the address", async () => {
+  await openTab("view=data_loading");
+  const [row] = await screen.findAllByText("6");
+  fireEvent.click(row!.closest("tr")!);
+  expect(keys()["step"]).toBe("6");
+  expect(row!.closest("tr")!.getAttribute("aria-selected")).toBe("true");
+  fireEvent.click(row!.closest("tr")!);
+  expect(keys()["step"]).toBeUndefined();
+});

@@ -1,0 +1,159 @@
+import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact";
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { describe, expect, test, vi } from "vitest";
+import { HeatStrips } from "../../src/charts/time/heatmap";
+import { Production } from "../../src/charts/time/production";
+import type { Zoom } from "../../src/charts/time/time_bins";
+import { QueueStrip } from "../../src/charts/time/queue_chart";
+import { StripStack } from "../../src/charts/time/metric_rows";
+import { scaleFor } from "../../src/format";
+
+const US = 1000;
+const WHOLE = 1000 * US;
+const SCALE = scaleFor(WHOLE, "ns");
+const BINS = { start: 0, bin: 10 * US, values: Array.from({ length: 100 }, (_, at) => 10 * at) };
+const STEPS = [0, 500].map((start, at) => ({
+  key: String(at + 5),
+  from: start * US,
+  to: (start + 500) * US,
+  at: start * US,
+  text: `step ${at + 5}`,
+  slow: false,
+}));
+
+interface Pictured {
+  zoom: Zoom | null;
+  setZoom(zoom: Zoom | null): void;
+  keep(key: string | null): void;
+}
+
+const tip = () => ({ title: "tip", rows: [] });
+const still = { lit: null, kept: null, light: () => {} };
+
+/** Every picture of time that zooms, over the same 1 ms of two steps. */
+const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>> = {
+  "strips of figures": (props) => (
+    <StripStack
+      label="picture"
+      whole={WHOLE}
+      scale={SCALE}
+      steps={STEPS}
+      {...still}
+      {...props}
+      rows={[
+        {
+          key: "a",
+          name: "Busy",
+          meaning: "",
+          value: "",
+          thin: false,
+          reason: null,
+          layers: [{ name: "Busy", colour: "kernel", hatched: false, levels: [BINS] }],
+        },
+      ]}
+    />
+  ),
+  "the queue": (props) => (
+    <QueueStrip
+      label="picture"
+      from={0}
+      to={WHOLE}
+      scale={SCALE}
+      phases={[]}
+      means={[BINS]}
+      peaks={[BINS]}
+      runAhead={[BINS]}
+      device={[{ name: "Kernel", colour: "kernel", hatched: false, levels: [BINS] }]}
+      {...props}
+    />
+  ),
+  production: ({ keep }) => (
+    <Production
+      label="picture"
+      from={0}
+      to={WHOLE}
+      scale={SCALE}
+      steps={STEPS}
+      parts={[{ label: "Dataset", colour: "data", hatched: false }]}
+      lanes={[{ key: "0", name: "Worker 0", start_ns: [0], end_ns: [WHOLE], part: [0] }]}
+      depths={[]}
+      piece={tip}
+      {...still}
+      keep={keep}
+    />
+  ),
+  "heat strips": ({ keep }) => (
+    <HeatStrips
+      label="picture"
+      scale={SCALE}
+      colour="kernel"
+      tip={tip}
+      {...still}
+      keep={keep}
+      rows={[{ key: "a", name: "run", second: "span 1", value: "50 %", bins: BINS, steps: STEPS }]}
+    />
+  ),
+};
+
+function Held({ picture, keep }: { picture: (props: Pictured) => ComponentChildren; keep(key: string | null): void }) {
+  const [zoom, setZoom] = useState<Zoom | null>(null);
+  return <>{picture({ zoom, setZoom, keep })}</>;
+}
+
+/** What the time axis says from left to right. */
+const axis = () => [...document.querySelectorAll("svg.chart[height='22'] text")].map((tick) => tick.textContent);
+
+function drag(from: number, to: number): void {
+  const picture = screen.getByRole("img", { name: "picture" });
+  fireEvent.pointerDown(picture, { clientX: from, button: 0 });
+  fireEvent.pointerMove(picture, { clientX: to });
+  fireEvent.pointerUp(picture, { clientX: to });
+}
+
+describe.each(Object.keys(PICTURES))("%s", (name) => {
+  const draw = (keep = vi.fn()) => {
+    cleanup();
+    render(<Held picture={PICTURES[name]!} keep={keep} />);
+    return keep;
+  };
+
+  test("a drag zooms to what it covers, a double click shows all again", () => {
+    draw();
+    const all = axis();
+    drag(600, 800);
+    const zoomed = axis();
+    expect(zoomed).not.toEqual(all);
+    expect(zoomed.length).toBeGreaterThan(2);
+    expect(Number.parseFloat(zoomed[0]!)).toBeGreaterThan(0.4); // ms
+    fireEvent.dblClick(screen.getByRole("img", { name: "picture" }));
+    expect(axis()).toEqual(all);
+  });
+
+  test("a press is no drag, and one in the gutter does nothing", () => {
+    draw();
+    const all = axis();
+    drag(600, 602);
+    drag(10, 20);
+    expect(axis()).toEqual(all);
+  });
+
+  test("Escape shows all again", () => {
+    draw();
+    const all = axis();
+    drag(600, 800);
+    act(() => screen.getByRole("img", { name: "picture" }).focus());
+    fireEvent.keyDown(screen.getByRole("img", { name: "picture" }), { key: "Escape" });
+    expect(axis()).toEqual(all);
+  });
+
+  if (name === "the queue") return; // it shows one step
+
+  test("a press keeps the step under it", () => {
+    const keep = draw();
+    const picture = screen.getByRole("img", { name: "picture" });
+    fireEvent.pointerMove(picture, { clientX: 900, clientY: 10 });
+    drag(900, 900);
+    expect(keep).toHaveBeenLastCalledWith("6");
+  });
+});
