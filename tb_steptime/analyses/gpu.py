@@ -8,7 +8,7 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_intervals
+from tb_steptime.metrics.gpu.utilization import kernel_intervals
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
@@ -18,7 +18,7 @@ from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
 from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.tensor_cores.usage import Split, device_has_tensor_cores, split_kernel_time
-from tb_steptime.text import Phrase, fraction, phrase, text
+from tb_steptime.text import Phrase, Reason, fraction, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import named_ranges, short_range
 from tb_steptime.trace.steps import find_steps
@@ -40,7 +40,7 @@ OPENED_KERNELS = 60
 #: A range that holds this share of the idle time is news.
 RANGE_FRACTION = 0.05
 
-NO_ACTIVITY = phrase("This trace has no GPU activity.")
+NO_ACTIVITY = Reason("no_gpu_activity")
 
 
 class GpuStep(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
 class GpuResult(msgspec.Struct, frozen=True):
     """start_ns, end_ns: the window of all figures. unknown says why there is no device."""
 
-    unknown: Phrase | None
+    unknown: Reason | None
     start_ns: int
     end_ns: int
     steps: list[GpuStep]
@@ -226,7 +226,7 @@ def _strips_title(trace: Trace, device: int) -> Phrase:
     idle = sum(waits.values())
     share = idle / (high - low) if high > low else 0.0
     if not len(kernel_intervals(trace, device).clip(low, high)):
-        return NO_KERNELS
+        return phrase("No kernel runs within the steps")
     if share < IDLE_FRACTION:
         return phrase("The GPU is busy for {busy} of the steps", busy=fraction(1 - share))
     reason = max(waits, key=lambda key: waits[key])

@@ -27,7 +27,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.mean_step import Cells, device_cells, mean_host_ns
 from tb_steptime.metrics.steps.segments import Grown, Piece, pieces, slow_steps
-from tb_steptime.text import Phrase, phrase
+from tb_steptime.text import Phrase, Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -72,7 +72,7 @@ class HostResult(msgspec.Struct, frozen=True):
     with_stack, step_marks: how the trace was recorded.
     """
 
-    unknown: Phrase | None
+    unknown: Reason | None
     start_ns: int
     end_ns: int
     mean_step_ns: int
@@ -104,7 +104,7 @@ class HostResult(msgspec.Struct, frozen=True):
     step_marks: bool = True
 
 
-NO_ACTIVITY = phrase("This trace has no GPU activity.")
+NO_ACTIVITY = Reason("no_gpu_activity")
 
 #: Rows of the table of blocking calls; the rest are counted.
 BLOCKING_ROWS = 100

@@ -30,7 +30,7 @@ from tb_steptime.metrics.tensor_cores.usage import (
     kernel_bins,
     split_kernel_time,
 )
-from tb_steptime.text import Phrase, phrase
+from tb_steptime.text import Phrase, Reason, phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -40,7 +40,7 @@ TILES = ("tensor_core_share", "kernel_sum_time", "matmul_like_time", "unknown_ke
 #: Names in the table; what is beyond them is folded into one line.
 KERNEL_ROWS = 200
 
-NO_ACTIVITY = phrase("This trace has no GPU activity.")
+NO_ACTIVITY = Reason("no_gpu_activity")
 
 
 class SplitStep(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
 class TensorCoresResult(msgspec.Struct, frozen=True):
     """unknown says why there is nothing to split (no kernels, a GPU without tensor cores)."""
 
-    unknown: Phrase | None
+    unknown: Reason | None
     devices: list[DeviceSplit]
     tiles: list[Series]
     split_title: Phrase
@@ -128,7 +128,7 @@ def analyse(trace: Trace) -> TensorCoresResult:
     )
 
 
-def _unknown(trace: Trace, devices: list[DeviceSplit]) -> Phrase | None:
+def _unknown(trace: Trace, devices: list[DeviceSplit]) -> Reason | None:
     if not devices:
         return NO_ACTIVITY
     if not any(each.total.kernel_ns for each in devices):

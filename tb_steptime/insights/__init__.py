@@ -19,7 +19,6 @@ from tb_steptime.insights.rules.data_loading.loader_overhead import loader_overh
 from tb_steptime.insights.rules.data_loading.more_workers import more_workers
 from tb_steptime.insights.rules.data_loading.no_workers import no_workers
 from tb_steptime.insights.rules.data_loading.other_loader import other_loader
-from tb_steptime.insights.rules.data_loading.other_starts import other_starts
 from tb_steptime.insights.rules.data_loading.pageable_batch_copies import pageable_batch_copies
 from tb_steptime.insights.rules.gpu.alignment import alignment
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
@@ -43,10 +42,11 @@ from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
+from tb_steptime.insights.wording import titles
 from tb_steptime.insights.wording.trends import judge_trends
-from tb_steptime.metrics.catalogue import NO_LOADER, UNMARKED
+from tb_steptime.metrics.catalogue import NO_LOADER
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.text import phrase
+from tb_steptime.text import Reason
 
 Rule = Callable[[Facts], Insight | None]
 
@@ -56,7 +56,6 @@ PARTITION_RULES: tuple[Rule, ...] = (
     no_workers,
     more_workers,
     epoch_starts,
-    other_starts,
     loader_jitter,
     loader_overhead,
     other_loader,
@@ -109,6 +108,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         insights_remark=sum_of_gains(insights, {insight.id for insight in of_partition}),
         could_be=_could_be(facts, insights),
         rails=_rails(facts),
+        titles=titles(facts),
     )
 
 
@@ -139,7 +139,7 @@ def _rails(facts: Facts) -> dict[str, Rail]:
 def _loader_rail(facts: Facts) -> Rail:
     mean = facts.data_loading.mean
     if mean is None:
-        return Rail(None, "data", reason=NO_LOADER if facts.data_loading.unmarked is None else UNMARKED)
+        return Rail(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
     return Rail(facts.share(mean.exposed_ns), "data")
 
 
@@ -147,5 +147,5 @@ def _tensor_rail(facts: Facts) -> Rail:
     """What could move to the tensor cores, as a share of the step."""
     eligible = facts.figure("matmul_like_time")
     if eligible is None:
-        return Rail(None, "kernel", hatched=True, reason=facts.tensor_cores.unknown or phrase("no kernels"))
+        return Rail(None, "kernel", hatched=True, reason=facts.tensor_cores.unknown or Reason("no_kernels_in_steps"))
     return Rail(facts.share(eligible), "kernel", hatched=True)

@@ -8,7 +8,10 @@ import msgspec
 
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, Reason
+
+#: By picture, table or figure of a view: what is said above it or under it.
+Titles = dict[str, Phrase]
 
 
 class Severity(enum.Enum):
@@ -34,7 +37,8 @@ class Evidence(msgspec.Struct, frozen=True):
 class Insight(msgspec.Struct, frozen=True):
     """A card.
 
-    title is the deed ("Pin the memory of the batch"), text the number that proves it and the setting in code.
+    title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
+    to copy; None where there is none.
     gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
@@ -44,7 +48,8 @@ class Insight(msgspec.Struct, frozen=True):
     id: str
     severity: Severity
     title: Phrase
-    text: Phrase
+    why: Phrase
+    how: str | None
     gain_ns: int
     gain_fraction: float
     later_ns: int | None
@@ -81,7 +86,7 @@ class Rail(msgspec.Struct, frozen=True):
     share: float | None
     colour: str
     hatched: bool = False
-    reason: Phrase | None = None
+    reason: Reason | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -95,7 +100,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
-    disjoint, insights_remark says so; headlines and rails by view id."""
+    disjoint, insights_remark says so; headlines, rails and titles by view id."""
 
     verdict: Verdict
     headlines: dict[str, Headline]
@@ -104,3 +109,4 @@ class Judgement(msgspec.Struct, frozen=True):
     insights_remark: Phrase | None
     could_be: CouldBe | None
     rails: dict[str, Rail]
+    titles: dict[str, Titles]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import Headline, Rail
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.text import Phrase, fraction, phrase
 
 #: From here on a GPU works all the time, or has work for all its SMs, as far as advice goes.
@@ -14,7 +16,7 @@ NEARLY_ALL = 0.90
 def gpu_headline(result: GpuResult) -> Headline:
     """Of the device that is busy longest."""
     if not result.devices:
-        return Headline(result.unknown or phrase("This trace has no GPU activity."))
+        return Headline(explain(result.unknown or NO_DEVICE))
     return Headline(_verdict(result.devices[0]))
 
 
@@ -40,5 +42,5 @@ def gpu_rail(result: GpuResult, overview: OverviewResult) -> Rail:
     """The share of the mean step in which a GPU works."""
     busy, step = overview.mean_gpu_busy_ns, overview.mean_duration_ns
     if busy is None or not step:
-        return Rail(None, "kernel", reason=result.unknown or phrase("no GPU activity"))
+        return Rail(None, "kernel", reason=result.unknown or NO_DEVICE)
     return Rail(busy / step, "kernel")

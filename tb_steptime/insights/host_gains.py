@@ -35,16 +35,17 @@ class HostCard(NamedTuple):
 
     id: str
     title: Phrase
-    text: Phrase
+    why: Phrase
     gain_ns: int
     formula: Phrase
     best: Confidence
-    why: Phrase
+    why_confidence: Phrase
     colour: str = "cpu"
     part: str | None = "cpu_exec"
     view: str = "host"
     evidence: Sequence[Evidence] = ()
     steps: Sequence[str] = ()
+    how: str | None = None
 
 
 def host_card(facts: Facts, card: HostCard) -> Insight | None:
@@ -56,7 +57,8 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
         id=card.id,
         severity=severity(facts.share(card.gain_ns)),
         title=card.title,
-        text=fitted(card.text),
+        why=fitted(card.why),
+        how=card.how,
         gain_ns=card.gain_ns,
         gain_fraction=facts.share(card.gain_ns),
         later_ns=None,
@@ -77,7 +79,7 @@ def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
         return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
     if facts.host.with_stack and card.best is Confidence.HIGH:
         return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the host."))
-    return confidence(facts, card.best, card.why)
+    return confidence(facts, card.best, card.why_confidence)
 
 
 def unlinked_share(host: HostResult) -> float:

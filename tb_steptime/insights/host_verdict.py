@@ -11,6 +11,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Rail, Verdict
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
+from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.host.answer import HELD_UP
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -149,5 +150,5 @@ def _holds_unprofiled(host: HostResult, idle: IdleNs) -> bool:
 def host_rail(facts: Facts) -> Rail:
     """The share of the mean step in which the device waits for the host."""
     if facts.idle is None:
-        return Rail(None, "cpu", reason=facts.host.unknown or phrase("no GPU activity"))
+        return Rail(None, "cpu", reason=facts.host.unknown or NO_DEVICE)
     return Rail(facts.share(facts.idle.late_ns), "cpu")

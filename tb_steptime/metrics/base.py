@@ -6,7 +6,7 @@ import enum
 
 import msgspec
 
-from tb_steptime.text import Phrase, Unit
+from tb_steptime.text import Reason, Unit
 
 
 class Better(enum.Enum):
@@ -43,4 +43,4 @@ class Series(msgspec.Struct, frozen=True):
     device: int | None
     value: float | None
     steps: list[float | None]
-    reason: Phrase | None = None
+    reason: Reason | None = None

@@ -84,6 +84,7 @@ def span_page(span: ReadSpan, view: str, judged: Judgement, neighbours: Iterable
         head=_head(span, notes, judged),
         headline=judged.headlines[view] if view in judged.headlines else _trends_headline(span.found, result),
         result=msgspec.Raw(span.summary.view(view)),
+        titles=judged.titles.get(view, {}),
         insights=insights,
         insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
         could_be=judged.could_be if first else None,

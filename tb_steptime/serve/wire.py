@@ -31,6 +31,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
 from tb_steptime.insights.rules.steps.change_points import Change
+from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
@@ -114,7 +115,7 @@ class SpanHead(msgspec.Struct, frozen=True):
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
-    could_be only in the overview.
+    could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines.
     """
@@ -122,6 +123,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     head: SpanHead
     headline: Headline
     result: msgspec.Raw
+    titles: dict[str, Phrase]
     insights: list[Insight]
     insights_remark: Phrase | None
     could_be: CouldBe | None
@@ -183,15 +185,16 @@ class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
     metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
-    why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses;
-    phases: of a step, in their order.
+    code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
+    verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
     """
 
     version: str
     metrics: list[Metric]
     figures: list[Metric]
     parts: list[PartMeaning]
-    reasons: list[PartMeaning]
+    reasons: dict[str, str]
+    idle_reasons: list[PartMeaning]
     bounds: dict[str, str]
     causes: dict[str, str]
     phases: dict[str, str]
@@ -220,8 +223,8 @@ def catalogue() -> Catalogue:
     views = [ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES]
     bounds = {bound.value: words for bound, words in BOUND_WORDS.items()}
     return Catalogue(
-        __version__, list(METRICS), _figures(), list(PART_MEANINGS), list(IDLE_MEANINGS), bounds, CAUSE_WORDS,
-        PHASE_LABELS, views,
+        __version__, list(METRICS), _figures(), list(PART_MEANINGS), REASONS, list(IDLE_MEANINGS), bounds,
+        CAUSE_WORDS, PHASE_LABELS, views,
     )  # fmt: skip
 
 

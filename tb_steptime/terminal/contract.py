@@ -82,7 +82,7 @@ class DeviceReport(msgspec.Struct, frozen=True):
 
 
 class InsightReport(msgspec.Struct, frozen=True):
-    """text names the deed and the number that proves it; gain_ns is per step, at most."""
+    """text says what to do, the numbers that show it and the setting or code; gain_ns is per step, at most."""
 
     id: str
     severity: Severity

@@ -11,6 +11,7 @@ from pathlib import Path
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
@@ -27,7 +28,7 @@ from tb_steptime.terminal.printer import (
     render,
 )
 from tb_steptime.terminal.report import Judged, Named
-from tb_steptime.text import Note, Phrase
+from tb_steptime.text import Note, Phrase, Reason
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
@@ -178,8 +179,8 @@ def _maker(row: BlockingRow) -> str:
     return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
 
-def _reason(unknown: Phrase | None) -> str:
-    return plain(unknown).partition(":")[0].rstrip(".") if unknown else ""
+def _reason(unknown: Reason | None) -> str:
+    return plain(explain(unknown)).rstrip(".") if unknown else ""
 
 
 def _gpus(span: Judged) -> Iterator[str]:
@@ -225,8 +226,9 @@ def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
     for insight in span.judgement.insights:
         gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
         label = ink.bold(insight.severity.value.capitalize())
-        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.text, ink)}"
+        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
         yield from _wrap(title, width, "  ")
+        yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in (*span.measured.facts.notes, *span.data_loading.recorder_notes):  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
 

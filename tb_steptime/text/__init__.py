@@ -1,15 +1,17 @@
-"""Sentences, quantities and notes: what is said to the user, before it is known how a number is written."""
+"""Sentences, quantities, reasons and notes: what is said to the user, before a number is written."""
 
 from __future__ import annotations
 
 from tb_steptime.text.notes import Note
 from tb_steptime.text.phrases import Phrase, agreeing, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
+from tb_steptime.text.reasons import Reason
 
 __all__ = [
     "Note",
     "Phrase",
     "Quantity",
+    "Reason",
     "Unit",
     "agreeing",
     "code",

@@ -1,0 +1,20 @@
+"""Sentences that results need: what stands above pictures and tables, under figures, and in place of what is not known.
+
+Pure functions of results, asked when a page is served, so that stored results hold numbers and codes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tb_steptime.insights.base import Titles
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.data_loading import titles as data_loading
+
+#: By view id; views that are not here have no titles of their own.
+TITLES: dict[str, Callable[[Facts], Titles]] = {"data_loading": data_loading}
+
+
+def titles(facts: Facts) -> dict[str, Titles]:
+    """Of every view of a span."""
+    return {view: of_view(facts) for view, of_view in TITLES.items()}

@@ -45,19 +45,18 @@ EXPOSED_SHARE = Metric(
 )  # fmt: skip
 BATCH_TIME = Metric(
     "batch_time", "One batch takes", Unit.NS, Better.LOWER,
-    "Time that one process needs for one batch: the training process itself, or a worker as far as bursts of waits or "
-    "a recorder tell.",
+    "Time that one process needs for one batch: the training process, or a worker, measured by the recorder or "
+    "inferred from bursts of waits.",
     colour="data",
 )  # fmt: skip
 STEP_WITHOUT_WAIT = Metric(
     "step_without_wait", "Step without the wait", Unit.NS, Better.LOWER,
-    "Step time less exposed data loading: what a loader that is never waited for would leave. The rest of the step "
-    "that more workers leave is longer by what receiving a batch takes, which no number of workers ends.",
+    "Step time less exposed data loading: what a loader that is never waited for would leave. With enough workers the "
+    "step is longer by the time to receive a batch.",
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
     "needed_workers", "Workers needed", Unit.COUNT, Better.NEITHER,
-    "Worker processes that make batches as fast as the rest of the step, or a slower loader beside it, uses them, with "
-    "room for jitter.",
+    "Worker processes that produce batches as fast as the rest of the step uses them, with room for jitter.",
     colour="data",
 )  # fmt: skip
 
@@ -84,7 +83,7 @@ def loader_rows(trace: Trace) -> Int64:
     return rows[_by_loop(trace, rows)]
 
 
-def reads_elsewhere(trace: Trace) -> bool:
+def is_read_on_another_thread(trace: Trace) -> bool:
     """Whether other threads wait for batches, and that of the steps never does: where all threads are recorded, that
     of a prefetcher is, whose waits are none of the training loop's."""
     rows = _marks(trace)
@@ -151,7 +150,7 @@ def iterator_of(mark: str) -> str:
 
 
 def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
-    """Whether worker processes make the batches; None where the class's name does not tell (a subclass, a DataPipe)."""
+    """Whether worker processes produce the batches; None where the class's name does not say (a subclass)."""
     kinds = {("Multi" in name, "Single" in name) for name in iterators}
     if kinds == {(True, False)}:
         return True

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
-from tb_steptime.text import Phrase, Unit, phrase
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Device, Trace, per_trace
 from tb_steptime.trace.table import Float64, Int32, Int64
@@ -78,10 +78,8 @@ IMPOSSIBLE_ZERO = 0.005
 #: Kernels filled in at once: a few megabytes on the way, whatever the trace.
 FILLED_AT_ONCE = 1 << 15
 
-NO_LAUNCH_SHAPES = phrase(
-    "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not)."
-)
-NO_KINETO_OCCUPANCY = phrase("This trace records no occupancy (AMD GPUs do not).")
+NO_LAUNCH_SHAPES = Reason("no_launch_shapes")
+NO_KINETO_OCCUPANCY = Reason("no_kineto_occupancy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +213,7 @@ def occupancy_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
     return mean
 
 
-def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Phrase) -> Figure:
+def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -> Figure:
     rows = _measured_rows(trace, device, values)
     if not len(rows):
         return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)

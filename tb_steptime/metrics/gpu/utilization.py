@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
-from tb_steptime.text import Phrase, Unit, phrase
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
@@ -41,9 +41,9 @@ EST_SM_EFFICIENCY = Metric(
     colour="kernel",
 )
 
-NO_BLOCKS = phrase("This trace does not say how many blocks per SM its kernels have (AMD GPUs do not record it).")
-NO_KERNELS = phrase("No kernel runs on this device within the steps.")
-NO_TIME = phrase("The window has no length.")
+NO_BLOCKS = Reason("no_blocks_recorded")
+NO_KERNELS = Reason("no_kernels_in_steps")
+NO_TIME = Reason("empty_window")
 
 #: Calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's globalWorkSize.
 WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
@@ -58,7 +58,7 @@ class Figure:
 
     value: float | None
     steps: tuple[float | None, ...]
-    reason: Phrase | None = None
+    reason: Reason | None = None
 
 
 @per_trace
@@ -139,13 +139,13 @@ def windows_ns(trace: Trace) -> Int64:
     return end - start
 
 
-def figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Phrase | None) -> Figure:
+def figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason | None) -> Figure:
     """part / whole for the span (first) and its steps; None, with the reason, where the whole is nothing."""
     shares = [p / w if w > 0 else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
     return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
 
 
-def unknown(trace: Trace, reason: Phrase) -> Figure:
+def unknown(trace: Trace, reason: Reason) -> Figure:
     """A figure that cannot be told in this trace."""
     return Figure(None, (None,) * len(find_steps(trace).steps), reason)
 

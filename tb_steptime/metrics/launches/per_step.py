@@ -9,7 +9,7 @@ from tb_steptime.metrics.gpu.utilization import Figure
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.launches.queue import queue_per_step
 from tb_steptime.metrics.launches.run_ahead import STARVED_NS, LaunchFigures, launch_figures, run_ahead_ns
-from tb_steptime.text import Unit, phrase
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
 from tb_steptime.trace.steps import find_steps
@@ -34,7 +34,7 @@ BUBBLE_TIME = Metric(
     colour="blocking",
 )  # fmt: skip
 
-_NO_LAUNCHES = phrase("no launch calls in this trace")
+_NO_LAUNCHES = Reason("no_launch_calls")
 
 
 def launches_of(trace: Trace, device: int) -> LaunchFigures:

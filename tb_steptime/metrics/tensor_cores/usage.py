@@ -22,7 +22,7 @@ from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, devices_with
 from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
-from tb_steptime.text import Unit, phrase
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, per_trace
@@ -79,7 +79,7 @@ UNKNOWN_KERNEL_TIME = Metric(
     colour="other",
 )
 
-NO_TENSOR_CORES = phrase("This GPU has no tensor cores.")
+NO_TENSOR_CORES = Reason("no_tensor_cores")
 
 #: What becomes of a kernel's time, in the order of the columns here and of `Split`.
 BINS = ("tensor_core", "matmul_like", "unknown", "other")

@@ -46,7 +46,7 @@ def cards(trace: Trace) -> set[str]:
 
 
 def said(insight: Insight) -> str:
-    text = plain(insight.text).replace("\xa0", " ")
+    text = plain(insight.why).replace("\xa0", " ")
     assert len(text) <= 160
     return text
 

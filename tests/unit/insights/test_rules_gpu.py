@@ -81,8 +81,8 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     insight = found("tensor_cores_unused", WORKING, **given, devices={0: device})
     assert insight is not None
     assert up_to(insight) == round(700 * US * saved)
-    assert words in insight.text.template
-    assert setting == (insight.text.values["setting"].value if "setting" in insight.text.values else None)
+    assert words in insight.why.template
+    assert setting == (insight.why.values["setting"].value if "setting" in insight.why.values else None)
 
 
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
@@ -97,8 +97,8 @@ def test_the_resnet_without_tensor_cores(span: Path):
     trace = read_trace(span)
     judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
-    assert (insight.gain_ns, insight.text.values["setting"].value) == (0, "torch.autocast")
-    assert insight.text.values["eligible"].value == pytest.approx(66.7e6, abs=5e4)
+    assert (insight.gain_ns, insight.why.values["setting"].value) == (0, "torch.autocast")
+    assert insight.why.values["eligible"].value == pytest.approx(66.7e6, abs=5e4)
     assert insight.later_ns == pytest.approx(58.3e6, abs=5e4)
 
 
@@ -116,7 +116,7 @@ def test_odd_sizes_are_to_be_padded():
     insight = found("alignment", WORKING, **product(HGEMM, ODD, HALVES))
     assert insight is not None
     assert up_to(insight) == int(700 * US * (1 - 78 / 312))
-    assert {key: value.value for key, value in insight.text.values.items()} == {
+    assert {key: value.value for key, value in insight.why.values.items()} == {
         "time": 700 * US, "op": "aten::mm", "shapes": ODD, "length": 4095, "unit": 8,
     }  # fmt: skip
     assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card
@@ -145,7 +145,7 @@ def test_a_small_grid_leaves_sms_empty():
     insight = found("small_grids", WORKING, **launch(27))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 27 / 108))
-    assert insight.text.values["kernel"].value == "at::native::reduce_kernel"
+    assert insight.why.values["kernel"].value == "at::native::reduce_kernel"
 
 
 def test_a_grid_of_half_the_sms_is_not_small():
@@ -193,7 +193,7 @@ def convolution(kernel: str, layout: str = LAYOUT) -> dict[str, Any]:
 def test_conversions_around_tensor_cores_are_worth_their_time():
     insight = found("layout_conversion", CONVOLVING, **convolution(TENSOR))
     assert insight is not None
-    assert (insight.gain_ns, insight.text.values["count"].value) == (200 * US, 1)
+    assert (insight.gain_ns, insight.why.values["count"].value) == (200 * US, 1)
 
 
 def test_conversions_of_a_hundredth_of_the_step_are_worth_a_card():
@@ -234,11 +234,11 @@ def optimizing(kernels: int, mark: str = "user Optimizer.step#SGD.step", pause: 
 def test_one_kernel_a_tensor_leaves_the_gpu_idle():
     insight = found("tiny_optimizer_kernels", optimizing(120), names={"q": ADD}, cell_ns=US)
     assert insight is not None
-    assert insight.text.values["count"].value == 120
+    assert insight.why.values["count"].value == 120
     idle = (
         (3 * 120 * 3 - 2) * US / 3
     )  # the first step begins with its launch, so 1 of 3 cells is idle before its kernel
-    assert insight.gain_ns == insight.text.values["idle"].value == pytest.approx(idle, abs=1)
+    assert insight.gain_ns == insight.why.values["idle"].value == pytest.approx(idle, abs=1)
 
 
 def test_an_optimizer_of_few_kernels_takes_all_tensors_at_once():

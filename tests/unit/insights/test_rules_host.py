@@ -40,7 +40,7 @@ def test_late_launches_of_the_model_are_worth_their_idle_time():
     assert insight is not None
     assert (insight.gain_ns, insight.severity, insight.confidence) == (300 * US, Severity.MAJOR, Confidence.MEDIUM)
     assert plain(insight.title) == "Launch forward and backward as graphs"
-    assert plain(insight.text) == (
+    assert plain(insight.why) == (
         "200 launches a step, for 2 µs of work on average: `torch.compile` or CUDA graphs; else larger batches and "
         "fewer tiny ops."
     )
@@ -79,8 +79,8 @@ def test_what_ddp_copies_has_cards_of_its_own():
     broadcast, buckets = card(host, "buffer_broadcast"), card(host, "gradient_buckets")
     assert broadcast is not None
     assert buckets is not None
-    assert (broadcast.gain_ns, broadcast.text.values["launches"].value) == (80 * US, 163)
-    assert (buckets.gain_ns, buckets.text.values["copies"].value) == (50 * US, 161)
+    assert (broadcast.gain_ns, broadcast.why.values["launches"].value) == (80 * US, 163)
+    assert (buckets.gain_ns, buckets.why.values["copies"].value) == (50 * US, 161)
 
 
 def test_hooks_that_copy_no_gradients_are_part_of_the_backward_pass():
@@ -100,7 +100,7 @@ def test_ddp_s_copies_need_a_hundredth_of_the_step():
 def test_an_optimizer_of_few_launches_can_be_fused():
     insight = card(host_result([site("optimizer", late(140), launches=10.0)]), "fused_optimizer")
     assert insight is not None
-    assert (insight.gain_ns, insight.text.values["each"].value) == (140 * US, 14 * US)
+    assert (insight.gain_ns, insight.why.values["each"].value) == (140 * US, 14 * US)
     assert card(host_result([site("optimizer", late(9))]), "fused_optimizer") is None
     assert card(host_result([site("optimizer", IdleNs(tail=140 * US))]), "fused_optimizer") is None
 
@@ -117,7 +117,7 @@ def test_work_between_the_passes_is_done_less_often():
 def test_gradients_need_no_zeros():
     insight = card(host_result([site("zero_grad", late(20), launches=161.0)]), "zero_gradients")
     assert insight is not None
-    assert (insight.gain_ns, insight.text.values["launches"].value) == (20 * US, 161)
+    assert (insight.gain_ns, insight.why.values["launches"].value) == (20 * US, 161)
     assert card(host_result([site("zero_grad", late(9))]), "zero_gradients") is None
     assert card(host_result([site("other", late(20))]), "zero_gradients") is None
 
@@ -132,7 +132,7 @@ def test_a_few_long_waits_are_no_matter_of_graphs():
     assert fired(stretched(200, launches=12.0)) == ["launch_graphs"]  # few launches: few waits, however it is
     insight = card(stretched(200), "long_stretches")
     assert insight is not None
-    assert (insight.gain_ns, insight.text.values["longest"].value) == (100 * US, 200 * US)
+    assert (insight.gain_ns, insight.why.values["longest"].value) == (100 * US, 200 * US)
     pause = Pause("unexplained", False, None, 1, 200 * US, 50 * US, "1", STEP, STEP + 200 * US)
     paused = msgspec.structs.replace(stretched(200), pauses=[pause])
     assert fired(paused) == ["launch_graphs", "host_stops"]
@@ -143,7 +143,7 @@ def test_where_graphs_are_launched_already_they_are_to_hold_more():
     insight = card(host, "launch_graphs")
     assert insight is not None
     assert plain(insight.title) == "Capture more of the step in each graph"
-    assert len(plain(insight.text)) <= 160
+    assert len(plain(insight.why)) <= 160
 
 
 # What belongs to one card belongs to no other.
@@ -192,7 +192,7 @@ def test_a_read_value_is_worth_its_bubble_and_not_its_length():
     assert insight is not None
     assert (insight.gain_ns, insight.confidence, insight.colour) == (100 * US, Confidence.HIGH, "blocking")
     assert plain(insight.title) == "Read values from the GPU less often"
-    assert plain(insight.text) == (
+    assert plain(insight.why) == (
         "aten::item in train.py(54): step leaves the GPU idle for 100 µs a step: read them every few steps."
     )
     assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 100 * US)]
@@ -207,7 +207,7 @@ def test_a_card_with_long_names_fits(maker: Maker, monkeypatch: pytest.MonkeyPat
     for id in ("sync_bubble", "hidden_sync_backward"):
         insight = card(host_result(blocking=rows), id)
         assert insight is not None
-        assert len(plain(insight.text)) <= 160
+        assert len(plain(insight.why)) <= 160
 
 
 def test_a_long_call_without_a_bubble_costs_nothing():
@@ -229,7 +229,7 @@ def test_a_hidden_wait_names_the_line_that_made_it():
     insight = card(host, "hidden_sync_backward")
     assert insight is not None
     assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
-    assert plain(insight.text) == (
+    assert plain(insight.why) == (
         "aten::_coalesce, made by model.py(31): forward, leaves the GPU idle for 100 µs a step: coalesce "
         "the transpose once, in a `torch.autograd.Function`."
     )
@@ -249,7 +249,7 @@ def test_the_optimizer_has_hidden_waits_too():
     rows = [blocking(100 * US, phase="optimizer", site="optimizer", source=None)]
     insight = card(host_result(blocking=rows), "hidden_sync_optimizer")
     assert insight is not None
-    assert "made by" not in plain(insight.text)
+    assert "made by" not in plain(insight.why)
     assert card(host_result(blocking=rows), "hidden_sync_backward") is None
     rows = [blocking(9 * US, phase="optimizer", site="optimizer")]
     assert card(host_result(blocking=rows), "hidden_sync_optimizer") is None
@@ -264,7 +264,7 @@ def batch(bubble: int, **changes: Any) -> BlockingRow:
 def test_a_pageable_batch_is_pinned():
     insight = card(host_result(blocking=[batch(50 * US)]), "pageable_copies")
     assert insight is not None
-    assert plain(insight.text) == (
+    assert plain(insight.why) == (
         "aten::to copies 38.5 MB a step from pageable memory and holds the host for 100 µs: `pin_memory=True` and "
         "`non_blocking=True`."
     )
@@ -331,7 +331,7 @@ def test_cards_about_waits_fit_their_two_lines():
         for place in ({"source": long}, {"forward_module": long}):
             names = place | ({"phase": "backward", "site": NODES} if "forward_module" in place else {})
             row = msgspec.structs.replace(rows[0], **names)
-            text = judged(host_result(blocking=[row])).insights[0].text
+            text = judged(host_result(blocking=[row])).insights[0].why
             assert len(plain(text)) + _longest_remedy(maker.remedy) - _longest_remedy(maker_of(row).remedy) <= 160
 
 
@@ -359,7 +359,7 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(cause: str, id: st
     insight = card(host_result(sites, pauses=[pause(cause, 100)]), id)
     assert insight is not None
     assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.HIGH)
-    assert insight.text.values["longest"].value == 300 * US
+    assert insight.why.values["longest"].value == 300 * US
     assert insight.evidence == [Evidence("2", 2 * STEP, 2 * STEP + 300 * US)]
     rest = card(host_result(sites, pauses=[pause(cause, 100)]), "launch_graphs")
     assert rest is not None
@@ -385,7 +385,7 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     insight = card(host_result(**slow(1_300)), "slow_steps")
     assert insight is not None
     assert (insight.gain_ns, insight.steps) == (100 * US, ["3"])
-    assert plain(insight.text) == (
+    assert plain(insight.why) == (
         "1 of 4 steps is slow. Step 3 takes 400 µs longer than usual, 300 µs of it nothing recorded."
     )
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
@@ -399,7 +399,7 @@ def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str)
     insight = card(host_result(**slow(1_500, reason)), "slow_steps")
     assert insight is not None
     assert insight.gain_ns == 75 * US  # the other 300 of 600 us, in one of four steps
-    assert plain(insight.text) == "1 of 4 steps is slow. Step 3 takes 600 µs longer than usual."
+    assert plain(insight.why) == "1 of 4 steps is slow. Step 3 takes 600 µs longer than usual."
 
 
 def test_without_a_gpu_every_wait_for_a_batch_is_the_loader_s():
@@ -418,7 +418,7 @@ def test_gpus_in_series_get_a_process_each():
     insight = card(host_result(several_devices=two_gpus(1.0, [holder])), "serial_devices")
     assert insight is not None
     assert insight.gain_ns == 300 * US
-    assert plain(insight.text) == (
+    assert plain(insight.why) == (
         "Of 2 GPUs 1 work at a time; aten::_coalesce holds GPU 1 up for 200 µs a step: `DistributedDataParallel`, one "
         "process each."
     )
@@ -441,7 +441,7 @@ def test_a_cpu_that_waits_for_room_is_left_alone():
     assert plain(judgement.verdict.text) == (
         "A step takes 1.0 ms and the GPU works for 100 % of it; the CPU waits for room in its queue."
     )
-    assert len(plain(insight.text)) <= 160
+    assert len(plain(insight.why)) <= 160
 
 
 def test_a_full_queue_explains_no_idle_gpu():

@@ -43,7 +43,7 @@ def input_bound(results: dict[str, Any], **changes: Any) -> Insight:
 
 
 def said(insight: Insight) -> str:
-    text = plain(insight.text).replace("\xa0", " ")
+    text = plain(insight.why).replace("\xa0", " ")
     assert len(text) <= 160
     return text
 

@@ -30,13 +30,13 @@ def alignment(facts: Facts) -> Insight | None:
             id="alignment",
             title=phrase("Pad the sizes that do not fit tensor cores"),
             later=phrase("Then pad the sizes that do not fit tensor cores"),
-            text=Phrase("Odd sizes keep {time} a step off the tensor cores: " + sizes, values),
+            why=Phrase("Odd sizes keep {time} a step off the tensor cores: " + sizes, values),
             gain_ns=found.gain_ns / steps,
             formula=phrase(
                 "Kernel by kernel, time x (1 - the ratio of the peaks without and with tensor cores), at most what the "
                 "memory bandwidth leaves; without the cost of padding."
             ),
-            why=phrase("The gain is a bound from data-sheet peaks, and padding costs time of its own."),
+            why_confidence=phrase("The gain is a bound from data-sheet peaks, and padding costs time of its own."),
             view="tensor_cores",
         ),
     )

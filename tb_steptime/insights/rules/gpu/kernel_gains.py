@@ -28,16 +28,17 @@ def worth_now(facts: Facts, gain_ns: int) -> int:
 
 class KernelCard(NamedTuple):
     """What differs between cards about kernels. gain_ns: GPU time a step that the deed saves at most; later: the title
-    where the deed shortens no step yet; why: what the confidence, medium at best, rests on."""
+    where the deed shortens no step yet; why_confidence: what the confidence, medium at best, rests on."""
 
     id: str
     title: Phrase
     later: Phrase
-    text: Phrase
+    why: Phrase
     gain_ns: float
     formula: Phrase
-    why: Phrase
+    why_confidence: Phrase
     view: str
+    how: str | None = None
 
 
 def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
@@ -46,12 +47,13 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = worth_now(facts, gain_ns)
-    level, why = confidence(facts, Confidence.MEDIUM, card.why)
+    level, why = confidence(facts, Confidence.MEDIUM, card.why_confidence)
     return Insight(
         id=card.id,
         severity=severity(facts.share(now_ns)),
         title=card.title if now_ns else card.later,
-        text=fitted(card.text),
+        why=fitted(card.why),
+        how=card.how,
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
         later_ns=None if now_ns == gain_ns else gain_ns,

@@ -31,10 +31,10 @@ def layout_conversion(facts: Facts) -> Insight | None:
             id="layout_conversion",
             title=phrase("Keep images in channels-last layout"),
             later=phrase("Then keep images in channels-last layout"),
-            text=text,
+            why=text,
             gain_ns=found.gain_ns,
             formula=phrase("Time of the layout conversions in ops that run on tensor cores, a step."),
-            why=phrase("Layers that do not know the layout convert it back."),
+            why_confidence=phrase("Layers that do not know the layout convert it back."),
             view="tensor_cores",
         ),
     )

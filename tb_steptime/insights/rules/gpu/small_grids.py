@@ -22,13 +22,15 @@ def small_grids(facts: Facts) -> Insight | None:
             id="small_grids",
             title=phrase("Give the GPU larger pieces of work"),
             later=phrase("Then give the GPU larger pieces of work"),
-            text=_words(max(faults, key=lambda fault: fault.gain_ns), sum(fault.total_ns for fault in faults)),
+            why=_words(max(faults, key=lambda fault: fault.gain_ns), sum(fault.total_ns for fault in faults)),
             gain_ns=sum(fault.gain_ns for fault in faults),
             formula=phrase(
                 "Sum over these kernels of time x the share of the GPU's places for blocks that they leave empty: "
                 "multiprocessors without a block, or the rest of a small last wave."
             ),
-            why=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
+            why_confidence=phrase(
+                "Occupancy is an estimate from the launch, and a larger batch changes the kernels too."
+            ),
             view="gpu",
         ),
     )

@@ -33,10 +33,10 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
             id="tensor_cores_unused",
             title=phrase("Use the tensor cores"),
             later=phrase("Then use the tensor cores"),
-            text=_words(facts, eligible_ns, leading, bool(worth_now(facts, bound_ns))),
+            why=_words(facts, eligible_ns, leading, bool(worth_now(facts, bound_ns))),
             gain_ns=bound_ns,
             formula=_formula(eligible_ns, device, mine),
-            why=phrase("The gain is a bound from data-sheet peaks, not a measurement."),
+            why_confidence=phrase("The gain is a bound from data-sheet peaks, not a measurement."),
             view="tensor_cores",
         ),
     )

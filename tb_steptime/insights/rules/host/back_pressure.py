@@ -22,12 +22,13 @@ def back_pressure(facts: Facts) -> Insight | None:
         id="back_pressure",
         severity=Severity.MINOR,
         title=phrase("Leave the busy CPU alone"),
-        text=phrase(
+        why=phrase(
             "For {held} a step it waits for room in the GPU's queue. A CPU at {all} is no limit here; more workers or "
             "a faster CPU change nothing.",
             held=ns(held.held_ns),
             all=fraction(1.0),
         ),
+        how=None,
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,

@@ -17,7 +17,7 @@ class _Stops(NamedTuple):
     id: str
     cause: str
     title: Phrase
-    text: Phrase
+    why: Phrase
 
 
 _GARBAGE = _Stops(
@@ -78,11 +78,13 @@ def _card(facts: Facts, stops: _Stops) -> Insight | None:
         HostCard(
             id=stops.id,
             title=stops.title,
-            text=_words(stops.text, found),
+            why=_words(stops.why, found),
             gain_ns=sum(pause.idle_ns for pause in found),
             formula=phrase("Mean over the steps of the GPU's idle time that these stops of the host leave."),
             best=Confidence.HIGH if sure else Confidence.LOW,
-            why=phrase("The trace names these stops." if sure else "Told from their pattern; the trace names none."),
+            why_confidence=phrase(
+                "The trace names these stops." if sure else "Told from their pattern; the trace names none."
+            ),
             evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
         ),
     )

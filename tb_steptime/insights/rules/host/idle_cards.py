@@ -51,11 +51,11 @@ def late_card(
         HostCard(
             id=id,
             title=phrase(title),
-            text=text,
+            why=text,
             gain_ns=gain_ns,
             formula=_LATE,
             best=Confidence.HIGH if certain else Confidence.MEDIUM,
-            why=_MEASURED if certain else PROFILING_SLOWS,
+            why_confidence=_MEASURED if certain else PROFILING_SLOWS,
             evidence=evidence_of_sites(sites_of(facts.host, sites)) if evidence is None else evidence,
         ),
     )
@@ -68,11 +68,11 @@ def calls_card(facts: Facts, id: str, title: Phrase, text: Phrase, rows: list[Bl
         HostCard(
             id=id,
             title=title,
-            text=text,
+            why=text,
             gain_ns=bubble_ns(rows),
             formula=_BUBBLES,
             best=Confidence.HIGH,
-            why=_MEASURED,
+            why_confidence=_MEASURED,
             colour="blocking",
             part="runtime",
             evidence=evidence_of_calls(rows),

@@ -27,11 +27,11 @@ def serial_devices(facts: Facts) -> Insight | None:
         HostCard(
             id="serial_devices",
             title=phrase("Give each GPU a process of its own"),
-            text=_words(several),
+            why=_words(several),
             gain_ns=several.union_busy_ns - max(several.busy_ns),
             formula=phrase("Time a step in which any GPU works, less that of the GPU that works longest."),
             best=Confidence.MEDIUM,
-            why=phrase("Assumes that the work of one GPU does not need that of another."),
+            why_confidence=phrase("Assumes that the work of one GPU does not need that of another."),
             colour="kernel",
             part="kernel",
         ),

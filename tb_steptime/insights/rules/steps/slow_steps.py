@@ -35,11 +35,11 @@ def slow_steps(facts: Facts) -> Insight | None:
         HostCard(
             id="slow_steps",
             title=phrase("Find what holds slow steps up"),
-            text=_words(slow, len(facts.host.steps)),
+            why=_words(slow, len(facts.host.steps)),
             gain_ns=round(statistics.mean(own) - statistics.median(own)),
             formula=phrase("Mean step less the median step, both without their waits for batches."),
             best=Confidence.MEDIUM,
-            why=phrase("That they are slow is certain; that they need not be is not."),
+            why_confidence=phrase("That they are slow is certain; that they need not be is not."),
             colour="ink",
             part=None,
             evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],

@@ -16,12 +16,13 @@ def trace_quality(facts: Facts) -> Insight | None:
         id="trace_quality",
         severity=Severity.MINOR,
         title=phrase("Record the launches too"),
-        text=phrase(
+        why=phrase(
             "For {unknown} a step this trace does not tell why the GPU is idle: record {cpu} as well, and begin after "
             "the first steps.",
             unknown=ns(idle.unknown),
             cpu=code("ProfilerActivity.CPU"),
         ),
+        how=None,
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,

@@ -75,7 +75,7 @@ class LineShare:
 
 
 def line_shares(samples: LineLooks, chosen: Bool) -> list[LineShare]:
-    """Of the chosen rows of samples, of more than one burst, largest first. Places without a name count in the whole."""
+    """Of the chosen rows, of more than one burst, largest first. Places without a name count in the whole."""
     burst, _ = _bursts(samples, chosen)
     place, met = samples.place[chosen], samples.met[chosen]
     of_burst = np.bincount(burst, met).astype(np.float64)

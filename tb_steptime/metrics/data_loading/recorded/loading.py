@@ -56,11 +56,11 @@ class Recorded(msgspec.Struct, frozen=True):
     few_sampled: kind is an estimate, see `is_few`.
 
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
-    the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns, late_ns,
-    batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when each of them
-    does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a message is an
-    object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader without
-    workers, of which call stacks in the trace show more.
+    the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
+    late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
+    each of them does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a
+    message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
+    without workers, of which call stacks in the trace show more.
     """
 
     files: int
@@ -161,15 +161,13 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
 def _loaders(trace: Trace, records: LoaderRecords, ways: Ways) -> list[RecordedLoader]:
     """As in the table of loaders, then those that are not in it, whose names no row of the table has."""
     settings, taken = {each.loader: each for each in records.loaders}, records.received.loader[ways.received]
-    waited = [each for each in find_batches(trace).loaders if each.recorded in settings]
-    labels = {each.recorded: each.label for each in waited}
+    waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
+    labels = {number: label for number, label in waited.items() if number in settings}
     others = sorted(settings.keys() - labels.keys())
     for place, number in enumerate(others, 1):
         labels[number] = "Recorded loader" + (f" {place}" if len(others) > 1 else "")
     return [
-        RecordedLoader(
-            **msgspec.structs.asdict(settings[number]), label=label, batches=int((taken == number).sum())
-        )
+        RecordedLoader(**msgspec.structs.asdict(settings[number]), label=label, batches=int((taken == number).sum()))
         for number, label in labels.items()
     ]
 

@@ -218,7 +218,8 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
     together."""
     mine = np.flatnonzero(batches.loader == loader)
     epoch = np.cumsum(batches.first[mine])
-    return mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
+    longest: Int64 = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
+    return longest
 
 
 def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None, known: int | None) -> Reason | None:

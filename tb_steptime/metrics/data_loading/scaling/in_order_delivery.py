@@ -1,4 +1,4 @@
-"""How long a loop waits for round-robin workers whose batches are delivered in order, where some take longer than others.
+"""How long a loop waits for round-robin workers with in-order delivery, where some batches take longer than others.
 
 A loader hands batches out in order: worker 1's, worker 2's, ..., worker N's, worker 1's again. While a slow one is
 waited for, those behind it lie ready, and workers stand still once each has prefetched as many as it may:

@@ -31,7 +31,7 @@ from tb_steptime.trace.table import Int64
 NO_BATCHES = Reason("no_batch_in_the_steps")
 ONLY_WAITS = Reason("steps_only_wait")
 ONLY_FIRST = Reason("only_first_batches")
-ON_ANOTHER_THREAD = Reason("loader_on_another_thread")
+ON_ANOTHER_THREAD = Reason("loader_on_other_thread")
 #: More workers than one machine feeds.
 MOST_WORKERS = 64
 
@@ -131,7 +131,7 @@ def why_unknown(trace: Trace) -> Reason | None:
 
 
 def production_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
-    """Of a loader in the training process: what producing a batch takes, mean of each step; None where it takes none."""
+    """Of a loader in the training process: production of a batch, mean of each step; None where it takes none."""
     main, batches = waited_for(trace), find_batches(trace)
     if main is None:
         return ()
@@ -199,9 +199,7 @@ def _of_burst(trace: Trace, main: WaitedFor, burst: Burst) -> LoaderThroughput |
 def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
     """The wait itself is the production of a batch."""
     times, rest = _production(trace, main), rest_ns(trace, main.loader)
-    production = BatchProduction(
-        round(float(times.mean())), round(float(times.std())), sequence=find_sequence(trace)
-    )
+    production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=find_sequence(trace))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
     cores = trace.loader_records.cores if trace.loader_records else None
     return LoaderThroughput(0, production, rest, needed, main.batches, cores) if needed else None

@@ -18,7 +18,7 @@ from tb_steptime.metrics.data_loading.background_reader import Unmarked
 from tb_steptime.terminal.contract import DataLoadingReport
 from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
@@ -66,6 +66,9 @@ def unmarked(trace: Trace) -> Unmarked:
     told = analyse(trace).unmarked
     assert told is not None
     return told
+
+
+OTHER_THREAD = Reason("loader_on_other_thread")
 
 
 def said(phrase: Phrase | None) -> str | None:
@@ -140,18 +143,18 @@ def test_of_a_lone_batch_nobody_knows_what_its_thread_does(tmp_path):
     trace = recorded(tmp_path)
     told = unmarked(trace)
     assert (told.made_every_ns, told.limits, told.needed, told.sentence) == (6_500, None, None, None)
-    assert said(measure(trace, "needed_workers", None).reason) == "too few batches are recorded"
+    assert measure(trace, "needed_workers", None).reason == Reason("few_batches")
 
 
 def test_no_wait_is_claimed_and_all_else_is_shown(tmp_path):
     write(tmp_path, 4, returned=one_a_step())
     result = analyse(recorded(tmp_path))
     assert (result.steps, result.mean, result.shares, result.curve, result.burst) == ([], None, None, None, None)
-    assert {tile.metric: (tile.value, said(tile.reason)) for tile in result.tiles} == {
-        "data_loading_exposed": (None, "on another thread"),
-        "data_loading_hidden": (None, "on another thread"),
+    assert {tile.metric: (tile.value, tile.reason) for tile in result.tiles} == {
+        "data_loading_exposed": (None, OTHER_THREAD),
+        "data_loading_hidden": (None, OTHER_THREAD),
         "batch_time": (4_000, None),
-        "step_without_wait": (None, "on another thread"),
+        "step_without_wait": (None, OTHER_THREAD),
         "needed_workers": (1, None),
     }
     assert {key: said(remark) for key, remark in result.tile_remarks.items()} == {
@@ -174,8 +177,8 @@ def test_no_card_is_built_on_waits_and_the_views_say_what_is_known(tmp_path):
     overview = judgement.headlines["overview"]
     assert (overview.action, overview.view) == (told.sentence, "data_loading")
     rail = judgement.rails["data_loading"]
-    assert (rail.share, said(rail.reason)) == (None, "on another thread")
-    assert said(measure(trace, "needed_workers", None).reason) == "the loader sets the pace"
+    assert (rail.share, rail.reason) == (None, OTHER_THREAD)
+    assert measure(trace, "needed_workers", None).reason == Reason("loader_limits_steps")
 
 
 @pytest.mark.parametrize(("making", "needed"), [(4, 1), (14, None)])
@@ -251,7 +254,7 @@ def test_how_batches_are_made_may_not_be_recorded(tmp_path):
     told = unmarked(trace)
     assert (told.made_every_ns, told.taken_every_ns, told.limits, told.sentence) == (None, 7_000, None, None)
     assert said(judged(trace).headlines["data_loading"].verdict) == WHY
-    assert said(measure(trace, "batch_time", None).reason) == "on another thread"
+    assert measure(trace, "batch_time", None).reason == OTHER_THREAD
 
 
 def test_a_first_batch_that_the_loop_itself_reads_is_no_wait_of_the_steps(tmp_path):

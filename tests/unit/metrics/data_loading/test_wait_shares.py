@@ -385,7 +385,7 @@ def test_card_and_sentence_name_the_loader_that_limits(tmp_path: Path):
         "batches come late, 3 workers would end it."
     )
     card = next(each for each in judge(results).insights if each.id == "more_workers")
-    assert in_words(card.text).endswith("`num_workers=3`; then loader 2 limits: its 1 worker needs 9 µs per batch.")
+    assert in_words(card.why).endswith("`num_workers=3`; then loader 2 limits: its 1 worker needs 9 µs per batch.")
     code = judge(results).headlines["data_loading"].code
     assert code is not None
     assert code.splitlines()[:2] == ["# Loader 1", "loader = DataLoader(dataset, num_workers=3,"]

@@ -20,6 +20,7 @@ from tb_steptime.metrics.data_loading.waits import (
     loader_waits,
 )
 from tb_steptime.terminal.printer import plain
+from tb_steptime.text import Reason
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -228,11 +229,11 @@ def test_what_differs_from_loader_to_loader_is_no_figure_of_the_span():
         loader        | l...m... |
         loader single | ..n...o. |
         op            | .a.b.a.b |"""))  # fmt: skip
-    reasons = {tile.metric: plain(tile.reason) if tile.reason else None for tile in result.tiles}
-    assert (reasons["batch_time"], reasons["needed_workers"]) == ("differs from loader to loader",) * 2
+    reasons = {tile.metric: tile.reason for tile in result.tiles}
+    assert (reasons["batch_time"], reasons["needed_workers"]) == (Reason("differs_by_loader"),) * 2
     alone = analyse(timeline("step | 11112222 |\n loader | l...m... |"))
-    (reason,) = {plain(tile.reason) for tile in alone.tiles if tile.metric in ("batch_time", "needed_workers")}
-    assert reason == "the workers are not in this trace"
+    reasons = [tile.reason for tile in alone.tiles if tile.metric in ("batch_time", "needed_workers")]
+    assert reasons == [Reason("workers_not_in_trace")] * 2
 
 
 def test_the_first_batch_of_an_epoch_stands_apart():

@@ -17,6 +17,7 @@ from tb_steptime.insights import judge
 from tb_steptime.terminal.contract import DataLoadingReport
 from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
@@ -146,9 +147,9 @@ def test_of_batches_in_a_row_it_is_open_how_many_workers_keep_up():
         wait_ns_mean=12_000, exposed_ns_mean=12_000, consumer_ns=None, needed_workers=None, predicted_step_ns=None,
         why_unknown=IN_A_ROW,
     )  # fmt: skip
-    assert {plain(tile.reason) for tile in analyse(trace).tiles if tile.metric == "needed_workers" and tile.reason} == {
-        "one loader or several, not known"
-    }
+    assert [tile.reason for tile in analyse(trace).tiles if tile.metric == "needed_workers"] == [
+        Reason("loader_count_unknown")
+    ]
 
 
 def test_of_batches_in_a_row_no_burst_is_told():
@@ -204,7 +205,7 @@ def test_what_is_not_known_says_why(drawing: str):
 def card(trace: Trace, rule: str) -> str:
     judged = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     (insight,) = [each for each in judged.insights if each.id == rule]
-    return plain(insight.text).replace("\xa0", " ")
+    return plain(insight.why).replace("\xa0", " ")
 
 
 def test_a_card_says_per_batch_what_is():
