@@ -180,15 +180,16 @@ export interface BurstStep {
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
- * why a GPU is idle, in the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses;
- * phases: of a step, in their order.
+ * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
+ * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
  */
 export interface Catalogue {
   version: string;
   metrics: Metric[];
   figures: Metric[];
   parts: PartMeaning[];
-  reasons: PartMeaning[];
+  reasons: Record<string, string>;
+  idle_reasons: PartMeaning[];
   bounds: Record<string, string>;
   causes: Record<string, string>;
   phases: Record<string, string>;
@@ -460,7 +461,7 @@ export interface Evidence {
 
 /** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
 export interface GpuResult {
-  unknown: Phrase | null;
+  unknown: Reason | null;
   start_ns: number;
   end_ns: number;
   steps: GpuStep[];
@@ -530,7 +531,7 @@ export interface Holder {
  * with_stack, step_marks: how the trace was recorded.
  */
 export interface HostResult {
-  unknown: Phrase | null;
+  unknown: Reason | null;
   start_ns: number;
   end_ns: number;
   mean_step_ns: number;
@@ -617,7 +618,8 @@ export interface Index {
 
 /**
  * A card.
- * title is the deed ("Pin the memory of the batch"), text the number that proves it and the setting in code.
+ * title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
+ * to copy; None where there is none.
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
@@ -627,7 +629,8 @@ export interface Insight {
   id: string;
   severity: Severity;
   title: Phrase;
-  text: Phrase;
+  why: Phrase;
+  how: string | null;
   gain_ns: number;
   gain_fraction: number;
   later_ns: number | null;
@@ -1171,7 +1174,7 @@ export interface Rail {
   share: number | null;
   colour: string;
   hatched: boolean;
-  reason: Phrase | null;
+  reason: Reason | null;
 }
 
 /**
@@ -1202,6 +1205,15 @@ export interface ReadyQueue {
   depth: number[];
   late_share: number | null;
   passed_share: number | null;
+}
+
+/**
+ * What metrics and analyses return in place of a sentence, so that a stored result needs no measuring when words
+ * change. `values` fill the places of the code's template.
+ */
+export interface Reason {
+  code: string;
+  values: Record<string, Quantity>;
 }
 
 /**
@@ -1346,7 +1358,7 @@ export interface Series {
   device: number | null;
   value: number | null;
   steps: (number | null)[];
-  reason: Phrase | null;
+  reason: Reason | null;
 }
 
 /** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
@@ -1446,13 +1458,14 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be only in the overview.
+ * could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
  * neighbours: the same view's series in the other spans of the worker, for spark lines.
  */
 export interface SpanPage {
   head: SpanHead;
   headline: Headline;
   result: unknown;
+  titles: Record<string, Phrase>;
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
@@ -1524,7 +1537,7 @@ export interface StripLevel {
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
 export interface TensorCoresResult {
-  unknown: Phrase | null;
+  unknown: Reason | null;
   devices: DeviceSplit[];
   tiles: Series[];
   split_title: Phrase;

@@ -1,12 +1,12 @@
 /** The catalogue by id: labels, units, definitions and colours of everything that is shown. */
 
-import type { Catalogue, Metric, PartMeaning, ViewId, ViewMeaning } from "./api.gen";
+import type { Catalogue, Metric, PartMeaning, Phrase, Reason, ViewId, ViewMeaning } from "./api.gen";
 
 export interface Meanings {
   version: string;
   parts: readonly PartMeaning[];
   /** Why a GPU is idle, in the order of every picture. */
-  reasons: readonly PartMeaning[];
+  idle_reasons: readonly PartMeaning[];
   /** A verdict as an adjective: "host-bound". */
   bounds: Readonly<Record<string, string>>;
   /** Why the host pauses. */
@@ -18,6 +18,8 @@ export interface Meanings {
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
   metric(id: string): Metric;
   viewTitle(id: ViewId | string): string;
+  /** Why a figure is not known, in words. */
+  explain(reason: Reason): Phrase;
 }
 
 export function meaningsOf(catalogue: Catalogue): Meanings {
@@ -31,5 +33,6 @@ export function meaningsOf(catalogue: Catalogue): Meanings {
       return found;
     },
     viewTitle: (id) => titles.get(id) ?? id,
+    explain: ({ code, values }) => ({ template: catalogue.reasons[code] ?? code, values }),
   };
 }

@@ -10,7 +10,7 @@ import { Trends } from "../src/views/trends";
 import { axisOver } from "../src/views/trends/axis";
 import { medianOf, runsOf, valueOf } from "../src/views/trends/runs";
 import { coresPage, DEVICE, loaderPage, noLoaderPage, tab, trendSpan, trendsPage } from "./fixtures/figures";
-import { plain } from "./fixtures/pages";
+import { because } from "./fixtures/pages";
 
 /** What a reader sees of it, in order. */
 const words = (drawn: VNode): string =>
@@ -150,7 +150,7 @@ describe("Trends", () => {
   });
 
   test("what no span measures is a sentence with the reason, not an empty picture", () => {
-    expect(page).toContain("|Exposed data loading cannot be measured here: no loader events.|");
+    expect(page).toContain("|Exposed data loading cannot be measured here. The trace has no loader events.|");
   });
 
   test("only the runs that the address names are drawn", () => {
@@ -213,8 +213,8 @@ describe("Tensor cores", () => {
   });
 
   test("without a device says why", () => {
-    expect(
-      words(<TensorCores page={coresPage([], plain("This trace has no GPU activity."))} tab={tab()} compared={null} />),
-    ).toBe("|Half runs on tensor cores|This trace has no GPU activity.|");
+    expect(words(<TensorCores page={coresPage([], because("no_gpu_activity"))} tab={tab()} compared={null} />)).toBe(
+      "|Half runs on tensor cores|This trace has no GPU activity.|",
+    );
   });
 });

@@ -12,7 +12,7 @@ import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
 import { rowsOf } from "../src/views/gpu/strips";
 import { DETAIL, DEVICE, gpuPage, gpuTab, kernel, KERNELS, RESULT } from "./fixtures/gpu";
-import { plain } from "./fixtures/pages";
+import { because, plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>
   renderToString(drawn)
@@ -274,7 +274,7 @@ describe("the GPU view", () => {
   });
 
   test("without a GPU it gives the reason and no figures", () => {
-    const page = draw({}, { ...RESULT, devices: [], unknown: plain("This trace has no GPU activity.") });
+    const page = draw({}, { ...RESULT, devices: [], unknown: because("no_gpu_activity") });
     expect(page).toBe("|When is the GPU full?|This trace has no GPU activity.|");
   });
 

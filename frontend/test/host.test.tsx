@@ -11,7 +11,7 @@ import { shownStep } from "../src/views/host/queue";
 import { verdictsDiffer } from "../src/views/host/sites";
 import { keysOfStretch } from "../src/views/choices";
 import { BLOCKING, MS, RESULT, hostPage, hostTab, idle, range, step } from "./fixtures/host";
-import { plain } from "./fixtures/pages";
+import { because, plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>
   renderToString(drawn)
@@ -129,7 +129,7 @@ describe("the Host view", () => {
     const page = draw({
       ...RESULT,
       device: null,
-      unknown: plain("This trace has no GPU activity."),
+      unknown: because("no_gpu_activity"),
       pieces: [],
       launches: null,
       answer: null,

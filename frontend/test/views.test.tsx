@@ -11,7 +11,7 @@ import { Failed } from "../src/states/failed";
 import { Reading } from "../src/states/reading";
 import { Overview } from "../src/views/overview";
 import { MEANINGS } from "./fixtures/meanings";
-import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
+import { because, HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 
 /** What a reader sees of it, in order. */
 const words = (drawn: VNode): string =>
@@ -36,13 +36,13 @@ describe("the Overview", () => {
 
   test("tiles show the change since the span before, a reason for what is unknown, and remarks", () => {
     expect(page).toContain(
-      "|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|no GPU activity|Exposed data loading|60.0|ms|all of it|",
+      "|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|This trace has no GPU activity.|Exposed data loading|60.0|ms|all of it|",
     );
   });
 
   test("cards keep the order that they come in, and say what waits for something else", () => {
     expect(page).toContain(
-      "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|Two workers hide the wait. |Data loading|",
+      "|up to |60.0 ms|38 % of the step|Load batches in worker processes|Major|, confidence high|Two workers hide the wait. |Data loading|num_workers=2|Copy|",
     );
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
@@ -143,7 +143,7 @@ test("at most two notes stand open, and that a trace is simulated stands first",
 });
 
 test("the list of views has a share for what explains a part of the step, a dash with its reason for the rest", () => {
-  const unknown = { share: null, colour: "kernel", hatched: true, reason: plain("no kernels") };
+  const unknown = { share: null, colour: "kernel", hatched: true, reason: because("no_kernels_in_steps") };
   const list = (
     <ViewList
       current="overview"
@@ -155,7 +155,7 @@ test("the list of views has a share for what explains a part of the step, a dash
   expect(words(list)).toBe(
     "|Overview|Trends|Data loading|33 %|Tensor cores|–|Host|Timeline|Tesla V100|80 SMs|2 steps, 8 June 2021|75 718 events, 1.2 MB|",
   );
-  expect(renderToString(list)).toContain('title="no kernels"');
+  expect(renderToString(list)).toContain('title="No kernel runs."');
 });
 
 describe("states", () => {

@@ -19,9 +19,8 @@ from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.launches.device_bins import DeviceLevel, device_levels
-from tb_steptime.metrics.launches.per_step import launches_of
 from tb_steptime.metrics.launches.queue import BackPressure, QueueLevel, back_pressure, queue_levels, queue_per_step
-from tb_steptime.metrics.launches.run_ahead import LaunchFigures
+from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.launches.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
@@ -128,7 +127,7 @@ def analyse(trace: Trace) -> HostResult:
 def _of_device(trace: Trace, device: int) -> HostResult:
     cells = device_cells(trace, device)
     mean, host_ns = cells.mean, mean_host_ns(trace)
-    launches, queue, rows = launches_of(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
+    launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
     copies = bucket_copies(trace, device)
     low, high = find_steps(trace).window
     result = HostResult(

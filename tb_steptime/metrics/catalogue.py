@@ -21,7 +21,7 @@ from tb_steptime.metrics.launches import per_step as launch_metrics
 from tb_steptime.metrics.steps import parts as step_time
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
@@ -43,22 +43,7 @@ def main_device(trace: Trace) -> int | None:
 
 
 def measure(trace: Trace, metric_id: str, device: int | None) -> Series:
-    """One metric of the catalogue. device is needed by the figures of a device; None there is "no GPU activity".
-
-    Tiles, tables and trends ask for the same ones, so each is measured once.
-    """
-    known = _known(trace)
-    if (metric_id, device) not in known:
-        known[metric_id, device] = _measure(trace, metric_id, device)
-    return known[metric_id, device]
-
-
-@per_trace
-def _known(trace: Trace) -> dict[tuple[str, int | None], Series]:
-    return {}
-
-
-def _measure(trace: Trace, metric_id: str, device: int | None) -> Series:
+    """One metric of the catalogue. device is needed by the figures of a device; None there is "no GPU activity"."""
     if metric_id in _OF_DEVICE:
         figure = gpu.unknown(trace, NO_DEVICE) if device is None else _OF_DEVICE[metric_id][1](trace, device)
         return Series(metric_id, device, figure.value, list(figure.steps), figure.reason)
@@ -192,30 +177,28 @@ _OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
     )
 }
 
-_OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {
-    metric.id: (metric, of)
-    for metric, of in (
-        (gpu.GPU_UTILIZATION, gpu.gpu_utilization),
-        (gpu.EST_SM_EFFICIENCY, gpu.est_sm_efficiency),
-        (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
-        (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
-        (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.tensor_core_share),
-        (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.tensor_core_share_high),
-        (tensor_cores.KERNEL_SUM_TIME, tensor_cores.kernel_sum_time),
-        (tensor_cores.TENSOR_CORE_TIME, tensor_cores.tensor_core_time),
-        (tensor_cores.MATMUL_LIKE_TIME, tensor_cores.matmul_like_time),
-        (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.unknown_kernel_time),
-        (idle.HOST_BOUND_SHARE, _host_bound_share),
-        (idle.HOST_BOUND_TIME, _host_bound_time),
-        (idle.HOST_LATE_TIME, _host_late_time),
-        *((metric, _idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
-        (idle.LAUNCHES, _launches),
-        (launch_metrics.QUEUE_MEAN, launch_metrics.queue_mean),
-        (launch_metrics.RUN_AHEAD, launch_metrics.run_ahead),
-        (launch_metrics.STARVED_SHARE, launch_metrics.starved_share),
-        (launch_metrics.BUBBLE_TIME, launch_metrics.bubble_time),
-    )
-}
+_DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
+    (gpu.GPU_UTILIZATION, gpu.gpu_utilization),
+    (gpu.EST_SM_EFFICIENCY, gpu.est_sm_efficiency),
+    (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
+    (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
+    (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.tensor_core_share),
+    (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.tensor_core_share_high),
+    (tensor_cores.KERNEL_SUM_TIME, tensor_cores.kernel_sum_time),
+    (tensor_cores.TENSOR_CORE_TIME, tensor_cores.tensor_core_time),
+    (tensor_cores.MATMUL_LIKE_TIME, tensor_cores.matmul_like_time),
+    (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.unknown_kernel_time),
+    (idle.HOST_BOUND_SHARE, _host_bound_share),
+    (idle.HOST_BOUND_TIME, _host_bound_time),
+    (idle.HOST_LATE_TIME, _host_late_time),
+    *((metric, _idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
+    (idle.LAUNCHES, _launches),
+    (launch_metrics.QUEUE_MEAN, launch_metrics.queue_mean),
+    (launch_metrics.RUN_AHEAD, launch_metrics.run_ahead),
+    (launch_metrics.STARVED_SHARE, launch_metrics.starved_share),
+    (launch_metrics.BUBBLE_TIME, launch_metrics.bubble_time),
+)
+_OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {metric.id: (metric, of) for metric, of in _DEVICE_FIGURES}
 
 #: The catalogue, in the order in which a chooser lists it.
 METRICS: tuple[Metric, ...] = tuple(metric for table in (_OF_PROCESS, _OF_DEVICE) for metric, _ in table.values())

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: The engine's range around a node: torch writes them since 2022.
@@ -39,7 +40,7 @@ class Nodes:
     forward: Int32
 
 
-@per_trace
+@shared()
 def backward_nodes(trace: Trace) -> Nodes:
     """Of every thread, in time order."""
     table = trace.sequences

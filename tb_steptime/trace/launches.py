@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import DEVICE_KINDS, Int32, Kind
 
 
@@ -23,7 +24,7 @@ class Launches:
     call: Int32
 
 
-@per_trace
+@shared()
 def find_launches(trace: Trace) -> Launches:
     """Join by correlation id. Where a runtime call and the driver call inside it share an id, the outer one counts."""
     events = trace.events

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from tb_steptime.text import Note
 from tb_steptime.trace.loader_records import LoaderRecords
@@ -18,8 +17,6 @@ from tb_steptime.trace.table import (
     no_sequences,
     no_stacks,
 )
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,7 @@ class Trace:
     inputs       shapes and types of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]'
     sequences    which op of the forward pass made a node of the backward pass
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
+    memo         results of shared measurements, see `shared`
     loader_records  what a recorder's files tell of the loaders; None without them
     """
 
@@ -91,17 +89,4 @@ class Trace:
     stacks: StackTable = field(default_factory=no_stacks)
     stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
     loader_records: LoaderRecords | None = None
-    memo: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
-
-
-def per_trace(measure: Callable[[Trace], T]) -> Callable[[Trace], T]:
-    """Keep the result of a pure function of a trace with the trace, so that analyses can share it."""
-
-    @functools.wraps(measure)
-    def once(trace: Trace) -> T:
-        if measure not in trace.memo:
-            trace.memo[measure] = measure(trace)
-        result: T = trace.memo[measure]
-        return result
-
-    return once
+    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)

@@ -22,8 +22,9 @@ from tb_steptime.record.frames import is_of_user
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parents
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
@@ -65,7 +66,7 @@ class KernelOrigins:
     reason: UInt8
 
 
-@per_trace
+@shared(find_launches)
 def kernel_origins(trace: Trace) -> KernelOrigins:
     """The call and the op of every kernel."""
     launches = find_launches(trace)
@@ -249,7 +250,6 @@ def user_ranges(trace: Trace) -> Int64:
     return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
 
 
-@per_trace
 def named_ranges(trace: Trace) -> dict[str, Intervals]:
     """When each named range of the host is open, by its name; step marks and the loader's are left out."""
     events, rows = trace.events, user_ranges(trace)

@@ -19,7 +19,8 @@ import numpy as np
 
 from tb_steptime.text import Note, code, count, phrase
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind
 
 STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
@@ -67,7 +68,15 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@per_trace
+@shared()
+def step_marks(trace: Trace) -> Int64:
+    """Rows of the host-side step marks, in time order."""
+    is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
+    rows = trace.events.rows(Kind.USER)
+    return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
+
+
+@shared(find_launches, step_marks)
 def find_steps(trace: Trace) -> Steps:
     """The steps of a trace; without marks one step over the whole host-side window, and a note."""
     marks = step_marks(trace)
@@ -84,14 +93,6 @@ def find_steps(trace: Trace) -> Steps:
         for number, window, host_start, host_end in zip(names, windows, start, end, strict=True)
     ]
     return Steps(tuple(steps[:over]), _cut_note(len(steps) - kept, kept - over))
-
-
-@per_trace
-def step_marks(trace: Trace) -> Int64:
-    """Rows of the host-side step marks, in time order."""
-    is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
-    rows = trace.events.rows(Kind.USER)
-    return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
 
 
 def _mark_number(trace: Trace, row: int) -> int:

@@ -102,9 +102,10 @@ class Writer:
     def card(self, number: int, card: Any) -> Iterator[str]:
         facts = (card["id"], card["severity"], unit_value(card["gain_ns"], Unit.NS), card["confidence"])
         yield f"{number}. {self.sentence(card['title'])} ({', '.join(facts)})"
-        for key in ("text", "why", "how", "gain_formula", "why_confidence"):
-            if card.get(key) is not None:
-                yield from folded(f"   {key.removeprefix('gain_'):<15}", self.sentence(card[key]))
+        yield from folded("   why            ", self.sentence(card["why"]))
+        yield from (f"   | {line}" for line in (card["how"] or "").splitlines())
+        for key in ("gain_formula", "why_confidence"):
+            yield from folded(f"   {key.removeprefix('gain_'):<15}", self.sentence(card[key]))
 
     def said_elsewhere(self, page: Any) -> Iterator[str]:
         """Every other sentence once, by the field that it stands in."""

@@ -1,6 +1,7 @@
 import type { Insight } from "../api.gen";
 import { fillClass } from "../colour";
 import { ns, sentence, share } from "../format";
+import { Code } from "./copy";
 import { Sentence } from "./sentence";
 
 interface CardProps {
@@ -12,7 +13,7 @@ interface CardProps {
   look?: { name: string; open(): void } | undefined;
 }
 
-/** One thing to do: what it gains, the deed, the number that proves it. */
+/** One thing to do: what it gains, why, and how. */
 export function Card({ insight, evidence, open, look }: CardProps) {
   return (
     <li data-insight={insight.id}>
@@ -27,7 +28,7 @@ export function Card({ insight, evidence, open, look }: CardProps) {
           </span>
         </div>
         <p>
-          <Sentence phrase={insight.text} />
+          <Sentence phrase={insight.why} />
           {evidence !== undefined && (
             <>
               {" "}
@@ -45,6 +46,7 @@ export function Card({ insight, evidence, open, look }: CardProps) {
             </>
           )}
         </p>
+        {insight.how !== null && <Code text={insight.how} />}
       </div>
     </li>
   );

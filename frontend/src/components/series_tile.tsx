@@ -20,7 +20,7 @@ interface SeriesTileProps {
 
 export function SeriesTile({ series, remark, head, neighbours, meanings, compared }: SeriesTileProps) {
   const metric = meanings.metric(series.metric);
-  const why = series.reason ? ` ${sentence(series.reason)}` : "";
+  const why = series.reason ? ` ${sentence(meanings.explain(series.reason))}` : "";
   return (
     <Tile
       label={metric.label}
@@ -64,14 +64,7 @@ function changeLine(
   neighbours: readonly Neighbour[],
   meanings: Meanings,
 ) {
-  if (series.value === null)
-    return (
-      series.reason && (
-        <span title={sentence(series.reason)}>
-          <Sentence phrase={series.reason} />
-        </span>
-      )
-    );
+  if (series.value === null) return series.reason && <Why reason={meanings.explain(series.reason)} />;
   if (remark) return <Sentence phrase={remark} style="table" />;
   const unit = meanings.metric(series.metric).unit;
   const value = (other: Neighbour) => other.values[series.metric] ?? null;
@@ -80,6 +73,14 @@ function changeLine(
   const next = nearest(neighbours, (other) => other.number > number && value(other) !== null, number);
   if (next) return `${text(value(next), unit)} in span ${next.number}`;
   return stepRange(series, unit);
+}
+
+function Why({ reason }: { reason: Phrase }) {
+  return (
+    <span title={sentence(reason)}>
+      <Sentence phrase={reason} />
+    </span>
+  );
 }
 
 /** "36.5 ms more", than in the span that the bar names. */

@@ -24,6 +24,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       title={view.title}
       current={view.id === current}
       rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined}
+      meanings={meanings}
       address={tab.address({ view: view.id })}
       open={() => tab.update({ view: view.id })}
     />
@@ -43,11 +44,12 @@ interface ViewLinkProps {
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
   rail: Rail | null | undefined;
+  meanings: Meanings;
   address: string;
   open(): void;
 }
 
-function ViewLink({ title, current, rail, address, open }: ViewLinkProps) {
+function ViewLink({ title, current, rail, meanings, address, open }: ViewLinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
     event.preventDefault();
@@ -57,7 +59,7 @@ function ViewLink({ title, current, rail, address, open }: ViewLinkProps) {
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      title={rail?.reason ? sentence(rail.reason) : undefined}
+      title={rail?.reason ? sentence(meanings.explain(rail.reason)) : undefined}
       onClick={follow}
     >
       <span>{title}</span>

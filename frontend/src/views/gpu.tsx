@@ -22,7 +22,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
         <section class="unknown">
           <h2>When is the GPU full?</h2>
           <p class="quiet">
-            <Sentence phrase={result.unknown} />
+            <Sentence phrase={tab.meanings.explain(result.unknown)} />
           </p>
         </section>
       )}

@@ -50,7 +50,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
           <h2>Why is the GPU idle?</h2>
           {result.unknown && (
             <p class="quiet">
-              <Sentence phrase={result.unknown} />
+              <Sentence phrase={tab.meanings.explain(result.unknown)} />
             </p>
           )}
         </section>

@@ -84,7 +84,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             <Sentence phrase={result.split_title} />
           </h2>
           <p class="quiet">
-            <Sentence phrase={result.unknown} />
+            <Sentence phrase={tab.meanings.explain(result.unknown)} />
           </p>
         </section>
       )}

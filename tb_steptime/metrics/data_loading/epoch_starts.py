@@ -14,7 +14,8 @@ from tb_steptime.metrics.data_loading.loaders import find_batches
 from tb_steptime.metrics.data_loading.marks import NO_SEED
 from tb_steptime.metrics.data_loading.waits import device_busy, exposed_waits, loader_intervals, loader_rows
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -33,7 +34,6 @@ class EpochStarts(msgspec.Struct, frozen=True):
     steps: list[str]
 
 
-@per_trace
 def find_epoch_starts(trace: Trace) -> EpochStarts | None:
     """None where no epoch begins in the steps."""
     batches, steps = find_batches(trace), find_steps(trace).steps
@@ -50,7 +50,7 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
     )
 
 
-@per_trace
+@shared(device_busy, exposed_waits, find_batches, find_steps, loader_intervals, loader_rows)
 def between_epochs_ns(trace: Trace) -> Int64:
     """Of each step: time between the last batch of an epoch and asking for the first one of the next, without device
     work. What a step takes while batches are in time does not hold it, as it comes once an epoch."""
@@ -72,7 +72,6 @@ def _exposed(trace: Trace, others: Int64) -> Intervals:
     )
 
 
-@per_trace
 def _setup(trace: Trace) -> Intervals:
     """From a new iterator's first seed until it is asked for a batch, and while a recorder saw it being set up; without
     device work."""

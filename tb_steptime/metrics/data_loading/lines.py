@@ -18,9 +18,10 @@ from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.metrics.data_loading.waits import loader_names, loader_rows
 from tb_steptime.text import Reason
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.ops import innermost, is_file, is_source, rows_named, short_frame
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words, stack_words, words_of
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
@@ -65,7 +66,7 @@ class LoaderWork:
     has_frames: bool
 
 
-@per_trace
+@shared(find_batches, loader_names, loader_rows, waited_for)
 def loader_work(trace: Trace) -> LoaderWork:
     """Of the threads that wait, for the loader that is waited for most. The line of an op or a frame is the innermost
     one of the user's inside the loader, or of torch where none is: `default_collate`, say."""

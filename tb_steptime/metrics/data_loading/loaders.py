@@ -16,7 +16,8 @@ import numpy as np
 from tb_steptime.metrics.data_loading.marks import NO_SEED, NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, iterator_of, loader_waits
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64
 
 #: Single waits without a backward pass that are rarer end an epoch; others lead to one later.
@@ -99,7 +100,7 @@ class WaitedFor:
     in_a_row: int
 
 
-@per_trace
+@shared(backward_nodes, exposed_waits, find_marks)
 def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
     marks = find_marks(trace)
@@ -145,7 +146,7 @@ def most_waited(batches: Batches) -> int | None:
     return -max(cost)[-1] if cost else None
 
 
-@per_trace
+@shared(find_batches, loader_waits)
 def waited_for(trace: Trace) -> WaitedFor | None:
     """None where no batch is asked for in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.waits import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords, Received
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -66,7 +66,6 @@ class Marks:
         )
 
 
-@per_trace
 def find_marks(trace: Trace) -> Marks:
     """Of every loader of the span."""
     rows, step = _in_steps(trace, outermost_marks(trace))
@@ -101,30 +100,31 @@ def _in_steps(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
 
 def _between(trace: Trace, rows: Int64) -> tuple[Bool, Int64]:
     """Before each mark and after the one before it: does its thread work, and when does it draw a first seed?"""
-    events, works, seed_ns = trace.events, np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
+    events, names = trace.events, _names(trace)
+    works, seed_ns = np.zeros(len(rows), bool), np.full(len(rows), NO_SEED, np.int64)
     low = np.append(0, events.ends(rows)[:-1]).tolist() if len(rows) else []
     for i, (row, begin) in enumerate(zip(rows.tolist(), low, strict=True)):
         part = np.arange(*np.searchsorted(events.start_ns, (begin, events.start_ns[row])).tolist(), dtype=np.int64)
         part = part[events.thread[part] == events.thread[row]]
         # what ends after the mark begins is a range around the loader or the step
-        works[i] = (_is_work(trace, part) & (events.ends(part) <= events.start_ns[row])).any()
-        seeds = _seeds_in(trace, part)
+        works[i] = (_is_work(trace, names, part) & (events.ends(part) <= events.start_ns[row])).any()
+        seeds = _seeds_in(trace, names, part)
         seed_ns[i] = events.start_ns[seeds[0]] if len(seeds) else NO_SEED
     return works, seed_ns
 
 
-def _seeds_in(trace: Trace, part: Int64) -> Int64:
+def _seeds_in(trace: Trace, names: _Names, part: Int64) -> Int64:
     """Those that no op of the loop draws."""
     events = trace.events
     ops = part[events.kind[part] == Kind.CPU_OP]
     reach = np.maximum.accumulate(np.append(0, events.ends(ops)[:-1])) if len(ops) else ops
-    seeds: Int64 = ops[_names(trace).seed[events.name[ops]] & (events.start_ns[ops] >= reach)]
+    seeds: Int64 = ops[names.seed[events.name[ops]] & (events.start_ns[ops] >= reach)]
     return seeds
 
 
-def _is_work(trace: Trace, rows: Int64) -> Bool:
+def _is_work(trace: Trace, names: _Names, rows: Int64) -> Bool:
     """Which events are work on a batch: an op, a range of the user's, a launch."""
-    kind, name, names = trace.events.kind[rows], trace.events.name[rows], _names(trace)
+    kind, name = trace.events.kind[rows], trace.events.name[rows]
     of_loop = ((kind == Kind.CPU_OP) | (kind == Kind.USER)) & ~names.no_work[name]
     launches = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & names.launch[name]
     return np.asarray(of_loop | launches)
@@ -139,7 +139,6 @@ class _Names:
     launch: Bool
 
 
-@per_trace
 def _names(trace: Trace) -> _Names:
     strings = trace.strings.strings
     no_work = loader_names(trace) | np.array([name in _NO_WORK for name in strings], bool)

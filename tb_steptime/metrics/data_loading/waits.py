@@ -19,7 +19,8 @@ from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind
 
@@ -70,13 +71,13 @@ class LoaderWaits:
     hidden_ns: Int64
 
 
-@per_trace
+@shared()
 def loader_names(trace: Trace) -> Bool:
     """For each row of the string table: is it the mark of a wait for a batch?"""
     return np.array([LOADER_MARK.match(name) is not None for name in trace.strings.strings], bool)
 
 
-@per_trace
+@shared(loader_names, step_marks)
 def loader_rows(trace: Trace) -> Int64:
     """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
     rows = _marks(trace)
@@ -101,27 +102,27 @@ def _by_loop(trace: Trace, rows: Int64) -> Bool:
     return np.isin(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
 
 
-@per_trace
+@shared(loader_rows)
 def loader_intervals(trace: Trace) -> Intervals:
     """When the training process waits for a batch."""
     rows = loader_rows(trace)
     return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 
 
-@per_trace
+@shared(busy_intervals, devices_with_activity)
 def device_busy(trace: Trace) -> Intervals:
     """When any device of this process does anything: kernels, copies, sets, collectives."""
     first, *others = [busy_intervals(trace, device) for device in devices_with_activity(trace)] or [Intervals.empty()]
     return reduce(or_, others, first)
 
 
-@per_trace
+@shared(device_busy, loader_intervals)
 def exposed_waits(trace: Trace) -> Intervals:
     """When the training process waits for a batch and no device works. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace)
 
 
-@per_trace
+@shared(exposed_waits, find_steps, loader_intervals, loader_rows)
 def loader_waits(trace: Trace) -> LoaderWaits | None:
     """Waits per step; None where the trace has no loader events (another loader, or none)."""
     if not len(loader_rows(trace)):
@@ -132,7 +133,6 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
     return LoaderWaits(wait, exposed, wait - exposed)
 
 
-@per_trace
 def loader_iterators(trace: Trace) -> tuple[str, ...]:
     """Distinct iterator classes in order of first wait, such as `_SingleProcessDataLoaderIter`."""
     names = dict.fromkeys(trace.strings[int(name)] for name in trace.events.name[loader_rows(trace)])

@@ -8,7 +8,8 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_intervals, kernel_rows
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Kind, distinct_in
 
 #: NCCL and RCCL begin all their kernels with their own name; the others are the all-reduce kernels of PyTorch's
@@ -35,7 +36,7 @@ def is_collective_call(name: str) -> bool:
     return COLLECTIVE_CALL.match(name) is not None
 
 
-@per_trace
+@shared()
 def collective_names(trace: Trace) -> Bool:
     """For each string of the trace's table: is it a collective's, as name of a kernel, a CPU op or a named range?"""
     judged = np.zeros(len(trace.strings), bool)

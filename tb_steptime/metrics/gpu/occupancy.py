@@ -18,7 +18,9 @@ from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Device, Trace, per_trace
+from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
@@ -135,7 +137,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
     return waves, block_count - (waves - 1) * slots
 
 
-@per_trace
+@shared(blocks)
 def filling(trace: Trace) -> Filling:
     """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
     count = len(trace.kernels)
@@ -174,6 +176,7 @@ def _fill_rows(
     result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
 
 
+@shared(filling, find_steps)
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)

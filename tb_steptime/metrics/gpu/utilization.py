@@ -18,7 +18,8 @@ from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in
 
@@ -61,7 +62,7 @@ class Figure:
     reason: Reason | None = None
 
 
-@per_trace
+@shared()
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
     """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
     device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]
@@ -73,31 +74,22 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
     return np.flatnonzero(trace.events.device[trace.kernels.event] == device)
 
 
+@shared()
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
     """When at least one kernel runs on the device, over the whole recording."""
-    return _kernel_intervals(trace).get(device, Intervals.empty())
+    return _union(trace, device, Kind.KERNEL)
 
 
+@shared()
 def busy_intervals(trace: Trace, device: int) -> Intervals:
     """When the device does anything: kernels, copies and sets of all streams, over the whole recording."""
-    return _busy_intervals(trace).get(device, Intervals.empty())
+    return _union(trace, device, *DEVICE_KINDS)
 
 
-@per_trace
-def _kernel_intervals(trace: Trace) -> dict[int, Intervals]:
-    return _union_by_device(trace, Kind.KERNEL)
-
-
-@per_trace
-def _busy_intervals(trace: Trace) -> dict[int, Intervals]:
-    return _union_by_device(trace, *DEVICE_KINDS)
-
-
-def _union_by_device(trace: Trace, *kinds: Kind) -> dict[int, Intervals]:
+def _union(trace: Trace, device: int, *kinds: Kind) -> Intervals:
     events, rows = trace.events, trace.events.rows(*kinds)
-    on = events.device[rows]
-    mine = {device: rows[on == device] for device in devices_with_activity(trace)}
-    return {device: Intervals.union(events.start_ns[own], events.ends(own)) for device, own in mine.items()}
+    rows = rows[events.device[rows] == device]
+    return Intervals.union(events.start_ns[rows], events.ends(rows))
 
 
 def gpu_utilization(trace: Trace, device: int) -> Figure:
@@ -107,6 +99,57 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
     return figure(covered, windows_ns(trace), None)
 
 
+@shared(find_launches)
+def blocks(trace: Trace) -> Int64 | None:
+    """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
+
+    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, nobody can tell.
+    """
+    grid, block = trace.kernels.grid, trace.kernels.block
+    if grid is None:
+        return None
+    in_items, untold = _grid_units(trace)
+    if in_items.any():
+        threads = np.full_like(grid, -1) if block is None else block
+        grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
+    counted: Int64 = grid.prod(axis=1, dtype=np.int64)
+    return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
+
+
+@shared(blocks)
+def blocks_per_sm(trace: Trace) -> Float64:
+    """Blocks per SM of each kernel; NaN where it cannot be told.
+
+    Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
+    written negative numbers and infinities; else the file's value, if it is a finite positive one. A device for whose
+    kernels the file says nothing stays unknown: ROCm may count a grid in work-items.
+    """
+    kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
+    said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
+    result = np.where(np.isfinite(said) & (said > 0), said, np.nan)
+    counted = blocks(trace)
+    for device in trace.devices.values():
+        sm_count = device.sm_count
+        mine = on == device.id
+        if counted is not None and sm_count and not np.isnan(said[mine]).all():
+            known = mine & (counted > 0)
+            result[known] = counted[known] / sm_count
+    return result
+
+
+@shared(blocks_per_sm)
+def sm_levels(trace: Trace, device: int) -> Levels | None:
+    """min(1, sum over running kernels of blocks per SM) over the whole recording; kernels that do not say it add
+    nothing. None where no kernel says it."""
+    height, rows = blocks_per_sm(trace), kernel_rows(trace, device)
+    rows = rows[np.isfinite(height[rows])]
+    if not len(rows):
+        return None
+    event = trace.kernels.event[rows]
+    return levels(trace.events.start_ns[event], trace.events.ends(event), height[rows])
+
+
+@shared(find_steps, sm_levels)
 def est_sm_efficiency(trace: Trace, device: int) -> Figure:
     """At each instant min(1, sum over running kernels of blocks per SM), integrated / window. As torch-tb-profiler."""
     level = sm_levels(trace, device)
@@ -150,23 +193,6 @@ def unknown(trace: Trace, reason: Reason) -> Figure:
     return Figure(None, (None,) * len(find_steps(trace).steps), reason)
 
 
-@per_trace
-def blocks(trace: Trace) -> Int64 | None:
-    """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
-
-    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, nobody can tell.
-    """
-    grid, block = trace.kernels.grid, trace.kernels.block
-    if grid is None:
-        return None
-    in_items, untold = _grid_units(trace)
-    if in_items.any():
-        threads = np.full_like(grid, -1) if block is None else block
-        grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
-    counted: Int64 = grid.prod(axis=1, dtype=np.int64)
-    return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
-
-
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     """Of each kernel: is its grid counted in work-items, and is that unknown?"""
     events, launches = trace.events, find_launches(trace)
@@ -178,27 +204,6 @@ def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     by_name = np.where(call >= 0, events.name[call], -1)
     in_items = np.isin(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
     return in_items, ~np.isin(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
-
-
-@per_trace
-def blocks_per_sm(trace: Trace) -> Float64:
-    """Blocks per SM of each kernel; NaN where it cannot be told.
-
-    Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
-    written negative numbers and infinities; else the file's value, if it is a finite positive one. A device for whose
-    kernels the file says nothing stays unknown: ROCm may count a grid in work-items.
-    """
-    kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
-    said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
-    result = np.where(np.isfinite(said) & (said > 0), said, np.nan)
-    counted = blocks(trace)
-    for device in trace.devices.values():
-        sm_count = device.sm_count
-        mine = on == device.id
-        if counted is not None and sm_count and not np.isnan(said[mine]).all():
-            known = mine & (counted > 0)
-            result[known] = counted[known] / sm_count
-    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,21 +235,3 @@ def levels(start: Int64, end: Int64, height: Float64) -> Levels:
     knots = knots[order]  # knots at one instant have no time between them
     running = np.cumsum(np.concatenate((units, -units))[order])[:-1]
     return Levels(knots, np.minimum(running, FIXED_POINT) / FIXED_POINT)
-
-
-def sm_levels(trace: Trace, device: int) -> Levels | None:
-    """min(1, sum over running kernels of blocks per SM) over the whole recording; None where it is not measurable."""
-    return _all_sm_levels(trace).get(device)
-
-
-@per_trace
-def _all_sm_levels(trace: Trace) -> dict[int, Levels]:
-    """Per device whose kernels say their blocks per SM; kernels that do not say it add nothing."""
-    height, found = blocks_per_sm(trace), {}
-    for device in devices_with_activity(trace):
-        rows = kernel_rows(trace, device)
-        rows = rows[np.isfinite(height[rows])]
-        if len(rows):
-            event = trace.kernels.event[rows]
-            found[device] = levels(trace.events.start_ns[event], trace.events.ends(event), height[rows])
-    return found

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
 #: Calls that return only when the device has done something. EventQuery and StreamWaitEvent do not block the host.
@@ -55,7 +56,7 @@ class BlockingCalls:
     kind: UInt8
 
 
-@per_trace
+@shared(find_launches)
 def blocking_calls(trace: Trace) -> BlockingCalls:
     """Every call that holds its thread up, on any thread and at any time of the recording."""
     events = trace.events

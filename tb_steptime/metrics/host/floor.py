@@ -13,10 +13,11 @@ from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.data_loading.waits import loader_intervals
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
-from tb_steptime.metrics.launches.queue import held_launches
+from tb_steptime.metrics.launches.queue import all_launch_calls, held_launches
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -27,7 +28,7 @@ HOST_FLOOR = Metric(
 )  # fmt: skip
 
 
-@per_trace
+@shared(all_launch_calls, blocking_calls, devices_with_activity, find_steps, loader_intervals)
 def host_floor_ns(trace: Trace) -> Int64:
     """Per step, ns: the step less the union of the loader's waits and the blocked time."""
     steps = find_steps(trace)

@@ -17,8 +17,9 @@ import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import ASYNC_COPY_CALL, Blocks, blocking_calls
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
@@ -70,7 +71,7 @@ _NO_GROUPS = Groups(
 )  # fmt: skip
 
 
-@per_trace
+@shared(blocking_calls, find_launches, find_steps)
 def blocking_groups(trace: Trace) -> Groups:
     """Every group that begins within the marks of the steps."""
     if not len(blocking_calls(trace).row):

@@ -26,8 +26,9 @@ from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.segments import Segments
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
@@ -59,34 +60,47 @@ class Pieces(NamedTuple):
 
 #: Gaps cut at once, which bounds what is needed on the way.
 _GAPS_AT_ONCE = 1 << 15
-#: Several figures go through the pieces. Up to so many of a trace (14 MB) are kept, more are made anew each time.
+#: Several figures go through the pieces. Up to so many of a trace (14 MB) are kept, more are computed again each time.
 _KEPT_PIECES = 1 << 19
 
 
 def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[Pieces]:
     """The device's idle time in pieces, some gaps at a time; of a window only the gaps that reach into it, whole."""
     if window is None:
-        yield from _kept(trace).get(device) or _all_pieces(trace, device)
+        yield from few_pieces(trace, device) or _all_pieces(trace, device)
         return
     gaps = find_gaps(trace, device)
     first = int(np.searchsorted(gaps.end, window[0], side="right"))
     yield from _cut(trace, device, gaps, first, int(np.searchsorted(gaps.start, window[1], side="left")))
 
 
-def _all_pieces(trace: Trace, device: int) -> Iterator[Pieces]:
-    gaps, kept, made = find_gaps(trace, device), _kept(trace), list[Pieces]()
-    room = _KEPT_PIECES - sum(len(each.start) for pieces in kept.values() for each in pieces)
-    for some in _cut(trace, device, gaps, 0, len(gaps.start)):
+@shared(
+    activity_sites,
+    autograd_threads,
+    blocking_calls,
+    busy_intervals,
+    devices_with_activity,
+    find_launches,
+    find_steps,
+    loader_intervals,
+    training_threads,
+)
+def few_pieces(trace: Trace, device: int) -> tuple[Pieces, ...]:
+    """All pieces where they are few enough to keep; none where they are not."""
+    room, pieces = _KEPT_PIECES // max(len(devices_with_activity(trace)), 1), list[Pieces]()
+    if len(find_gaps(trace, device).start) > room:
+        return ()
+    for some in _all_pieces(trace, device):
+        pieces.append(some)
         room -= len(some.start)
-        made = [*made, some] if room >= 0 else []
-        yield some
-    if room >= 0:
-        kept[device] = made
+        if room < 0:
+            return ()
+    return tuple(pieces)
 
 
-@per_trace
-def _kept(trace: Trace) -> dict[int, list[Pieces]]:
-    return {}
+def _all_pieces(trace: Trace, device: int) -> Iterator[Pieces]:
+    gaps = find_gaps(trace, device)
+    return _cut(trace, device, gaps, 0, len(gaps.start))
 
 
 def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[Pieces]:

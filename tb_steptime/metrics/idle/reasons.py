@@ -8,7 +8,8 @@ import numpy as np
 from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.text import Unit
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 
@@ -111,7 +112,7 @@ class IdleNs(msgspec.Struct, frozen=True):
 REASONS = IdleNs.__struct_fields__
 
 
-@per_trace
+@shared(busy_intervals)
 def devices_by_activity(trace: Trace) -> tuple[int, ...]:
     """Devices with any activity, the one that is busy longest first."""
     ids = distinct_in(trace.events.device[trace.events.rows(*DEVICE_KINDS)] + 1) - 1  # -1: the file does not say

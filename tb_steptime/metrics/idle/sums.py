@@ -8,14 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.data_loading.waits import loader_intervals
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.metrics.idle.attribution import few_pieces, idle_pieces
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.kernels.groups import exact_sums
-from tb_steptime.metrics.phases.assignment import SITES
+from tb_steptime.metrics.phases.assignment import SITES, activity_sites
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -59,17 +65,30 @@ class Longest(NamedTuple):
     step: str
 
 
-@per_trace
+@shared(
+    few_pieces,
+    activity_sites,
+    autograd_threads,
+    blocking_calls,
+    blocking_groups,
+    busy_intervals,
+    devices_by_activity,
+    devices_with_activity,
+    find_launches,
+    find_steps,
+    loader_intervals,
+    training_threads,
+)
+def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
+    """The partition of each device by step, site and reason."""
+    return {device: _sums(trace, device) for device in devices_by_activity(trace)}
+
+
+@shared(idle_sums)
 def idle_partition(trace: Trace) -> Mapping[int, Idle]:
     """The partition of each device that has any activity."""
     sums = {device: sums.ns.sum(axis=1) for device, sums in idle_sums(trace).items()}
     return {device: Idle({reason: ns[:, i] for i, reason in enumerate(REASONS)}) for device, ns in sums.items()}
-
-
-@per_trace
-def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
-    """The partition of each device by step, site and reason."""
-    return {device: _sums(trace, device) for device in devices_by_activity(trace)}
 
 
 def idle_of_activity(trace: Trace, device: int) -> Int64:

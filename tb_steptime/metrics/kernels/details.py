@@ -11,7 +11,8 @@ from tb_steptime.metrics.kernels.aggregates import rows_in_window
 from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
@@ -129,7 +130,7 @@ def _shape(trace: Trace, rows: Int64) -> LaunchShape | None:
     return _shape_of(trace, int(rows[number == most][0]), int(count[most]), int((count > 0).sum()))
 
 
-@per_trace
+@shared()
 def _shape_numbers(trace: Trace) -> Int32:
     """Of each kernel the number of its launch shape; -1 where the trace does not say its grid."""
     kernels = trace.kernels

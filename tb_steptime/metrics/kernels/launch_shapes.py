@@ -12,7 +12,8 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 
 #: Kernels that keep their blocks on the SMs until all work is done, by name: cuBLASLt's nvjet, FlashAttention 3, and
@@ -61,7 +62,7 @@ def sm_counts(trace: Trace) -> Int64:
     return counts
 
 
-@per_trace
+@shared(blocks)
 def is_persistent(trace: Trace) -> Bool:
     """Of each kernel: does the shape of its grid tell nothing of a tail?"""
     event = trace.kernels.event

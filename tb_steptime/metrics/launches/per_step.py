@@ -8,10 +8,11 @@ from tb_steptime.metrics.base import Better, Metric
 from tb_steptime.metrics.gpu.utilization import Figure
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.launches.queue import queue_per_step
-from tb_steptime.metrics.launches.run_ahead import STARVED_NS, LaunchFigures, launch_figures, run_ahead_ns
+from tb_steptime.metrics.launches.run_ahead import STARVED_NS, launch_figures, run_ahead_ns
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(
@@ -37,31 +38,18 @@ BUBBLE_TIME = Metric(
 _NO_LAUNCHES = Reason("no_launch_calls")
 
 
-def launches_of(trace: Trace, device: int) -> LaunchFigures:
-    """`launch_figures`, measured once for the catalogue and the Host view."""
-    known = _known(trace)
-    if device not in known:
-        known[device] = launch_figures(trace, device)
-    return known[device]
-
-
-@per_trace
-def _known(trace: Trace) -> dict[int, LaunchFigures]:
-    return {}
-
-
 def queue_mean(trace: Trace, device: int) -> Figure:
     """Over the window; a step's own mean within the step."""
-    return Figure(launches_of(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
+    return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
 
 
 def run_ahead(trace: Trace, device: int) -> Figure:
-    whole = launches_of(trace, device).run_ahead_p50_ns
+    whole = launch_figures(trace, device).run_ahead_p50_ns
     return _figure(whole, [ahead for ahead, _ in _ahead_by_step(trace, device)])
 
 
 def starved_share(trace: Trace, device: int) -> Figure:
-    whole = launches_of(trace, device).starved_share
+    whole = launch_figures(trace, device).starved_share
     return _figure(whole, [share for _, share in _ahead_by_step(trace, device)])
 
 
@@ -74,20 +62,9 @@ def _figure(whole: float | None, steps: list[float | None]) -> Figure:
     return Figure(whole, tuple(steps), _NO_LAUNCHES if whole is None else None)
 
 
+@shared(find_launches, find_steps)
 def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
     """Median run-ahead and starved share of the activities with a launch call that start in each step."""
-    known = _ahead_known(trace)
-    if device not in known:
-        known[device] = _measured_by_step(trace, device)
-    return known[device]
-
-
-@per_trace
-def _ahead_known(trace: Trace) -> dict[int, list[tuple[float | None, float | None]]]:
-    return {}
-
-
-def _measured_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
     steps, launches, events = find_steps(trace), find_launches(trace), trace.events
     rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]

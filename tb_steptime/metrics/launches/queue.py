@@ -18,7 +18,8 @@ import numpy as np
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
@@ -102,15 +103,15 @@ class Queue:
 
 def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
     """Of one device, or of all."""
-    every = _launch_calls(trace)
+    every = all_launch_calls(trace)
     if device is None:
         return every
     here = trace.events.device[every.activity] == device
     return LaunchCalls(every.call[here], every.activity[here])
 
 
-@per_trace
-def _launch_calls(trace: Trace) -> LaunchCalls:
+@shared(find_launches)
+def all_launch_calls(trace: Trace) -> LaunchCalls:
     launches = find_launches(trace)
     linked = np.flatnonzero(launches.call >= 0)
     call, first = np.unique(launches.call[linked], return_index=True)  # activities are in time order
@@ -169,6 +170,7 @@ def _finest(window_ns: int, launches: int) -> int:
     return bins
 
 
+@shared(all_launch_calls, find_steps)
 def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
     """Mean depth within each step."""
     steps = find_steps(trace)

@@ -13,12 +13,13 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.launches.queue import find_queue, queued_intervals
+from tb_steptime.metrics.launches.queue import all_launch_calls, find_queue, queued_intervals
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in
 
@@ -82,6 +83,18 @@ def by_phase(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
     return _launched_from(trace, device, SITE_PHASE[activity_sites(trace)], PHASES)
 
 
+@shared(find_launches, find_steps)
+def _all_in_steps(trace: Trace) -> Bool:
+    events, activity, steps = trace.events, find_launches(trace).activity, find_steps(trace)
+    inside = np.empty(len(activity), bool)
+    for first in range(0, len(activity), _AT_ONCE):
+        start = events.start_ns[activity[first : first + _AT_ONCE]]
+        step = np.searchsorted(steps.start_ns, start, side="right") - 1
+        inside[first : first + _AT_ONCE] = (step >= 0) & (start < steps.end_ns[step])
+    return inside
+
+
+@shared(_all_in_steps, all_launch_calls, find_launches, find_steps)
 def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     """Of the activities of the device that start within the steps, and of its queue in the span's window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
@@ -122,17 +135,6 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
 def _in_steps(trace: Trace, device: int) -> Bool:
     """Which rows of `find_launches` are of the device and start within a step."""
     inside: Bool = _all_in_steps(trace) & (trace.events.device[find_launches(trace).activity] == device)
-    return inside
-
-
-@per_trace
-def _all_in_steps(trace: Trace) -> Bool:
-    events, activity, steps = trace.events, find_launches(trace).activity, find_steps(trace)
-    inside = np.empty(len(activity), bool)
-    for first in range(0, len(activity), _AT_ONCE):
-        start = events.start_ns[activity[first : first + _AT_ONCE]]
-        step = np.searchsorted(steps.start_ns, start, side="right") - 1
-        inside[first : first + _AT_ONCE] = (step >= 0) & (start < steps.end_ns[step])
     return inside
 
 

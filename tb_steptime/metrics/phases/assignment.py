@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.data_loading.waits import loader_names
 from tb_steptime.metrics.phases.marks import (
     OPTIMIZER_MARK,
     ROWS_AT_ONCE,
@@ -29,13 +30,17 @@ from tb_steptime.metrics.phases.marks import (
     Site,
     autograd_threads,
     backward_passes,
+    engine_nodes,
     find_marks,
+    node_sites,
+    range_sites,
     training_threads,
 )
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_by_id, open_at
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
@@ -74,7 +79,21 @@ class _Course:
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
 
 
-@per_trace
+@shared(
+    autograd_threads, backward_passes, engine_nodes, loader_names, node_sites, range_sites, step_marks, training_threads
+)
+def _courses(trace: Trace) -> dict[int, _Course]:
+    """The course of each thread with marks; -1 stands for every other thread."""
+    unmarked = _unmarked(trace)
+    all_hooks = _Course(np.array([_EVER]), np.array([SITE["backward.hooks"]], np.uint8))
+    engine = autograd_threads(trace)
+    courses = {-1: unmarked}
+    for thread, marks in find_marks(trace).items():
+        courses[thread] = _course(marks, all_hooks if thread in engine else unmarked)
+    return courses
+
+
+@shared(_courses, find_launches)
 def activity_sites(trace: Trace) -> UInt8:
     """For each row of `find_launches` the place in SITES that it was launched from; unknown without call and op."""
     launches = find_launches(trace)
@@ -100,14 +119,14 @@ def site_of(trace: Trace, rows: Int32 | Int64) -> UInt8:
     return sites
 
 
-@per_trace
+@shared(activity_sites, find_launches)
 def kernel_phases(trace: Trace) -> UInt8:
     """The phase of each row of the kernel table, a place in `PHASES`."""
     place = np.searchsorted(find_launches(trace).activity, trace.kernels.event)
     return SITE_PHASE[activity_sites(trace)[place]]
 
 
-@per_trace
+@shared(_courses, find_steps, training_threads)
 def host_phases(trace: Trace) -> HostPhases:
     """When the training thread is in each phase, within the steps. It waits while the engine's threads run a pass."""
     steps, courses = find_steps(trace), _courses(trace)
@@ -128,24 +147,11 @@ def host_time_ns(trace: Trace) -> Int64:
     return np.stack(columns, axis=1)
 
 
-@per_trace
 def optimizer_marks(trace: Trace) -> Int64:
     """Rows of the ranges of optimizer steps, in time order."""
     is_mark = np.array([OPTIMIZER_MARK.match(name) is not None for name in trace.strings.strings], bool)
     rows = trace.events.rows(Kind.USER)
     return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
-
-
-@per_trace
-def _courses(trace: Trace) -> dict[int, _Course]:
-    """The course of each thread with marks; -1 stands for every other thread."""
-    unmarked = _unmarked(trace)
-    all_hooks = _Course(np.array([_EVER]), np.array([SITE["backward.hooks"]], np.uint8))
-    engine = autograd_threads(trace)
-    courses = {-1: unmarked}
-    for thread, marks in find_marks(trace).items():
-        courses[thread] = _course(marks, all_hooks if thread in engine else unmarked)
-    return courses
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:

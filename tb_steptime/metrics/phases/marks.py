@@ -18,8 +18,9 @@ import numpy as np
 from tb_steptime.metrics.data_loading.waits import loader_names
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import innermost
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
@@ -127,7 +128,7 @@ def site_of_node(name: str) -> int:
 
 def find_marks(trace: Trace) -> dict[int, Marks]:
     """The marks of each thread that has any."""
-    nodes = _nodes(trace)
+    nodes = engine_nodes(trace)
     autograd = autograd_threads(trace)
     rows = np.concatenate((nodes, _user_marks(trace, nodes, autograd)))
     sites = _sites(trace, rows)
@@ -154,7 +155,27 @@ def _sorted(marks: list[Marks]) -> Marks:
     return Marks(start[order], end[order], site[order])
 
 
-@per_trace
+@shared()
+def node_sites(trace: Trace) -> UInt8:
+    """For each string of the table the place that an op of this name marks; NO_MARK for none. Where the engine marks
+    its nodes, of their own marks only AccumulateGrad's adds anything."""
+    strings = trace.strings.strings
+    sites = np.array([site_of_node(name) for name in strings], np.uint8)
+    if any(name.startswith(NODE) for name in strings):
+        sites[[not (name.startswith(NODE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
+    return sites
+
+
+@shared(node_sites)
+def engine_nodes(trace: Trace) -> Int64:
+    """Rows of the nodes of the autograd engine."""
+    is_node = node_sites(trace) != NO_MARK
+    if not is_node.any():
+        return np.empty(0, np.int64)
+    return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
+
+
+@shared(engine_nodes, step_marks)
 def training_threads(trace: Trace) -> tuple[int, ...]:
     """Threads that run the training loop: those of the step marks; without any, the thread of the most ops outside
     the autograd engine's threads."""
@@ -163,23 +184,25 @@ def training_threads(trace: Trace) -> tuple[int, ...]:
     if len(marks):
         return tuple(distinct_in(events.thread[marks]).tolist())
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
-    with_nodes = np.bincount(events.thread[_nodes(trace)], minlength=len(ops)) > 0
+    with_nodes = np.bincount(events.thread[engine_nodes(trace)], minlength=len(ops)) > 0
     others = np.where(with_nodes, 0, ops)
     most = int((others if others.any() else ops).argmax())
     return (most,) if ops.any() else ()
 
 
-@per_trace
+@shared(engine_nodes, training_threads)
 def autograd_threads(trace: Trace) -> tuple[int, ...]:
     """Threads of the autograd engine: they run nodes and not the training loop. All they do is backward."""
     training = training_threads(trace)
-    return tuple(each for each in distinct_in(trace.events.thread[_nodes(trace)]).tolist() if each not in training)
+    return tuple(
+        each for each in distinct_in(trace.events.thread[engine_nodes(trace)]).tolist() if each not in training
+    )
 
 
-@per_trace
+@shared(engine_nodes, training_threads)
 def backward_passes(trace: Trace) -> Intervals:
     """From the first to the last node of each backward pass, on whichever threads they run."""
-    nodes = _nodes(trace)
+    nodes = engine_nodes(trace)
     union = Intervals.union(trace.events.start_ns[nodes], trace.events.ends(nodes))
     if len(union) < 2:
         return union
@@ -203,40 +226,20 @@ def _work_in(trace: Trace, gaps: Intervals) -> Bool:
     return found
 
 
-@per_trace
-def _nodes(trace: Trace) -> Int64:
-    """Rows of the nodes of the autograd engine."""
-    is_node = _node_sites(trace) != NO_MARK
-    if not is_node.any():
-        return np.empty(0, np.int64)
-    return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
-
-
-@per_trace
-def _node_sites(trace: Trace) -> UInt8:
-    """For each string of the table the place that an op of this name marks; NO_MARK for none. Where the engine marks
-    its nodes, of their own marks only AccumulateGrad's adds anything."""
-    strings = trace.strings.strings
-    sites = np.array([site_of_node(name) for name in strings], np.uint8)
-    if any(name.startswith(NODE) for name in strings):
-        sites[[not (name.startswith(NODE) or name.endswith(_ACCUMULATION)) for name in strings]] = NO_MARK
-    return sites
-
-
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
     """Rows of loader waits, optimizer marks and ranges with the name of a phase. Within the backward pass a range with
     such a name says nothing: checkpointing calls the model's forward there."""
     events = trace.events
     rows = events.rows(Kind.USER)
-    rows = rows[_range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
+    rows = rows[range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
     by_torch = np.array([name.startswith("Optimizer.") for name in trace.strings.strings], bool)[events.name[rows]]
     in_backward = np.isin(events.thread[rows], autograd) | (innermost(trace, nodes, rows) >= 0)
     waits = np.flatnonzero((events.kind == Kind.CPU_OP) & loader_names(trace)[events.name])
     return np.sort(np.concatenate((rows[by_torch | ~in_backward], waits)))
 
 
-@per_trace
-def _range_sites(trace: Trace) -> UInt8:
+@shared(loader_names)
+def range_sites(trace: Trace) -> UInt8:
     """For each string of the table the place that a range of this name marks; NO_MARK for none."""
     named = np.full(len(trace.strings), NO_MARK, np.uint8)
     users = distinct_in(trace.events.name[trace.events.rows(Kind.USER)])
@@ -248,9 +251,9 @@ def _range_sites(trace: Trace) -> UInt8:
 def _sites(trace: Trace, rows: Int64) -> UInt8:
     """The place that each of these marks stands for."""
     events = trace.events
-    of_ops = np.where(loader_names(trace), SITE["data_loading"], _node_sites(trace))
+    of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
-    sites: UInt8 = np.where(is_op, of_ops[name], _range_sites(trace)[name]).astype(np.uint8)
+    sites: UInt8 = np.where(is_op, of_ops[name], range_sites(trace)[name]).astype(np.uint8)
     return sites
 
 

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import computing_intervals
+from tb_steptime.metrics.gpu.collectives import collective_names, computing_intervals
 from tb_steptime.metrics.gpu.utilization import kernel_intervals
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind
 
@@ -92,18 +93,11 @@ class Cells:
         return int(self.idle[step, phase == SITE_PHASE, REASONS.index(reason)].sum())
 
 
+@shared(collective_names, find_steps, idle_sums, kernel_intervals)
 def device_cells(trace: Trace, device: int) -> Cells:
-    """Measured once for each device."""
-    known = _known(trace)
-    if device not in known:
-        sums = idle_sums(trace)[device]
-        known[device] = Cells(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
-    return known[device]
-
-
-@per_trace
-def _known(trace: Trace) -> dict[int, Cells]:
-    return {}
+    """The steps of the device."""
+    sums = idle_sums(trace)[device]
+    return Cells(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:

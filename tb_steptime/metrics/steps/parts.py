@@ -12,7 +12,8 @@ from tb_steptime.metrics.data_loading.waits import loader_intervals, loader_name
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals, partition
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
@@ -90,7 +91,22 @@ PART_METRICS = tuple(
 )  # fmt: skip
 
 
-@per_trace
+@shared(collective_names)
+def collective_kernels(trace: Trace) -> Intervals:
+    """When a collective's kernel runs on any device of this process."""
+    rows = trace.events.rows(Kind.KERNEL)
+    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
+
+
+@shared()
+def has_device_activity(trace: Trace) -> bool:
+    """Whether anything of this trace ran on a device."""
+    return bool(len(trace.events.rows(*DEVICE_KINDS)))
+
+
+@shared(
+    collective_kernels, collective_names, find_steps, has_device_activity, loader_intervals, loader_names, step_marks
+)
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
     """The parts of each step; they sum to the step."""
     steps = find_steps(trace)
@@ -122,19 +138,6 @@ def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:
 def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
     """The mean step in whole ns; halves go up."""
     return (2 * sum(row.total_ns for row in rows) + len(rows)) // (2 * len(rows))
-
-
-@per_trace
-def has_device_activity(trace: Trace) -> bool:
-    """Whether anything of this trace ran on a device."""
-    return bool(len(trace.events.rows(*DEVICE_KINDS)))
-
-
-@per_trace
-def collective_kernels(trace: Trace) -> Intervals:
-    """When a collective's kernel runs on any device of this process."""
-    rows = trace.events.rows(Kind.KERNEL)
-    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
 
 
 def _layers(trace: Trace) -> dict[str, Intervals]:

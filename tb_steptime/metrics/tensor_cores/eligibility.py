@@ -23,7 +23,8 @@ from tb_steptime.metrics.tensor_cores.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Phrase, count, phrase
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
 
 T = TypeVar("T")
@@ -124,7 +125,7 @@ class _Case(NamedTuple):
     tf32: bool  # another kernel of this trace runs the same kind of op as TF32
 
 
-@per_trace
+@shared(find_products, kernel_answers, kernel_bins)
 def eligibility(trace: Trace) -> Eligibility:
     """Of every kernel of the trace. Each distinct case (kernel, op, shapes, types) is judged once."""
     place, cases = _cases(trace)

@@ -8,8 +8,9 @@ import numpy as np
 
 from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.flops import OPS, Outputs, Work, convolution_output, work_of
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import innermost, kernel_origins
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
 
@@ -30,7 +31,7 @@ class Products(NamedTuple):
     distinct: list[Product]
 
 
-@per_trace
+@shared(kernel_origins)
 def find_products(trace: Trace) -> Products:
     """Of each row of the kernel table. An op inside another one counts, as it is nearer to the kernel."""
     rows = _rows(trace)

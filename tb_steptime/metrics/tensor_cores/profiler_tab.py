@@ -9,7 +9,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins, split_kernel_time
 from tb_steptime.text import Phrase, fraction, phrase
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool
 
 #: What the PyTorch Profiler tab takes for a tensor-core kernel: any of these anywhere in the name, on any GPU. Facts of
@@ -74,7 +74,6 @@ def _why(missed: float, wrong: float) -> Phrase:
     return phrase("It counts the kernels before the first and after the last step too.")
 
 
-@per_trace
 def _profiler_tab_names(trace: Trace) -> Bool:
     """For each string of the table, if it is a kernel's name: would the PyTorch Profiler tab count it?"""
     counted = np.zeros(len(trace.strings), bool)

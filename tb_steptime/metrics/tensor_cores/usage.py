@@ -18,14 +18,17 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Better, Metric
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, devices_with_activity, kernel_rows, unknown, windows
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, kernel_rows, unknown, windows
 from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
+from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in
 
 TENSOR_CORE_SHARE = Metric(
@@ -124,17 +127,30 @@ class Splits(NamedTuple):
     steps: tuple[Split, ...]
 
 
+@shared(find_products)
+def kernel_answers(trace: Trace) -> KernelAnswers:
+    """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
+    events, event = trace.events, trace.kernels.event
+    groups = Groups.of(events.device[event], events.name[event])
+    first = event[groups.first]
+    pairs = zip(events.device[first].tolist(), events.name[first].tolist(), strict=True)
+    return resolve(trace, KernelAnswers([_answer(trace, *pair) for pair in pairs], groups.place.astype(np.int32)))
+
+
+@shared(find_launches, kernel_answers)
+def kernel_bins(trace: Trace) -> UInt8:
+    """The bin of each row of the kernel table, a place in `BINS`."""
+    told = [_bin(answer) for answer in kernel_answers(trace).distinct]
+    bins = np.array(told, np.uint8)[kernel_answers(trace).place]
+    stages = np.array([answer.role == "stage" for answer in kernel_answers(trace).distinct], bool)
+    is_stage = stages[kernel_answers(trace).place]
+    bins[is_stage & _in_plain_product(trace, bins)] = _MATMUL_LIKE
+    return bins
+
+
+@shared(find_steps, kernel_bins)
 def split_kernel_time(trace: Trace, device: int) -> Splits:
     """Each kernel's whole length goes to one bin, in the span and in the step where it starts."""
-    return _splits(trace)[device]
-
-
-@per_trace
-def _splits(trace: Trace) -> dict[int, Splits]:
-    return {device: _split(trace, device) for device in devices_with_activity(trace)}
-
-
-def _split(trace: Trace, device: int) -> Splits:
     rows = kernel_rows(trace, device)
     event, bins = trace.kernels.event[rows], kernel_bins(trace)[rows]
     order = np.argsort(trace.events.start_ns[event], kind="stable")
@@ -214,33 +230,12 @@ def device_has_tensor_cores(trace: Trace, device: int) -> bool:
     return known is None or has_tensor_cores(known.compute_capability, known.name)
 
 
-@per_trace
-def kernel_bins(trace: Trace) -> UInt8:
-    """The bin of each row of the kernel table, a place in `BINS`."""
-    told = [_bin(answer) for answer in kernel_answers(trace).distinct]
-    bins = np.array(told, np.uint8)[kernel_answers(trace).place]
-    stages = np.array([answer.role == "stage" for answer in kernel_answers(trace).distinct], bool)
-    is_stage = stages[kernel_answers(trace).place]
-    bins[is_stage & _in_plain_product(trace, bins)] = _MATMUL_LIKE
-    return bins
-
-
 def _bin(answer: Answer) -> int:
     if answer.answer == "yes":
         return _TENSOR_CORE
     if answer.answer == "unknown":
         return _UNKNOWN
     return _MATMUL_LIKE if answer.matmul_like else _OTHER
-
-
-@per_trace
-def kernel_answers(trace: Trace) -> KernelAnswers:
-    """Each distinct name is judged once per device; what the name does not tell, by the arithmetic of its op."""
-    events, event = trace.events, trace.kernels.event
-    groups = Groups.of(events.device[event], events.name[event])
-    first = event[groups.first]
-    pairs = zip(events.device[first].tolist(), events.name[first].tolist(), strict=True)
-    return resolve(trace, KernelAnswers([_answer(trace, *pair) for pair in pairs], groups.place.astype(np.int32)))
 
 
 def _answer(trace: Trace, device: int, name: int) -> Answer:

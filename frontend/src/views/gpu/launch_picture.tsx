@@ -31,7 +31,7 @@ export function LaunchPicture({ shape, launches, device, tab, name, height }: La
           height={Math.min(height, wavesHeight(launch.waves))}
         />
       ) : (
-        <p class="unmeasured">{whyNot(shape, device)}</p>
+        <p class="unmeasured">{whyNot(shape, device, tab)}</p>
       )}
       <dl class="facts">
         {facts.map(([label, value, why]) => (
@@ -59,9 +59,9 @@ function launchOf({ sm_count: sms, resident, waves, tail, persistent }: LaunchSh
 }
 
 /** The server's reason for the device's own figure, which lacks the same. */
-function whyNot(shape: LaunchShape | null, device: DeviceGpu): string {
+function whyNot(shape: LaunchShape | null, device: DeviceGpu, tab: Tab): string {
   const reason = device.tiles.find((tile) => tile.metric === "slot_efficiency")?.reason;
-  if (reason) return sentence(reason);
+  if (reason) return sentence(tab.meanings.explain(reason));
   return shape === null
     ? "This trace does not say the grid of this kernel."
     : "This trace does not say how many blocks an SM holds of this kernel.";

@@ -112,20 +112,24 @@ export function rowsOf(device: DeviceGpu, meanings: Meanings): StackRow[] {
   device.tiles.forEach((tile, at) => {
     if (rows.some((row) => row.key === tile.metric)) return;
     const before = rows.findIndex((row) => row.key === device.tiles[at - 1]?.metric);
-    rows.splice(before + 1, 0, emptyRow(tile, meanings.metric(tile.metric)));
+    rows.splice(before + 1, 0, emptyRow(tile, meanings));
   });
   return rows;
 }
 
-const emptyRow = ({ metric: key, reason }: Series, metric: Metric): StackRow => ({
-  key,
-  name: nameOf(metric),
-  meaning: metric.meaning,
-  value: percent(null),
-  thin: false,
-  layers: [],
-  reason: reason && sentence(reason),
-});
+function emptyRow({ metric: key, reason }: Series, meanings: Meanings): StackRow {
+  const metric = meanings.metric(key);
+  const why = reason && sentence(meanings.explain(reason));
+  return {
+    key,
+    name: nameOf(metric),
+    meaning: metric.meaning,
+    value: percent(null),
+    thin: false,
+    layers: [],
+    reason: why,
+  };
+}
 
 function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): StackRow {
   const metric = meanings.metric(strip.metric);

@@ -38,7 +38,7 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
         parts={pieces.map((piece) => ({
-          meaning: meaningOf(piece, tab.meanings.reasons),
+          meaning: meaningOf(piece, tab.meanings.idle_reasons),
           ns: piece.ns,
           share: whole ? piece.ns / whole : 0,
           absent: undefined,

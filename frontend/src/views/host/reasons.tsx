@@ -26,7 +26,7 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   const [lit, setLit] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
   const present = useMemo(
-    () => tab.meanings.reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)),
+    () => tab.meanings.idle_reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)),
     [bars, tab.meanings],
   );
   const drawn = useMemo(

@@ -56,7 +56,7 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
 const mean = (values: readonly number[]): number =>
   values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
 
-function deviceColumns(devices: readonly DeviceIdle[], { reasons }: Meanings): Column<DeviceIdle>[] {
+function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): Column<DeviceIdle>[] {
   const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
   const scale = scaleFor(Math.max(longest, ...devices.map((row) => mean(row.busy_ns))), "ns");
   return [
@@ -116,7 +116,7 @@ const holderColumns: Column<Holder>[] = [
   },
 ];
 
-function devicesTable(devices: readonly DeviceIdle[], { reasons }: Meanings): TableData {
+function devicesTable(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): TableData {
   return {
     columns: [
       { label: "GPU" },

@@ -114,7 +114,7 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
       numeric: true,
       meaning: IDLE,
       order: (row) => idleOf(row.idle_ns),
-      cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.reasons} longest={longest} scale={scale} />,
+      cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.idle_reasons} longest={longest} scale={scale} />,
     },
   ];
 }
@@ -142,7 +142,7 @@ function Foot({ result, rows, bounds }: All) {
 function tableOf(
   rows: readonly SiteRow[],
   bounds: ReadonlyMap<string, string>,
-  { reasons, bounds: words }: Meanings,
+  { idle_reasons: reasons, bounds: words }: Meanings,
 ): TableData {
   const figures = ["GPU works", "GPU idle", "Behind blocking calls", ...reasons.map(({ label }) => label)].map(
     (label) => ({ label, unit: "ns" as const }),

@@ -9,6 +9,7 @@ import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, sentence, shortened } from "../../format";
 import type { Chosen } from "../choices";
+import type { Meanings } from "../../meanings";
 import { LineSample } from "../../colour";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
@@ -80,7 +81,7 @@ export function TrendPicture({
         />
       ) : (
         <p class="unmeasured" style={{ height: `${height}px` }}>
-          {whyNot(runs, metric)}
+          {whyNot(runs, metric, tab.meanings)}
         </p>
       )}
     </Picture>
@@ -157,10 +158,10 @@ function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): 
 }
 
 /** The reason that the server gives, in place of the picture. */
-function whyNot(runs: readonly Run[], metric: Metric): string {
+function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): string {
   for (const { result } of runs.flatMap((run) => run.spans)) {
     const reason = result.series.find((series) => series.metric === metric.id)?.reason;
-    if (reason) return `${metric.label} cannot be measured here: ${sentence(reason)}.`;
+    if (reason) return `${metric.label} cannot be measured here. ${sentence(meanings.explain(reason))}`;
   }
   return `${metric.label} cannot be measured here.`;
 }

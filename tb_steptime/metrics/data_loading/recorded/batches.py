@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -42,7 +43,7 @@ class Ways:
         return len(self.received)
 
 
-@per_trace
+@shared(find_steps)
 def find_ways(trace: Trace) -> Ways | None:
     """None without a recorder's files, or where these hold no batch of the steps."""
     records = trace.loader_records

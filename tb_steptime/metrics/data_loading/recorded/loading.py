@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.loaders import find_batches
+from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import Ways, find_ways
 from tb_steptime.metrics.data_loading.recorded.lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.data_loading.recorded.lines import RecordedLines, recorded_lines
@@ -30,7 +31,8 @@ from tb_steptime.metrics.data_loading.recorded.workers import (
     slowest_batches,
 )
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, LoaderSettings
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -103,7 +105,7 @@ class Recorded(msgspec.Struct, frozen=True):
         return next(each for each in self.loaders if each.loader == self.main)
 
 
-@per_trace
+@shared(between_epochs_ns, find_batches, find_steps, find_ways, waited_for)
 def what_is_recorded(trace: Trace) -> Recorded | None:
     """Of the batches that the steps received; None where nothing is."""
     records, ways = trace.loader_records, find_ways(trace)

@@ -24,7 +24,8 @@ from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_ba
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
 from tb_steptime.metrics.steps.outliers import robust_deviation
 from tb_steptime.text import Reason, fraction, ns
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind
 
@@ -111,7 +112,7 @@ class _Pace:
     short_wait_ns: int | None
 
 
-@per_trace
+@shared(between_epochs_ns, find_batches, find_steps, waited_for)
 def find_burst(trace: Trace) -> Burst | None:
     """Of the loader that is waited for most; None where there is none, or the training process is the loader."""
     batches, main = find_batches(trace), waited_for(trace)

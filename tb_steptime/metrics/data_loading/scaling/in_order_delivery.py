@@ -9,8 +9,8 @@ worker 3   |-2-|-5--
 loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one of its own was taken.
 
 With batches that all take the same the loop waits production / N - consumption for each, and not at all if that is
-less. With uneven ones it waits longer, most where the loader is about as fast as the loop; so it does where consumption
-is uneven, as workers stand still in a long step. Recorded batch times are simulated in their order. Of others only the
+less. With uneven ones it waits longer, most where the loader is about as fast as the loop. Recorded batch times are
+simulated in their order. Of others only the
 mean and the spread are known, which is nearly enough: times are drawn, log-normal, from a stream with a given seed, so
 that the same trace always says the same. For other distributions of the same spread the waits are the same within 5 %
 of the step up to a spread of 0.4 of the mean, and within 12 % up to 0.7
@@ -48,34 +48,23 @@ MOST_TIMES = 2
 
 
 @dataclass(frozen=True)
-class BatchSequence:
-    """Times of batches in the order of taking them, as shares of their mean: of production, and of what the loop does
-    with each. Empty: not known, or even."""
-
-    production: tuple[float, ...] = ()
-    consumption: tuple[float, ...] = ()
-
-
-EVEN = BatchSequence()
-
-
-@dataclass(frozen=True)
 class BatchProduction:
-    """How workers produce batches. mean_ns: one worker's time for one batch; spread_ns: its standard deviation, which
-    counts where the sequence does not hold each batch's time. prefetch: batches that each worker prefetches."""
+    """How workers produce batches. mean_ns: one worker's time for one batch; spread_ns: its standard deviation;
+    prefetch: batches that each worker prefetches. sequence: each batch's time as a share of the mean, in the order of
+    taking them; empty where not known, so that the spread counts."""
 
     mean_ns: int
     spread_ns: int = 0
     prefetch: int = USUAL_PREFETCH
-    sequence: BatchSequence = EVEN
+    sequence: tuple[float, ...] = ()
 
     def blocked_ns(self, workers: int, consumer_ns: float) -> int:
         """Per batch, what the loop waits beyond what the mean pace costs; 0 where all is even."""
-        if self.mean_ns <= 0 or (self.spread_ns <= 0 and self.sequence == EVEN):
+        if self.mean_ns <= 0 or not (self.spread_ns or self.sequence):
             return 0
         prefetch = min(max(1, self.prefetch), _MOST_PREFETCH)
         block, place = divmod(workers - 1, _NUMBERS)
-        spread = 0.0 if self.sequence.production else self.spread_ns / self.mean_ns
+        spread = 0.0 if self.sequence else self.spread_ns / self.mean_ns
         return round(self.mean_ns * _blocked(spread, consumer_ns / self.mean_ns, prefetch, block, self.sequence)[place])
 
     def workers_for(self, consumer_ns: int) -> int | None:
@@ -95,22 +84,21 @@ class BatchProduction:
 
 
 @lru_cache(maxsize=256)
-def _blocked(spread: float, consumer: float, prefetch: int, block: int, sequence: BatchSequence) -> tuple[float, ...]:
+def _blocked(
+    spread: float, consumer: float, prefetch: int, block: int, sequence: tuple[float, ...]
+) -> tuple[float, ...]:
     """Times in units of the mean production time; by number of workers."""
     workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
-    known = min(_MOST_BATCHES, max(len(sequence.production), len(sequence.consumption)))
-    counted = known * math.ceil(_COUNTED / known) if known else _COUNTED
-    production = _repeated(sequence.production, counted) if sequence.production else _drawn(spread, counted)
-    even = np.ones_like(production)
-    consumption = consumer * (_repeated(sequence.consumption, counted) if sequence.consumption else even)
-    waits = simulated_waits(production, consumption, workers, prefetch)[_BEFORE:].mean((0, 1))
+    known = min(_MOST_BATCHES, len(sequence))
+    times = _repeated(sequence, known * math.ceil(_COUNTED / known)) if known else _drawn(spread)
+    waits = simulated_waits(times, consumer, workers, prefetch)[_BEFORE:].mean((0, 1))
     return tuple(np.maximum(0, waits - np.maximum(0, 1 / workers - consumer)).tolist())
 
 
-def _drawn(spread: float, counted: int) -> Float64:
+def _drawn(spread: float) -> Float64:
     """Times of batches, shape (batches, loops); those that count have a mean of 1."""
     # RandomState, as its streams stay the same with every version of numpy.
-    normal = np.random.RandomState(0).standard_normal((_BEFORE + counted, _LOOPS))
+    normal = np.random.RandomState(0).standard_normal((_BEFORE + _COUNTED, _LOOPS))
     times: Float64 = np.exp(normal * math.sqrt(math.log1p(spread**2)))
     times /= times[_BEFORE:].mean()
     return times
@@ -125,8 +113,8 @@ def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
     return repeated
 
 
-def simulated_waits(production: Float64, consumption: Float64, workers: Int64, prefetch: int) -> Float64:
-    """What each batch of each loop is waited for, shape (batches, loops, workers); the times: (batches, loops)."""
+def simulated_waits(production: Float64, consumer: float, workers: Int64, prefetch: int) -> Float64:
+    """What each batch of each loop is waited for, shape (batches, loops, workers); production: (batches, loops)."""
     before = int(workers.max()) * prefetch  # rows of zeros: the first batches are asked for at once
     shape = (before + len(production), production.shape[1], len(workers))
     ready, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(production), *shape[1:]))
@@ -138,5 +126,5 @@ def simulated_waits(production: Float64, consumption: Float64, workers: Int64, p
         ready[place] = begun + production[batch][:, None]
         taken[place] = np.maximum(now, ready[place])
         waits[batch] = taken[place] - now
-        now = taken[place] + consumption[batch][:, None]
+        now = taken[place] + consumer
     return waits

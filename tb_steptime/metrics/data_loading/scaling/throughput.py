@@ -13,25 +13,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
+from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.batch_sequence import find_sequence
 from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, Burst, find_burst, rest_ns
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     BLOCKED_FRACTION,
-    EVEN,
     FEWEST,
     USUAL_PREFETCH,
     BatchProduction,
 )
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace, per_trace
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 NO_BATCHES = Reason("no_batch_in_the_steps")
 ONLY_WAITS = Reason("steps_only_wait")
 ONLY_FIRST = Reason("only_first_batches")
 ON_ANOTHER_THREAD = Reason("loader_on_other_thread")
+#: Of fewer batches the mean and the spread say as much as their sequence.
+ENOUGH = 16
 #: More workers than one machine feeds.
 MOST_WORKERS = 64
 
@@ -76,7 +80,7 @@ class LoaderThroughput:
         return replace(self, production=replace(self.production, prefetch=max(self.production.prefetch, prefetch)))
 
 
-@per_trace
+@shared(between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded)
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
     """None where nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
     main, recorded = waited_for(trace), recorded_of_main(trace)
@@ -159,7 +163,7 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         mean_ns=round(recorded.production_ns * own),
         spread_ns=0 if in_any_order else round((recorded.production_spread_ns or 0) * own),
         prefetch=main.prefetch or USUAL_PREFETCH,
-        sequence=EVEN if in_any_order else find_sequence(trace),
+        sequence=() if in_any_order else _recorded_sequence(trace, recorded),
     )
     needed = production.workers_for(consumer) or 1
     return LoaderThroughput(
@@ -171,6 +175,21 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         cores=recorded.cores,
         busy=recorded.kind in ("cpu", "cores"),
     )
+
+
+def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
+    """Of an iterable dataset each worker has batches of its own: more of them would take these in another order."""
+    records, ways = trace.loader_records, find_ways(trace)
+    if records is None or ways is None or recorded.main_loader.iterable:
+        return ()
+    mine = np.flatnonzero(records.received.loader[ways.received] == recorded.main)
+    mine = mine[np.argsort(records.received.asked_ns[ways.received[mine]], kind="stable")]
+    return _sequence((ways.dataset_ns + ways.collate_ns)[mine]) if (ways.produced[mine] >= 0).all() else ()
+
+
+def _sequence(times_ns: Int64) -> tuple[float, ...]:
+    mean = float(times_ns.mean()) if len(times_ns) >= ENOUGH else 0.0
+    return tuple((times_ns / mean).tolist()) if mean > 0 else ()
 
 
 def _kept_up(recorded: Recorded, consumer_ns: int) -> bool:
@@ -191,7 +210,7 @@ def _own_share(recorded: Recorded) -> float:
 def _of_burst(trace: Trace, main: WaitedFor, burst: Burst) -> LoaderThroughput | None:
     if burst.production_ns is None or burst.workers is None:
         return None
-    production = BatchProduction(burst.production_ns, burst.spread_ns or 0, sequence=find_sequence(trace))
+    production = BatchProduction(burst.production_ns, burst.spread_ns or 0)
     needed = production.workers_for(burst.consumer_ns)
     return LoaderThroughput(burst.workers, production, burst.consumer_ns, needed, main.batches) if needed else None
 
@@ -199,7 +218,7 @@ def _of_burst(trace: Trace, main: WaitedFor, burst: Burst) -> LoaderThroughput |
 def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
     """The wait itself is the production of a batch."""
     times, rest = _production(trace, main), rest_ns(trace, main.loader)
-    production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=find_sequence(trace))
+    production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
     cores = trace.loader_records.cores if trace.loader_records else None
     return LoaderThroughput(0, production, rest, needed, main.batches, cores) if needed else None

@@ -121,7 +121,7 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
 
 def _is_simulated(loader: LoaderThroughput, workers: int) -> bool:
     """Whether it is known batch by batch what more workers than there are do; those that are there are measured."""
-    return bool(loader.production.sequence.production) and workers > loader.workers
+    return bool(loader.production.sequence) and workers > loader.workers
 
 
 def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
