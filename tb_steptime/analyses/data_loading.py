@@ -9,13 +9,13 @@ from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.batch_copies import BatchCopy, batch_copies
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
 from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
-from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines, why_no_line
-from tb_steptime.metrics.data_loading.loaders import LoaderRow, loader_table, waited_for
+from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
+from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
+from tb_steptime.metrics.data_loading.loaders import waited_for
 from tb_steptime.metrics.data_loading.overhead import Jitter, Overhead, find_jitter, find_overhead
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.scaling.throughput import (
-    batches_per_step,
     consumer_ns,
     find_throughput,
     production_ns,
@@ -52,12 +52,11 @@ class WaitCauses(msgspec.Struct, frozen=True):
 
 class LoaderActivities(msgspec.Struct, frozen=True):
     """Of a loader in the training process: the longest things that it does; more folds the rest, more_ns its time.
-    lines_missing: why not each of them has a line. slow_lines: of the dataset, where call stacks are recorded."""
+    slow_lines: of the dataset, where call stacks are recorded."""
 
     rows: list[Activity]
     more: int
     more_ns: int
-    lines_missing: Reason | None
     slow_lines: list[LoaderLine]
 
 
@@ -116,7 +115,7 @@ def analyse(trace: Trace) -> DataLoadingResult:
         mean=mean,
         batch_ns=production_ns(trace),
         consumer_ns=consumer_ns(trace),
-        batches_per_step=batches_per_step(trace),
+        batches_per_step=main.batches if main and main.in_a_row == 1 else None,
         needed_workers=throughput.needed if throughput else None,
         why_unknown=why_unknown(trace),
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
@@ -149,9 +148,9 @@ def _causes(trace: Trace, mean: LoaderStep) -> WaitCauses:
 
 def _activities(trace: Trace) -> LoaderActivities | None:
     rows = loader_activities(trace)
-    more, missing = rows[ACTIVITY_ROWS:], why_no_line(rows, trace)
-    rest_ns = sum(row.ns_per_batch for row in more)
-    return LoaderActivities(rows[:ACTIVITY_ROWS], len(more), rest_ns, missing, slow_lines(trace)) if rows else None
+    more = rows[ACTIVITY_ROWS:]
+    more_ns = sum(row.ns_per_batch for row in more)
+    return LoaderActivities(rows[:ACTIVITY_ROWS], len(more), more_ns, slow_lines(trace)) if rows else None
 
 
 def _notes(trace: Trace) -> list[Note]:

@@ -16,6 +16,7 @@ from tb_steptime.text import Phrase, agreeing, code, count, fraction, label, ns,
 
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
 _ABOUT_ONE = 0.1
+_WITH_STACK = code("with_stack=True")
 
 
 def joined(*sentences: Phrase) -> Phrase:
@@ -50,6 +51,8 @@ def titles(facts: Facts) -> Titles:
     found |= _remarks(result, result.mean, on_device)
     if result.activities is not None:
         found["activities"] = _activities_title(result.activities.rows)
+        if not any(row.lines for row in result.activities.rows):
+            found["lines_missing"] = phrase("No call stacks are recorded; {stack} shows lines.", stack=_WITH_STACK)
     if result.copy is not None:
         found["copy"] = _copy_title(result.copy)
     main = main_label(result)

@@ -10,7 +10,6 @@ from tb_steptime.text import Phrase, Reason
 #: By code. A whole sentence: it stands alone, and after the meaning of the figure that is not known.
 REASONS: dict[str, str] = {
     "ambiguous_record_the_workers": "How many workers there are is ambiguous in this trace: record the workers.",
-    "call_stacks_of_ops_only": "Only ops have call stacks in this trace, so Python without an op has no line.",
     "curve_as_far_as_disk_allows": "As far as disk or network allow.",
     "curve_cores_not_known": "As far as cores and disk allow: this trace does not say how many cores the machine has.",
     "curve_if_other_loaders_keep_up": "As far as the other loaders keep up.",
@@ -25,9 +24,7 @@ REASONS: dict[str, str] = {
     "loader_count_unknown": "One loader or several: the trace does not say.",
     "loader_on_other_thread": "The loader is read on another thread.",
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
-    "no_batch_in_the_steps": "How long a batch takes is not known, because no batch is asked for within the steps.",
     "no_blocks_recorded": "The trace has no blocks per SM (AMD GPUs do not record them).",
-    "no_call_stacks": "Lines are not known: no call stacks are recorded. Profile with with_stack=True.",
     "no_gpu_activity": "This trace has no GPU activity.",
     "no_kernels_in_steps": "No kernel runs on this GPU within the steps.",
     "no_kineto_occupancy": "The trace has no occupancy (AMD GPUs do not record it).",
@@ -38,7 +35,6 @@ REASONS: dict[str, str] = {
     "no_tensor_cores": "This GPU has no tensor cores.",
     "only_first_batches": "How long a batch takes is not known, because only first batches of epochs are recorded.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
-    "steps_only_wait": "How many workers keep up is not known, because the steps do nothing but wait.",
     "too_few_line_samples": "Lines are not known: the workers were sampled {bursts} times, at most once a second, "
     "and {least} are needed.",
     "workers_not_in_trace": "The worker processes are not in this trace.",

@@ -16,19 +16,16 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.metrics.data_loading.waits import loader_names, loader_rows
-from tb_steptime.text import Reason
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.ops import innermost, is_file, is_source, rows_named, short_frame
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.sources import Words, stack_words, words_of
+from tb_steptime.trace.sources import words_of
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
 #: Lines that are shown, of an activity and of the user's.
 MOST_LINES = 8
-#: Where torch keeps its loaders: what calls them stands outside of the wait.
-_LOADER_CODE = "torch/utils/data/"
 _NONE = -1
 
 
@@ -63,7 +60,6 @@ class LoaderWork:
     self_ns: Int64
     lines: Sequence[str]
     batches: int
-    has_frames: bool
 
 
 @shared(find_batches, loader_names, loader_rows, waited_for)
@@ -76,9 +72,9 @@ def loader_work(trace: Trace) -> LoaderWork:
     frames = _inside_waits(trace, marks, events.rows(Kind.PYTHON))
     rows = np.sort(np.concatenate((marks, ops, frames)))
     op = np.where(np.isin(rows, ops, assume_unique=True), events.name[rows], _NONE).astype(np.int32)
-    words = _of_frames(trace, frames, rows) if len(frames) else _of_stacks(trace, rows, op >= 0)
+    words = words_of(_frame_names(trace, frames, rows), trace.strings.strings, short_frame)
     self_ns = self_time_ns(events.start_ns[rows], events.ends(rows))
-    return LoaderWork(op, words.number, self_ns, words.texts, len(marks), len(frames) > 0)
+    return LoaderWork(op, words.number, self_ns, words.texts, len(marks))
 
 
 def loader_activities(trace: Trace) -> list[Activity]:
@@ -93,18 +89,10 @@ def loader_activities(trace: Trace) -> list[Activity]:
 
 
 def slow_lines(trace: Trace) -> list[LoaderLine]:
-    """The lines of the user inside the loader, most time first: all their time where frames are recorded, that of their
-    ops where only ops have call stacks."""
+    """The lines of the user inside the loader, most time first."""
     work = loader_work(trace)
     of_user = np.array([*map(is_source, work.lines), False])  # the last stands for none
     return _lines(work, of_user[work.line])
-
-
-def why_no_line(activities: Sequence[Activity], trace: Trace) -> Reason | None:
-    """What an activity's line is missing for; None where call stacks show those of Python, too."""
-    if not any(activity.lines for activity in activities):
-        return Reason("no_call_stacks")
-    return None if loader_work(trace).has_frames else Reason("call_stacks_of_ops_only")
 
 
 def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
@@ -133,32 +121,11 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
     return rows[(wait >= 0) & (events.ends(rows) <= waits.end[np.maximum(wait, 0)])] if len(waits.start) else rows[:0]
 
 
-def _of_frames(trace: Trace, inside: Int64, rows: Int64) -> Words:
+def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
+    """The name of each row's innermost frame of the user's, or of any file's."""
     of_user, of_file = (
         innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), wanted), assume_unique=True), rows)
         for wanted in (is_source, is_file)
     )
     frame = np.where(of_user >= 0, of_user, of_file)
-    name = np.where(frame >= 0, trace.events.name[frame], _NONE).astype(np.int32)
-    return words_of(name, trace.strings.strings, short_frame)
-
-
-def _of_stacks(trace: Trace, rows: Int64, is_op: Bool) -> Words:
-    """A stack shows where an op is called, and nothing of the Python around it."""
-    words = stack_words(trace, rows, _inside_loader)
-    return Words(np.where(is_op, words.number, np.int32(_NONE)), words.texts)
-
-
-def _inside_loader(stack: str) -> str | None:
-    """The line of an op, of its call stack as far as the loader, innermost frame first.
-
-    >>> loop = ";torch/utils/data/dataloader.py(1): __next__;train.py(3): main"
-    >>> _inside_loader("torch/nn/functional.py(9): pad;data.py(7): __getitem__" + loop)
-    'data.py(7): __getitem__'
-    >>> _inside_loader("torch/utils/data/_utils/collate.py(56): default_collate" + loop)
-    'torch/utils/data/_utils/collate.py(56): default_collate'
-    """
-    frames = stack.split(";")
-    own = [place for place, frame in enumerate(frames) if _LOADER_CODE in frame]
-    inside = frames[: own[-1] + 1] if own else []
-    return next((short_frame(frame) for frame in (*filter(is_source, inside), *inside)), None)
+    return np.where(frame >= 0, trace.events.name[frame], _NONE).astype(np.int32)

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.marks import NO_SEED, NOT_RECORDED, Marks, find_marks
-from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, iterator_of, loader_waits
+from tb_steptime.metrics.data_loading.waits import (
+    exposed_waits,
+    is_multiprocess,
+    iterator_of,
+    loader_names,
+    loader_rows,
+    loader_waits,
+)
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
 #: Single waits without a backward pass that are rarer end an epoch; others lead to one later.
@@ -30,30 +37,9 @@ ENOUGH_WAITS = 6
 STEADY_FRACTION = 0.25
 
 
-class LoaderRow(msgspec.Struct, frozen=True):
-    """One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
-
-    label: "Training loader 2"; role: "training" or "evaluation" where both kinds are in the span, else None. batches:
-    without the first ones of an epoch; first_batches, first_batch_ns: those, None where there is none. in_a_row: so
-    many batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
-    """
-
-    label: str
-    iterator: str
-    multiprocess: bool | None
-    role: str | None
-    batches: int
-    wait_ns: int
-    exposed_ns: int
-    hidden_ns: int
-    first_batches: int
-    first_batch_ns: int | None
-    in_a_row: int
-
-
 @dataclass(frozen=True)
 class Loader:
-    """See `LoaderRow`. recorded: its number in a recorder's files, else None."""
+    """See `loader_table.LoaderRow`. recorded: its number in a recorder's files, else None."""
 
     label: str
     iterator: str
@@ -100,7 +86,7 @@ class WaitedFor:
     in_a_row: int
 
 
-@shared(backward_nodes, exposed_waits, find_marks)
+@shared(backward_nodes, exposed_waits, find_steps, loader_names, loader_rows)
 def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
     marks = find_marks(trace)
@@ -122,12 +108,6 @@ def find_batches(trace: Trace) -> Batches:
         exposed_ns=exposed_waits(trace).overlap_ns(start, end),
         loaders=_loaders(trace, marks, trains, usual, opens),
     )
-
-
-def loader_table(trace: Trace) -> list[LoaderRow]:
-    """One row per loader, in order of first wait."""
-    batches = find_batches(trace)
-    return [_row(batches, number) for number in range(len(batches.loaders))]
 
 
 def most_waited(batches: Batches) -> int | None:
@@ -290,26 +270,3 @@ def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: list
             )
         )
     return tuple(loaders)
-
-
-def _row(batches: Batches, number: int) -> LoaderRow:
-    loader, mine = batches.loaders[number], batches.of(number)
-    first = np.flatnonzero((batches.loader == number) & batches.first)
-    exposed, hidden = _mean(batches.exposed_ns[mine]), _mean((batches.wait_ns - batches.exposed_ns)[mine])
-    return LoaderRow(
-        label=loader.label,
-        iterator=loader.iterator,
-        multiprocess=is_multiprocess((loader.iterator,)),
-        role=loader.role,
-        batches=len(mine),
-        wait_ns=exposed + hidden,
-        exposed_ns=exposed,
-        hidden_ns=hidden,
-        first_batches=len(first),
-        first_batch_ns=_mean(batches.wait_ns[first]) if len(first) else None,
-        in_a_row=loader.in_a_row,
-    )
-
-
-def _mean(values: Int64) -> int:
-    return round(float(values.mean())) if len(values) else 0

@@ -147,24 +147,14 @@ def _names(trace: Trace) -> _Names:
 
 
 def _as_recorded(trace: Trace, marks: Marks, taken: Received) -> Marks:
-    """With whose batch each mark waits for: a recorder's row that lies within it, the longest one."""
+    """With whose batch each mark waits for: that of the recorder's row that is asked for next to the mark's start."""
+    start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
+    mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.asked_ns), 0, len(start) - 1)
+    meets = (taken.asked_ns > start[mark] - _CLOCKS_NS) & (taken.asked_ns < end[mark] + _CLOCKS_NS)
     loader, begins = marks.recorded.copy(), marks.begins.copy()
-    mark, overlap = _most_met(trace.events.start_ns[marks.row], trace.events.ends(marks.row), taken)
-    meets = np.argsort(overlap, kind="stable")
-    meets = meets[overlap[meets] > -_CLOCKS_NS]
     loader[mark[meets]] = taken.loader[meets]
     begins[mark[meets]] = taken.batch[meets] == 0
     return replace(marks, recorded=loader, begins=begins)
-
-
-def _most_met(start: Int64, end: Int64, taken: Received) -> tuple[Int64, Int64]:
-    """The mark that each receive overlaps most, of the last that begins before it asks and the next, and for how long;
-    less than 0 is a gap. A mark may last much longer than what is received in it, where its thread is stopped."""
-    after = np.searchsorted(start, taken.asked_ns, side="right")
-    marks = np.clip(np.stack((after - 1, after)), 0, len(start) - 1)
-    overlaps = np.minimum(taken.returned_ns, end[marks]) - np.maximum(taken.asked_ns, start[marks])
-    best, each = (overlaps[1] > overlaps[0]).astype(np.int64), np.arange(len(after))
-    return marks[best, each], overlaps[best, each]
 
 
 def _before_a_seed(marks: Marks) -> Bool:

@@ -12,7 +12,7 @@ from tb_steptime.text import Phrase, count, fraction, ns, phrase
 
 #: A line of a smaller share of the batch is not where to begin.
 WORTH_LINE = 0.3
-#: Where a setting ends less of the wait than this, another one is better.
+#: Where more prefetched batches end less of the wait than this, they are not what to do.
 MOST_OF_IT = 0.5
 
 _FORMULA_DEEPER = phrase(
@@ -48,11 +48,6 @@ def _card(facts: Facts, late_ns: int) -> LoaderCard:
             title=phrase("Prefetch more batches"), why=why, how=f"DataLoader(..., prefetch_factor={DEEP_PREFETCH})",
             gain_ns=saved_ns, formula=_FORMULA_DEEPER,
         )  # fmt: skip
-    blocked = _blocked_share(recorded) if recorded else None
-    if blocked is not None and blocked >= MOST_OF_IT:
-        why = phrase("At {blocked} of the late requests later batches are ready: slow ones block them.",
-                     blocked=fraction(blocked))  # fmt: skip
-        return card._replace(title=phrase("Take batches in any order"), why=why, how="DataLoader(..., in_order=False)")
     return card._replace(title=phrase("Make the slowest batches faster"), why=_ENOUGH)
 
 
@@ -92,12 +87,3 @@ def place_of(line: str) -> str:
     """
     file, _, rest = line.rpartition("/")[2].partition("(")
     return f"{file}:{rest.partition(')')[0]}"
-
-
-def _blocked_share(recorded: Recorded) -> float | None:
-    """Of the late requests: those at which later batches are ready; None where the loader keeps no order, or its torch
-    knows no other way."""
-    queue = next((each for each in recorded.queues if each.loader == recorded.main), None)
-    if recorded.main_loader.in_order is not True or queue is None or not queue.late_share:
-        return None
-    return (queue.passed_share or 0.0) / queue.late_share

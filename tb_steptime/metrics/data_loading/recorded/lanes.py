@@ -38,14 +38,12 @@ class ProductionLane(msgspec.Struct, frozen=True):
 
 class ReadyQueue(msgspec.Struct, frozen=True):
     """Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
-    requests whose batch was not ready; passed_share: share of those at which, moreover, later ones were, which are
-    blocked by in-order delivery. None where nothing is known."""
+    requests whose batch was not ready, None without a request."""
 
     loader: int
     at_ns: list[int]
     depth: list[int]
     late_share: float | None
-    passed_share: float | None
 
 
 def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
@@ -110,17 +108,6 @@ def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int,
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
     requests = mine[(taken.asked_ns[mine] >= window[0]) & (taken.asked_ns[mine] < window[1])]
-    return ReadyQueue(
-        loader,
-        [window[0], *at[shown].tolist()],
-        [before, *depth[shown].tolist()],
-        *_late_shares(there[requests], taken.asked_ns[requests], taken.ready[requests]),
-    )
-
-
-def _late_shares(there: Int64, asked: Int64, ready: Int64) -> tuple[float | None, float | None]:
-    """Of requests: when each one's batch was ready, when it was asked for, and how many were ready then."""
-    if not len(asked):
-        return None, None
-    late = there > asked
-    return float(late.mean()), float((late & (ready > 0)).mean())
+    late = there[requests] > taken.asked_ns[requests]
+    at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
+    return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)

@@ -17,7 +17,7 @@ from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, Burst, find_burst, rest_ns
+from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, find_burst, rest_ns
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     BLOCKED_FRACTION,
     FEWEST,
@@ -30,10 +30,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-NO_BATCHES = Reason("no_batch_in_the_steps")
-ONLY_WAITS = Reason("steps_only_wait")
 ONLY_FIRST = Reason("only_first_batches")
-ON_ANOTHER_THREAD = Reason("loader_on_other_thread")
 #: Of fewer batches the mean and the spread say as much as their sequence.
 ENOUGH = 16
 #: More workers than one machine feeds.
@@ -72,9 +69,8 @@ class LoaderThroughput:
 
     def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
         """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
-        if not self.batches:
-            return 0
-        return round(self.batches * self.production.blocked_ns(self.useful(workers), step_rest_ns / self.batches))
+        consumer_ns = step_rest_ns / max(self.batches, 1e-9)
+        return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
 
     def with_prefetch(self, prefetch: int) -> LoaderThroughput:
         return replace(self, production=replace(self.production, prefetch=max(self.production.prefetch, prefetch)))
@@ -88,8 +84,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
         return None
     known = _as_recorded(trace, recorded) if recorded else None
     if main.multiprocess is not False:
-        burst = find_burst(trace)
-        return known if known or burst is None else _of_burst(trace, main, burst)
+        return known or _of_burst(trace, main)
     alone = known or _in_training_process(trace, main)
     return replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
 
@@ -100,7 +95,7 @@ def production_ns(trace: Trace) -> int | None:
     if recorded is not None and recorded.production_ns is not None:
         return recorded.production_ns
     if main is not None and main.multiprocess is False:
-        return round(float(_production(trace, main).mean()))
+        return round(float(_waits_in_process(trace, main).mean()))
     return burst.production_ns if burst else None
 
 
@@ -114,24 +109,14 @@ def consumer_ns(trace: Trace) -> int | None:
     return burst.consumer_ns if burst else rest_ns(trace, main.loader)
 
 
-def batches_per_step(trace: Trace) -> float | None:
-    """Of the loader that is waited for most; None where that is open."""
-    main = waited_for(trace)
-    return main.batches if main and main.in_a_row == 1 else None
-
-
 def why_unknown(trace: Trace) -> Reason | None:
     """Why there is no curve over the number of workers; None where there is one."""
     main, burst = waited_for(trace), find_burst(trace)
     if find_throughput(trace) is not None:
         return None
-    if main is None:
-        return ON_ANOTHER_THREAD if what_is_recorded(trace) else NO_BATCHES
     if burst is not None and burst.why is not None:
         return burst.why
-    if main.in_a_row > 1:
-        return AMBIGUOUS
-    return ONLY_WAITS if consumer_ns(trace) == 0 else ONLY_FIRST
+    return AMBIGUOUS if main is not None and main.in_a_row > 1 else ONLY_FIRST
 
 
 def production_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
@@ -148,9 +133,7 @@ def production_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
 def recorded_of_main(trace: Trace) -> Recorded | None:
     """What is recorded, unless it is of another loader than the one that is waited for, as far as marks show."""
     recorded, main = what_is_recorded(trace), waited_for(trace)
-    if recorded is None or main is None:
-        return recorded
-    return recorded if recorded.main == main.recorded else None
+    return recorded if recorded is None or main is None or recorded.main == main.recorded else None
 
 
 def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
@@ -165,16 +148,25 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
         prefetch=main.prefetch or USUAL_PREFETCH,
         sequence=() if in_any_order else _recorded_sequence(trace, recorded),
     )
-    needed = production.workers_for(consumer) or 1
+    needed, late_ns = production.workers_for(consumer) or 1, recorded.late_ns
+    if 0 < recorded.production_ns <= main.workers * consumer and late_ns <= BLOCKED_FRACTION * consumer:
+        needed = min(needed, main.workers)  # so many did keep up
     return LoaderThroughput(
         workers=main.workers,
         production=production,
         consumer_ns=consumer,
-        needed=min(needed, main.workers) if _kept_up(recorded, consumer) else needed,
+        needed=needed,
         batches=recorded.batches_per_step,
         cores=recorded.cores,
         busy=recorded.kind in ("cpu", "cores"),
     )
+
+
+def _own_share(recorded: Recorded) -> float:
+    """Of the time that a batch takes, what it would take if the worker had a core at any time."""
+    if recorded.kind != "cores":
+        return 1.0
+    return (recorded.cpu_share or 1.0) if recorded.core_wait_share is None else 1 - recorded.core_wait_share
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
@@ -192,23 +184,9 @@ def _sequence(times_ns: Int64) -> tuple[float, ...]:
     return tuple((times_ns / mean).tolist()) if mean > 0 else ()
 
 
-def _kept_up(recorded: Recorded, consumer_ns: int) -> bool:
-    """Whether so many workers did, on average, and next to nothing was waited for late batches."""
-    workers, production = recorded.main_loader.workers, recorded.production_ns or 0
-    return 0 < production <= workers * consumer_ns and recorded.late_ns <= BLOCKED_FRACTION * consumer_ns
-
-
-def _own_share(recorded: Recorded) -> float:
-    """Of the time that a batch takes, what it would take if the worker had a core at any time."""
-    if recorded.kind != "cores":
-        return 1.0
-    if recorded.core_wait_share is not None:
-        return 1 - recorded.core_wait_share
-    return recorded.cpu_share or 1.0
-
-
-def _of_burst(trace: Trace, main: WaitedFor, burst: Burst) -> LoaderThroughput | None:
-    if burst.production_ns is None or burst.workers is None:
+def _of_burst(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
+    burst = find_burst(trace)
+    if burst is None or burst.production_ns is None or burst.workers is None:
         return None
     production = BatchProduction(burst.production_ns, burst.spread_ns or 0)
     needed = production.workers_for(burst.consumer_ns)
@@ -217,15 +195,15 @@ def _of_burst(trace: Trace, main: WaitedFor, burst: Burst) -> LoaderThroughput |
 
 def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
     """The wait itself is the production of a batch."""
-    times, rest = _production(trace, main), rest_ns(trace, main.loader)
+    times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
     production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
     needed = production.workers_for(rest) if main.in_a_row == 1 else None
     cores = trace.loader_records.cores if trace.loader_records else None
     return LoaderThroughput(0, production, rest, needed, main.batches, cores) if needed else None
 
 
-def _production(trace: Trace, main: WaitedFor) -> Int64:
-    """Of each batch of a loader in the training process; of the first ones of epochs where there are no others."""
+def _waits_in_process(trace: Trace, main: WaitedFor) -> Int64:
+    """Of each batch; of the first ones of epochs where there are no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)
     times: Int64 = batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
