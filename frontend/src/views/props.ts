@@ -6,7 +6,7 @@
  */
 
 import type { ComponentType } from "preact";
-import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
 import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
 import type { Changes, UrlState } from "../address/url";
@@ -14,6 +14,9 @@ import type { Changes, UrlState } from "../address/url";
 export type EventSource = Pick<Client, "timeline" | "event">;
 
 /** The tab around a view: meanings of numbers, and the state that lives in the URL. */
+/** By picture, table or figure: what is said above or under it. */
+export type Titles = Readonly<Record<string, Phrase>>;
+
 export interface Tab {
   meanings: Meanings;
   index: Index;

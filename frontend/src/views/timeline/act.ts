@@ -30,7 +30,7 @@ export function act(deed: Deed, scene: Scene, whole: Stretch, deeds: Deeds): voi
     case "open":
       return scene.pointed ? deeds.choose(scene.pointed) : undefined;
     case "drop":
-      return (deeds.point(null), deeds.choose(null));
+      return deeds.point(null), deeds.choose(null);
     case "reset":
       return deeds.reset();
     case "step":
