@@ -12,7 +12,7 @@ from tb_steptime.metrics.data_loading.scaling.bursts import Burst
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
-from tb_steptime.text import Phrase, agreeing, code, count, fraction, label, ns, phrase
+from tb_steptime.text import Phrase, agreeing, code, count, fraction, label, ns, phrase, text
 
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
 _ABOUT_ONE = 0.1
@@ -35,7 +35,7 @@ def main_label(result: DataLoadingResult) -> str | None:
 
 
 def of_loader(name: str, said: Phrase) -> Phrase:
-    return Phrase("{main}: " + said.template, {"main": label(name), **said.values})
+    return Phrase("{main}: " + said.template, {"main": text(name), **said.values})
 
 
 def titles(facts: Facts) -> Titles:

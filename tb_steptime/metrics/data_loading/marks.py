@@ -147,13 +147,16 @@ def _names(trace: Trace) -> _Names:
 
 
 def _as_recorded(trace: Trace, marks: Marks, taken: Received) -> Marks:
-    """With whose batch each mark waits for: that of the recorder's row that is asked for next to the mark's start."""
+    """With whose batch each mark waits for: of the recorder's rows that are asked for next to its start the longest."""
     start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
     mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.asked_ns), 0, len(start) - 1)
-    meets = (taken.asked_ns > start[mark] - _CLOCKS_NS) & (taken.asked_ns < end[mark] + _CLOCKS_NS)
+    meets = np.argsort(taken.returned_ns - taken.asked_ns, kind="stable")
+    asked, mark = taken.asked_ns[meets], mark[meets]
+    inside = (asked > start[mark] - _CLOCKS_NS) & (asked < end[mark] + _CLOCKS_NS)
+    meets, mark = meets[inside], mark[inside]
     loader, begins = marks.recorded.copy(), marks.begins.copy()
-    loader[mark[meets]] = taken.loader[meets]
-    begins[mark[meets]] = taken.batch[meets] == 0
+    loader[mark] = taken.loader[meets]
+    begins[mark] = taken.batch[meets] == 0
     return replace(marks, recorded=loader, begins=begins)
 
 

@@ -30,7 +30,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
-ONLY_FIRST = Reason("only_first_batches")
+TOO_FEW_STEPS = Reason("record_more_steps")
 #: Of fewer batches the mean and the spread say as much as their sequence.
 ENOUGH = 16
 #: More workers than one machine feeds.
@@ -116,7 +116,7 @@ def why_unknown(trace: Trace) -> Reason | None:
         return None
     if burst is not None and burst.why is not None:
         return burst.why
-    return AMBIGUOUS if main is not None and main.in_a_row > 1 else ONLY_FIRST
+    return AMBIGUOUS if main is not None and main.in_a_row > 1 else TOO_FEW_STEPS
 
 
 def production_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
