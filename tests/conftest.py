@@ -10,12 +10,26 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-#: What is drawn has to be right, however slow the machine is just now.
-hypothesis.settings.register_profile("whatever it takes", deadline=None)
-hypothesis.settings.load_profile("whatever it takes")
+from tests.drawn.machine import BUSY, NO_BROWSER
+
+#: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("deep", deadline=None, max_examples=400)
+hypothesis.settings.load_profile("quick")
 
 _BESIDE_THE_CHECKOUT = Path(__file__).parents[1] / ".." / "shared"
 SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Above the closing line: what did not run although it was asked for."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    for count, what in (
+        (sum(BUSY in why for why in skipped), f"skipped because {BUSY}"),
+        (sum(NO_BROWSER in why for why in skipped), f"SKIPPED BECAUSE THERE IS {NO_BROWSER.upper()}"),
+    ):
+        if count:
+            terminalreporter.write_line(f"{count} {what}", yellow=True, bold=True)
 
 
 @pytest.fixture(scope="session")
@@ -66,11 +80,11 @@ def once(name: str, tmp_path_factory: pytest.TempPathFactory, make: Callable[[Pa
 
 @pytest.fixture
 def at_once(tmp_path, monkeypatch):
-    """No cache of the user, no waiting for files to settle, no look older than a moment."""
-    from tb_steptime.serve import store
+    """No cache of the user, no waiting for files to settle, no scan older than a moment."""
+    from tb_steptime.serve import directory, reading
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(store, "LOOK_SHARE", 1e9)
-    monkeypatch.setattr(store, "LOOK_PATIENCE_SECONDS", 10.0)
+    monkeypatch.setattr(reading, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(directory, "SCAN_SECONDS", 0.0)
+    monkeypatch.setattr(directory, "SCAN_SHARE", 1e9)
+    monkeypatch.setattr(directory, "SCAN_PATIENCE_SECONDS", 10.0)

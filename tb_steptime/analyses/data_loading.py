@@ -24,14 +24,10 @@ from tb_steptime.metrics.data_loading.scaling.throughput import (
 )
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import OtherLoaders, WaitShares, find_other_loaders, shared_out
-from tb_steptime.metrics.data_loading.waits import (
-    is_multiprocess,
-    is_read_on_another_thread,
-    loader_iterators,
-    loader_waits,
-)
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits
 from tb_steptime.metrics.steps.loader_waits import LoaderStep, loader_steps, mean_of
 from tb_steptime.text import Note, Reason
+from tb_steptime.trace.loader_marks import reads_elsewhere
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -159,7 +155,7 @@ def _notes(trace: Trace) -> list[Note]:
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     """What the loop waits for is not known; what is recorded of a loader is."""
-    on_another_thread = recorded is not None or is_read_on_another_thread(trace)
+    on_another_thread = recorded is not None or reads_elsewhere(trace)
     unknown = Reason("loader_on_other_thread") if on_another_thread else Reason("no_loader_events")
     return DataLoadingResult(
         unknown=unknown,

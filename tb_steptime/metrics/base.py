@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import enum
-
 import msgspec
 
 from tb_steptime.text import Reason, Unit
-
-
-class Better(enum.Enum):
-    HIGHER = "higher"
-    LOWER = "lower"
-    NEITHER = "neither"
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -25,9 +17,7 @@ class Metric(msgspec.Struct, frozen=True):
     id: str
     label: str
     unit: Unit
-    better: Better
     meaning: str
-    estimated: bool = False
     colour: str = "ink"
     short: str = ""
 
@@ -44,3 +34,14 @@ class Series(msgspec.Struct, frozen=True):
     value: float | None
     steps: list[float | None]
     reason: Reason | None = None
+
+
+class PartMeaning(msgspec.Struct, frozen=True):
+    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
+
+    id: str
+    label: str
+    meaning: str
+    colour: str
+    hatched: bool
+    works: bool

@@ -11,12 +11,12 @@ import inspect
 import io
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_steptime import cli
-from tb_steptime.insights import RULES
+from tb_steptime.insights.rules import RULES
 from tools.docs.markdown import paragraphs, plain
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
@@ -35,14 +35,29 @@ def card_ids() -> tuple[str, ...]:
     return tuple(rule.__name__ for rule in RULES)
 
 
-def cards(ids: Sequence[str]) -> str:
-    """One section per card, in this order."""
+def named_cards(words: str) -> list[str]:
+    """The ids that a page asks for: a folder of rules stands for all of them, "except" for all but those that follow.
+
+    >>> named_cards("gpu except alignment layout_conversion tensor_cores_unused")
+    ['small_grids']
+    """
+    wanted, _, without = words.partition(" except ")
+    return [id for word in wanted.split() for id in _topic(word) or [word] if id not in without.split()]
+
+
+def _topic(folder: str) -> list[str]:
+    return [rule.__name__ for rule in RULES if f".rules.{folder}." in rule.__module__]
+
+
+def cards(words: str) -> str:
+    """One section per card, in the order of the rules. KeyError for a card that no rule makes."""
     rules = {rule.__name__: rule for rule in RULES}
-    return "\n\n".join(_section(id, rules[id]) for id in ids)
+    return "\n\n".join(_section(id, rules[id]) for id in named_cards(words))
 
 
 def _section(id: str, rule: Callable[..., object]) -> str:
-    text = [f"### `{id}`", *map(plain, paragraphs(inspect.getdoc(rule) or ""))]
+    said = [plain(each).replace("Gain:", "**Gain:**", 1) for each in paragraphs(inspect.getdoc(rule) or "")]
+    text = [f"### `{id}`", *said]
     example = examples().get(id)
     if example:
         text.append(f"For example, in `demo_logs/{example.run}`:\n\n> {plain(example.text)}")

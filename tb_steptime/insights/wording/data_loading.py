@@ -38,7 +38,7 @@ def of_loader(name: str, said: Phrase) -> Phrase:
     return Phrase("{main}: " + said.template, {"main": text(name), **said.values})
 
 
-def titles(facts: Facts) -> Titles:
+def data_loading_titles(facts: Facts) -> Titles:
     """By picture, table or figure."""
     result = facts.data_loading
     found = _recorded_titles(result.recorded) if result.recorded else {}

@@ -33,6 +33,7 @@ REASONS: dict[str, str] = {
     "GPUs do not record them).",
     "no_loader_events": "The trace has no loader events.",
     "no_tensor_cores": "This GPU has no tensor cores.",
+    "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
     "record_more_steps": "How many workers keep up is not known: record more steps within an epoch.",
     "too_few_line_samples": "Lines are not known: the workers were sampled {bursts} times, at most once a second, "

@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.loaders import find_batches, steady_wait_ns, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst
-from tb_steptime.metrics.steps.outliers import slow
+from tb_steptime.metrics.outliers import slow
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

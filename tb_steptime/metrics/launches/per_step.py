@@ -1,12 +1,11 @@
-"""How far ahead the host is, and what blocking calls cost, per step: metrics of the catalogue."""
+"""How far ahead the host is, per step: metrics of the catalogue."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import Figure
-from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.launches.queue import queue_per_step
 from tb_steptime.metrics.launches.run_ahead import STARVED_NS, launch_figures, run_ahead_ns
 from tb_steptime.text import Reason, Unit
@@ -16,25 +15,19 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(
-    "queue_mean", "Queue depth", Unit.NUMBER, Better.HIGHER,
+    "queue_mean", "Queue depth", Unit.NUMBER,
     "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has nothing to go on with.",
     colour="runtime",
 )  # fmt: skip
 RUN_AHEAD = Metric(
-    "run_ahead_p50", "Run-ahead", Unit.NS, Better.HIGHER,
+    "run_ahead_p50", "Run-ahead", Unit.NS,
     "Median time from a launch call to the start of what it launched: how far the host is ahead of the GPU.",
     colour="runtime",
 )  # fmt: skip
 STARVED_SHARE = Metric(
-    "starved_share", "Starved launches", Unit.FRACTION, Better.LOWER,
+    "starved_share", "Starved launches", Unit.FRACTION,
     "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
 )  # fmt: skip
-BUBBLE_TIME = Metric(
-    "bubble_time", "Bubbles of blocking calls", Unit.NS, Better.LOWER,
-    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
-    colour="blocking",
-)  # fmt: skip
-
 _NO_LAUNCHES = Reason("no_launch_calls")
 
 
@@ -51,11 +44,6 @@ def run_ahead(trace: Trace, device: int) -> Figure:
 def starved_share(trace: Trace, device: int) -> Figure:
     whole = launch_figures(trace, device).starved_share
     return _figure(whole, [share for _, share in _ahead_by_step(trace, device)])
-
-
-def bubble_time(trace: Trace, device: int) -> Figure:
-    per_step = idle_sums(trace)[device].bubble_ns.sum(axis=(1, 2))
-    return Figure(float(per_step.mean()), tuple(per_step.tolist()))
 
 
 def _figure(whole: float | None, steps: list[float | None]) -> Figure:

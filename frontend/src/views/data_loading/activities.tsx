@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { Activity, LoaderActivities } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -43,8 +44,7 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
             </tr>
           )
         }
-        sort={tab.state["activity"]}
-        onSort={(activity) => tab.update({ activity })}
+        {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
         Self time of the training process.

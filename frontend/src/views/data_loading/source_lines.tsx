@@ -1,5 +1,6 @@
 /** Source lines that a batch spends its time in: of the training process, and of worker processes. */
 
+import { sorting } from "../choices";
 import type { LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -28,8 +29,7 @@ export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; 
         rows={lines}
         rowKey={(line) => line.line}
         most={8}
-        sort={tab.state["lines"]}
-        onSort={(next) => tab.update({ lines: next })}
+        {...sorting(tab, "lines")}
       />
       <p class="quiet small aside">With what they call in torch and in Python's own library.</p>
     </Picture>
@@ -86,8 +86,7 @@ export function WorkerLines({
         rows={lines}
         rowKey={(line) => line.line}
         most={8}
-        sort={tab.state["worker_lines"]}
-        onSort={(next) => tab.update({ worker_lines: next })}
+        {...sorting(tab, "worker_lines")}
       />
       <p class="quiet small aside">
         Est. from {counted(samples, "sample")} in {counted(bursts, "burst")}

@@ -4,20 +4,20 @@ import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { keysOfStretch } from "../choices";
+import { timelineKeys, sorting } from "../choices";
 import { idleOf, IdleCell } from "./idle";
 import type { HostPart } from "../props";
 
 /** From where work is launched, and how long the GPU idled before it. */
-export function Sites({ result, tab, name }: HostPart) {
+export function Sites({ result, titles, tab, name }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
-  const open = (row: SiteRow) => row.examples[0] && tab.update(keysOfStretch(row.examples[0]));
+  const open = (row: SiteRow) => row.examples[0] && tab.update(timelineKeys(row.examples[0]));
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
-        title={result.titles["sites"] ?? "Where does the GPU wait for launches?"}
+        title={titles["sites"] ?? "Where does the GPU wait for launches?"}
         sub="run-ahead is the median"
         name={`launched from ${name}`}
         drawn={false}
@@ -29,8 +29,7 @@ export function Sites({ result, tab, name }: HostPart) {
           columns={columnsOf(all)}
           rows={rows}
           rowKey={(row) => row.site}
-          sort={tab.state["sites"]}
-          onSort={(sites) => tab.update({ sites })}
+          {...sorting(tab, "sites")}
           onChoose={open}
           foot={<Foot {...all} />}
           empty="No work is launched in the steps."
@@ -55,13 +54,9 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
 
-/** The same figures, of one place: they mean what the answer's do. */
-const meaningOf = ({ answer }: HostResult, id: string): string =>
-  answer?.figures.find((figure) => figure.id === id)?.meaning ?? "";
-
 const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
 
-function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
+function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
@@ -94,7 +89,7 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
       label: "Starved",
       width: "60px",
       numeric: true,
-      meaning: meaningOf(result, "starved_share"),
+      meaning: meanings.metric("starved_share").meaning,
       order: (row) => row.starved_share,
       cell: (row) => share(row.starved_share),
     },
@@ -103,7 +98,7 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
       label: "Run-ahead",
       width: "74px",
       numeric: true,
-      meaning: meaningOf(result, "run_ahead"),
+      meaning: meanings.metric("run_ahead_p50").meaning,
       order: (row) => row.run_ahead_p50_ns,
       cell: (row) => ns(row.run_ahead_p50_ns),
     },

@@ -22,7 +22,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, steady_wait_ns, waited_for
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
-from tb_steptime.metrics.steps.outliers import robust_deviation
+from tb_steptime.metrics.outliers import robust_deviation
 from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared

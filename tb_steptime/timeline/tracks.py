@@ -1,0 +1,158 @@
+"""Which events are on which track, and the order of the tracks.
+
+    Steps                   windows of the steps, phases of the host, waits for the loader
+    Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
+    GPU 0                   its streams, the busiest first; ranges as they reached the GPU
+
+An event is on one track. Rows of `cuda_sync` are left out: they repeat the calls. Steps and phases are no events of the
+trace: their numbers follow those of the trace's events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, host_phases
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.timeline.colours import PLACE
+from tb_steptime.trace.loader_marks import loader_rows
+from tb_steptime.trace.model import Thread, Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, UInt8
+
+_CALLS = (Kind.RUNTIME, Kind.DRIVER)
+_ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
+#: The heading above steps, phases and the loader.
+STEPS_GROUP = "Steps"
+#: One colour for one meaning: the host works in whichever phase, or it waits for data.
+_PHASE_COLOURS = {"data_loading": "data", "zero_grad": "cpu", "forward": "cpu", "backward": "cpu", "optimizer": "cpu"}
+
+
+class Table(NamedTuple):
+    """Columns that tracks take their events from: those of the event table, or of steps or phases.
+
+    name      row of the string table; where the track has names of its own, a place in those
+    first     the number of the first row, which is what an event is asked for by
+    """
+
+    start: Int64
+    dur: Int64
+    name: Int32
+    colour: UInt8
+    kind: UInt8
+    first: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrackEvents:
+    """One track before its events are put on lines.
+
+    rows      int32, rows of the table, sorted by (start, longer first)
+    thread    that the events are of, a row of `Trace.threads`; -1 for none
+    """
+
+    kind: str
+    group: str
+    label: str
+    table: Table
+    rows: Int32
+    own_names: tuple[str, ...] = ()
+    thread: int = -1
+
+
+def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
+    """All tracks that have events, in order. colours: of each row of the event table."""
+    events = trace.events
+    table = Table(events.start_ns, events.dur_ns, events.name, colours, events.kind, 0)
+    roles, waits = _roles(trace), loader_rows(trace).astype(np.int32)
+    yield _steps(trace)
+    yield _phases(trace)
+    if len(waits):
+        yield TrackEvents("loader", STEPS_GROUP, "Data loading", table, waits, thread=int(events.thread[waits[0]]))
+    for thread, rows in _by_thread(trace, roles):
+        yield from _host_tracks(trace, table, thread, _label(trace.threads[thread], roles.get(thread)), rows)
+    for device in np.unique(events.device[events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist():
+        yield from _device_tracks(trace, table, device)
+
+
+def _steps(trace: Trace) -> TrackEvents:
+    steps = find_steps(trace)
+    names = tuple(f"Step {step.name}" if step.number is not None else "The recording" for step in steps.steps)
+    place = np.arange(len(names), dtype=np.int32)
+    table = _own_table(steps.start_ns, steps.end_ns, place, np.full(len(names), PLACE["other"]), len(trace.events))
+    return TrackEvents("steps", STEPS_GROUP, "Steps", table, place, names)
+
+
+def _phases(trace: Trace) -> TrackEvents:
+    """Every phase of the host, in time order; the steps have the numbers before them."""
+    phases = host_phases(trace)
+    place = np.repeat(np.arange(len(phases)), [len(each) for each in phases.values()])
+    start, end = (np.concatenate([getattr(each, side) for each in phases.values()]) for side in ("start", "end"))
+    colours = np.array([PLACE[_PHASE_COLOURS.get(phase, "other")] for phase in phases])
+    first = len(trace.events) + len(find_steps(trace).steps)
+    order = np.argsort(start, kind="stable").astype(np.int32)
+    names = tuple(PHASE_LABELS[phase] for phase in phases)
+    return TrackEvents(
+        "phases", STEPS_GROUP, "Phases", _own_table(start, end, place, colours[place], first), order, names
+    )
+
+
+def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
+    """Stretches that are no events of the recording, numbered from first on."""
+    kind = np.full(len(start), Kind.OTHER, np.uint8)
+    return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, first)
+
+
+def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int32) -> Iterator[TrackEvents]:
+    group, calls = f"Process {trace.threads[thread].pid}", f"Calls of {label[:1].lower()}{label[1:]}"
+    is_call = (table.kind[rows] == Kind.RUNTIME) | (table.kind[rows] == Kind.DRIVER)
+    own = ~is_call
+    own[np.searchsorted(rows, np.intersect1d(rows, loader_rows(trace)))] = False
+    for kind, named, mine in (("thread", label, own), ("calls", calls, is_call)):
+        if mine.any():
+            yield TrackEvents(kind, group, named, table, rows[mine], thread=thread)
+
+
+def _device_tracks(trace: Trace, table: Table, device: int) -> Iterator[TrackEvents]:
+    events, group = trace.events, f"GPU {device}"
+    rows = events.rows(*DEVICE_KINDS)
+    rows = rows[events.device[rows] == device].astype(np.int32)
+    streams, count = np.unique(events.stream[rows], return_counts=True)
+    for stream in streams[np.argsort(-count, kind="stable")].tolist():
+        label = f"Stream {stream}" if stream >= 0 else "No stream"
+        yield TrackEvents("stream", group, label, table, rows[events.stream[rows] == stream])
+    ranges = events.rows(Kind.GPU_USER)
+    ranges = ranges[events.device[ranges] == device]
+    if len(ranges):
+        yield TrackEvents("ranges", group, "Ranges", table, ranges.astype(np.int32))
+
+
+def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
+    """The events of each host thread: the training loop's, then autograd's, then the others; of equals the busiest
+    first."""
+    rows = trace.events.rows(*_ON_HOST, *_CALLS).astype(np.int32)
+    rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
+    count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
+    past, order = np.cumsum(count), ("training", "autograd", "")
+    used = np.flatnonzero(count).tolist()
+    for thread in sorted(used, key=lambda each: (order.index(roles.get(each, "")), -count[each])):
+        yield thread, rows[past[thread] - count[thread] : past[thread]]
+
+
+def _roles(trace: Trace) -> dict[int, str]:
+    """Threads whose role is known; without step marks the training loop is on the thread with most ops."""
+    events, training = trace.events, list(training_threads(trace))
+    ops = events.rows(Kind.CPU_OP)
+    if not training and len(ops):
+        training = [int(np.bincount(events.thread[ops]).argmax())]
+    return dict.fromkeys(autograd_threads(trace), "autograd") | dict.fromkeys(training, "training")
+
+
+def _label(thread: Thread, role: str | None) -> str:
+    """Its role, else as the trace names it: "thread 4711 (pt_data_pin)"; a thread without a name by its number."""
+    name = f"{role} thread {thread.tid}" if role else thread.name.strip() or f"thread {thread.tid}"
+    return name[:1].upper() + name[1:]

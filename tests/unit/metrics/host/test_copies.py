@@ -1,0 +1,81 @@
+"""Copies by direction and kinds of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tb_steptime.metrics.gpu.copy_directions import Way, way
+from tb_steptime.metrics.host.copies import CopyRow, copy_rows
+from tb_steptime.trace.kineto import read_trace
+from tests.drawn.timeline import timeline
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", ("HtoD", "Pageable", "Device")),
+        ("Memcpy DtoH (Device -> Pinned)", ("DtoH", "Device", "Pinned")),
+        ("Memcpy PtoP (Device -> Device)", ("PtoP", "Device", "Device")),
+        ("Memcpy HtoD (Host -> Device)", ("HtoD", "Host", "Device")),
+        ("CopyHostToDevice", ("HtoD", "Host", "Device")),
+        ("CopyDeviceToDevice", ("DtoD", "Device", "Device")),
+        ("Memcpy", ("Memcpy", "Unknown", "Unknown")),
+    ],
+)
+def test_names_of_copies(name: str, told: tuple[str, str, str]):
+    assert way(name) == Way(*told)
+
+
+def test_copies_by_their_way():
+    trace = timeline(
+        """
+        step          | 00000000000000000000 |
+        op            | aaaa................ |
+        op            | .bb................. |
+        user to_host  | ..........uuuuuu.... |
+        runtime       | k.c.d......essss.... |
+        kernel 7      | .kkkkk.............. |
+        memcpy 9      | ...ccddd....ee...... |""",
+        names={
+            "a": "aten::to", "b": "aten::copy_", "c": "Memcpy HtoD (Pinned -> Device)",
+            "d": "Memcpy HtoD (Pinned -> Device)", "e": "Memcpy DtoH (Device -> Pageable)",
+        },
+        calls={"s": "cudaStreamSynchronize"},
+        nbytes={"c": 1000, "e": 500},
+    )  # fmt: skip
+    assert copy_rows(trace) == [
+        CopyRow("HtoD", "Pinned", "Device", False, 2.0, 5_000, 3_000, 1_000, 0.5e9, 0, "aten::to"),
+        CopyRow("DtoH", "Device", "Pageable", True, 1.0, 2_000, 0, 500, 0.25e9, 5_000, "to_host"),
+    ]
+
+
+def test_copies_hide_behind_kernels_of_their_own_device():
+    trace = timeline("""
+        step          | 0000000000 |
+        runtime       | kc........ |
+        kernel 7 gpu0 | .kkkkkk... |
+        memcpy 7 gpu1 | ...ccc.... |""")
+    (row,) = copy_rows(trace)
+    assert (row.total_ns, row.hidden_ns, row.bytes, row.bytes_per_second) == (3_000, 0, None, None)
+
+
+def test_copies_outside_the_steps_are_left_out():
+    trace = timeline("""
+        step     | ....000000 |
+        runtime  | c....k..d. |
+        kernel 7 | .....kkk.. |
+        memcpy 9 | .cc.....d. |""")
+    (row,) = copy_rows(trace)
+    assert (row.count, row.total_ns) == (1.0, 1_000)
+
+
+def test_a_pageable_batch(trace_path: Callable[[str], object]):
+    trace = read_trace(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
+    (row,) = copy_rows(trace)
+    assert (row.direction, row.source, row.target, row.pageable, row.op) == (
+        "HtoD", "Pageable", "Device", True, "aten::to",
+    )  # fmt: skip
+    assert (row.count, row.bytes, row.hidden_ns) == (2.0, 19_267_840, 0)
+    assert row.bytes_per_second == pytest.approx(10.06e9, rel=1e-3)
