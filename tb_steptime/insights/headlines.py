@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
-from tb_steptime.text import Phrase, code, fraction, label, ns, phrase
+from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase
 
 #: Bounds nearer than this read as one number.
 TELL_APART_FRACTION = 0.01
@@ -25,13 +25,13 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 def _action(facts: Facts, first: Insight) -> Phrase:
-    return phrase(
-        first.title.template + ": [up to {gain} a step ({share})], which would leave about {left}.",
-        **first.title.values,
+    gain = phrase(
+        "[up to {gain} a step ({share})], which would leave about {left}.",
         gain=ns(first.gain_ns),
         share=fraction(first.gain_fraction),
         left=ns(facts.step_ns - first.gain_ns),
     )
+    return joined(first.title, gain, by=": ")
 
 
 def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
@@ -113,8 +113,7 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(
         verdict,
         phrase(
-            "Worth {now} now, and [up to {later} a step] once the GPU sets the pace.",
-            now=ns(0),
+            "After the first fix: [up to {later} a step], as soon as the GPU limits the step.",
             later=ns(first.later_ns),
         ),
         "overview",
@@ -123,15 +122,25 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
 
 def _tensor_verdict(low: float | None, high: float | None, eligible: float | None) -> Phrase:
     values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
-    told_apart = low is not None and high is not None and high - low >= TELL_APART_FRACTION
-    used = ("Between {low} and {high}" if told_apart else "{low}") + " of kernel time runs on tensor cores"
-    if eligible and eligible >= WARNING_FRACTION:
-        if not high:
-            return Phrase("{eligible} of kernel time could use tensor cores, and none of it does.", values)
-        return Phrase(used + ", and another {eligible} could.", values)
+    more = eligible is not None and eligible >= WARNING_FRACTION
     if not high:
-        return Phrase("No kernel runs on tensor cores, and hardly any could.", values)
-    return Phrase(used + ", and hardly any more could.", values)
+        return filled(_NO_TENSOR_CORES[more], values)
+    bounded = low is not None and high - low >= TELL_APART_FRACTION
+    return filled(_ON_TENSOR_CORES[bounded, more], values)
+
+
+#: By whether a good part of kernel time could use them.
+_NO_TENSOR_CORES = {
+    True: "{eligible} of kernel time could use tensor cores, and none of it does.",
+    False: "No kernel runs on tensor cores, and hardly any could.",
+}
+#: By whether only bounds are known, and likewise.
+_ON_TENSOR_CORES = {
+    (True, True): "Between {low} and {high} of kernel time runs on tensor cores, and another {eligible} could.",
+    (True, False): "Between {low} and {high} of kernel time runs on tensor cores, and hardly any more could.",
+    (False, True): "{low} of kernel time runs on tensor cores, and another {eligible} could.",
+    (False, False): "{low} of kernel time runs on tensor cores, and hardly any more could.",
+}
 
 
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
@@ -150,14 +159,18 @@ def host(facts: Facts, insights: list[Insight]) -> Headline:
     first = next((insight for insight in insights if insight.view == "host"), None)
     if first is None or first.gain_fraction < WARNING_FRACTION:
         return Headline(text)
-    told = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
-    most = max(told, key=lambda each: each.launches, default=None)
-    template = first.title.template + ": [up to {gain} a step ({share})]."
-    values = {**first.title.values, "gain": ns(first.gain_ns), "share": fraction(first.gain_fraction)}
+    gain = phrase("[up to {gain} a step ({share})].", gain=ns(first.gain_ns), share=fraction(first.gain_fraction))
+    return Headline(text, joined(first.title, joined(gain, *_starved(facts)), by=": "), "timeline")
+
+
+def _starved(facts: Facts) -> list[Phrase]:
+    """How many launches of the phase that launches most come too late, where that is most of them."""
+    late = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
+    most = max(late, key=lambda each: each.launches, default=None)
     if most is None or (most.starved_share or 0.0) < STARVED_FRACTION:
-        return Headline(text, Phrase(template, values), "timeline")
-    values |= {"starved": fraction(most.starved_share), "phase": label(most.label)}
-    return Headline(text, Phrase(template + " {starved} of {phase} launches are starved.", values), "timeline")
+        return []
+    starved, phase = fraction(most.starved_share), label(most.label)
+    return [phrase("{starved} of {phase} launches are starved.", starved=starved, phase=phase)]
 
 
 def timeline(facts: Facts, insights: list[Insight]) -> Headline:

@@ -236,13 +236,20 @@ def _shortened(name: str, width: int) -> str:
 
 def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
     for insight in insights:
-        gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
         label = ink.bold(insight.severity.value.capitalize())
-        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
+        title = f"{label}, {_gain(insight)}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
         yield from _wrap(title, width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
+
+
+def _gain(insight: Insight) -> str:
+    if insight.gain_ns:
+        return f"up to {duration(insight.gain_ns)} a step"
+    return (
+        "no gain now" if insight.later_ns is None else f"up to {duration(insight.later_ns)} a step after the first fix"
+    )
 
 
 def _note(note: Note) -> str:

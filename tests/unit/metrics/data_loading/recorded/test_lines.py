@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -130,8 +131,9 @@ def test_too_few_samples_show_nothing_and_say_so(late, why):
 
 
 @pytest.mark.live
-def test_workers_are_met_in_the_lines_that_take_their_time():
-    """Real workers, whose parts time themselves; looks may be off by chance, and by some tenths of a millisecond."""
+def test_lines_are_sampled_as_often_as_they_take_time():
+    """Real workers, whose parts time themselves; samples may be off by chance, and by some tenths of a millisecond.
+    `tests.recordings` has such a recording."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     from benchmarks.lines import compare
 
@@ -142,13 +144,33 @@ def test_workers_are_met_in_the_lines_that_take_their_time():
             break
     else:
         skip_busy(f"{late} bursts were late, {bursts} were not")
-    assert {each.part: each.told for each in parts} == {
+    assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }
 
 
-def test_late_looks_do_not_count(monkeypatch, tmp_path):
-    """The clock jumps by 2 ms at each reading, so that every look comes too late."""
+class Frame:
+    """Of a stack."""
+
+    def __init__(self, code, line, back=None):
+        self.f_code, self.f_lineno, self.f_back = code, line, back
+
+
+def test_an_instruction_without_a_line_counts_for_its_function(monkeypatch, tmp_path):
+    outer = code_of("around.py")
+    journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    sampler = line_samples.LineSampler(journal, (outer,), ())
+    code = code_of("data.py", 7)
+    counts = Counter()
+    for line in (9, None):
+        frames = {sampler._thread: Frame(code, line, Frame(outer, 1))}
+        monkeypatch.setattr(line_samples.sys, "_current_frames", lambda frames=frames: frames)
+        sampler._sample(counts)
+    assert counts == {(code, 9): 1, (code, 7): 1}
+
+
+def test_late_samples_do_not_count(monkeypatch, tmp_path):
+    """The clock jumps by 2 ms at each reading, so that every sample is too late."""
     now = [0]
 
     def later() -> int:
