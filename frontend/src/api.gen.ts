@@ -53,13 +53,21 @@ export interface Beside {
   batches: number;
 }
 
+/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+export interface Blocker {
+  op: string;
+  by_device: number;
+  idle_device: number;
+  idle_ns: number;
+}
+
 /**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
  * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
  * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
  * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
- * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+ * module and line of the forward pass that made it, None elsewhere or where it is not known.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
  * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
  * copied.
@@ -93,7 +101,7 @@ export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | 
 
 /**
  * Events as columns of equal length, ordered by track, row and start.
- * start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
+ * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
  * covered_ns for how much of the box any of them is under way, name is that of the longest of them. event: the number
  * to ask for one event's details; of several, the longest. name: place in `names`; colour: place in `colours`.
  */
@@ -183,7 +191,7 @@ export interface Change {
 export type Confidence = "high" | "low" | "medium";
 
 /**
- * Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+ * Copies of one direction between two kinds of memory, by the activity's name; means per step.
  * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
  * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
  * (or the range) that makes most of them.
@@ -393,8 +401,8 @@ export interface EpochStarts {
 }
 
 /**
- * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or nobody can
- * tell); gap_start_ns, where that idle stretch begins.
+ * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
+ * is not known); gap_start_ns: where that idle time begins.
  */
 export interface EventDetail {
   event: number;
@@ -483,14 +491,6 @@ export interface Headline {
   action: Phrase | null;
   view: string | null;
   code: string | null;
-}
-
-/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
-export interface Holder {
-  op: string;
-  by_device: number;
-  idle_device: number;
-  idle_ns: number;
 }
 
 /**
@@ -1005,7 +1005,7 @@ export interface Parts {
 
 /**
  * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+ * cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
  * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
  * mean; worst_*: the longest one.
  */
@@ -1039,8 +1039,8 @@ export interface PhaseRow {
 }
 
 /**
- * A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
- * are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast.
+ * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+ * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
  */
 export interface PhaseSpan {
   phase: string;
@@ -1318,7 +1318,7 @@ export interface SeveralDevices {
   concurrency: number;
   busy_ns: number[];
   union_busy_ns: number;
-  holders: Holder[];
+  blockers: Blocker[];
 }
 
 export type Severity = "major" | "minor" | "warning";
@@ -1530,8 +1530,8 @@ export interface TimelineStep {
 }
 
 /**
- * One lane of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
- * group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * One track of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
  */
 export interface Track {
   id: number;

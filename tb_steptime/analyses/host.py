@@ -7,23 +7,23 @@ import msgspec
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
-from tb_steptime.metrics.gpu.bucket_copies import bucket_copies
-from tb_steptime.metrics.gpu.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
+from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.figures import host_figures
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judge
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.launches.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
-from tb_steptime.metrics.launches.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.mean_step import Cells, device_cells, mean_host_ns
 from tb_steptime.metrics.steps.segments import Grown, Piece, pieces, slow_steps
+from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -169,7 +169,7 @@ def _bound(mean: Cells, launches: LaunchFigures) -> Bound:
 
 
 def _bound_of_host(trace: Trace) -> Bound:
-    """Without a device the loader's waits are the only ones that can be told."""
+    """Without a device the loader's waits are the only ones that are known."""
     share = measure(trace, "data_loading_exposed_share", None).value
     return Bound.INPUT if share is not None and share >= IDLE_FRACTION else Bound.UNKNOWN
 

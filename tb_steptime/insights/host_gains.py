@@ -1,4 +1,4 @@
-"""What cards about the host may claim: disjoint pieces of the idle time of the device that stands for the span.
+"""What cards about the host may claim: disjoint parts of the idle time of the device that stands for the span.
 
 idle    |ddddd|bbbbbbb|gg|llllllllllllllll|qq|
          data  behind  in  late launches,   no card
@@ -18,7 +18,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.metrics.launches.sites import SiteRow
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Phrase, phrase
 
 #: Time ranges that a card links to: the longest one first, the others confirm it.
@@ -83,7 +83,7 @@ def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
 
 
 def unlinked_share(host: HostResult) -> float:
-    """Of the activities within the steps: those whose launch the trace does not hold."""
+    """Of the activities within the steps: those whose launch is not in the trace."""
     if host.launches is None or not host.steps:
         return 0.0
     activities = host.launches.activities * len(host.steps)

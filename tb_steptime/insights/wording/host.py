@@ -11,19 +11,19 @@ import msgspec
 
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts, waits_for_queue
-from tb_steptime.metrics.gpu.copies import CopyRow
+from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
-from tb_steptime.metrics.launches.sites import PhaseRow
+from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
 
 #: Below this share of the step a cause is not worth a sentence.
 WORTH_SAYING = 0.005
-#: A queue that is empty for most of the time never holds work while the host is late.
+#: A queue that is empty for most of the time has no work for the GPU while the host is late.
 MOSTLY = 0.5
 #: Devices that share less than this much of their time work one after another.
 ONE_AFTER_ANOTHER = 1.2

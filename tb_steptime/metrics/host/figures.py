@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.host.floor import HOST_FLOOR
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.launches.host_floor import HOST_FLOOR
 from tb_steptime.metrics.launches.per_step import QUEUE_MEAN, RUN_AHEAD, STARVED_SHARE
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.text import Unit
@@ -22,8 +22,8 @@ QUEUE_PEAK = Metric(
 )  # fmt: skip
 FULL_QUEUE_TIME = Metric(
     "full_queue_time", "Queue full", Unit.NS,
-    "Time of the step in launch calls that wait for room in the full launch queue. The CPU looks busy meanwhile, but "
-    "it only waits for the GPU.", colour="runtime",
+    "Time of the step in launch calls that wait for room in the full launch queue. The CPU is busy meanwhile, but only "
+    "with waiting for the GPU.", colour="runtime",
 )  # fmt: skip
 
 #: In the order in which they are shown.
