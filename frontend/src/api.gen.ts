@@ -42,13 +42,21 @@ export interface BatchCopy {
   pageable: boolean | null;
 }
 
+/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+export interface Blocker {
+  op: string;
+  by_device: number;
+  idle_device: number;
+  idle_ns: number;
+}
+
 /**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
  * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
  * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
  * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
- * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+ * module and line of the forward pass that made it, None elsewhere or where it is not known.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
  * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
  * copied.
@@ -160,7 +168,7 @@ export interface Change {
 export type Confidence = "high" | "low" | "medium";
 
 /**
- * Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+ * Copies of one direction between two kinds of memory, by the activity's name; means per step.
  * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
  * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
  * (or the range) that makes most of them.
@@ -425,14 +433,6 @@ export interface Headline {
   action: Phrase | null;
   view: string | null;
   code: string | null;
-}
-
-/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
-export interface Holder {
-  op: string;
-  by_device: number;
-  idle_device: number;
-  idle_ns: number;
 }
 
 /**
@@ -937,7 +937,7 @@ export interface Parts {
 
 /**
  * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+ * cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
  * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
  * mean; worst_*: the longest one.
  */
@@ -971,8 +971,8 @@ export interface PhaseRow {
 }
 
 /**
- * A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
- * are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast.
+ * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+ * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
  */
 export interface PhaseSpan {
   phase: string;
@@ -1237,7 +1237,7 @@ export interface SeveralDevices {
   concurrency: number;
   busy_ns: number[];
   union_busy_ns: number;
-  holders: Holder[];
+  blockers: Blocker[];
 }
 
 export type Severity = "major" | "minor" | "warning";

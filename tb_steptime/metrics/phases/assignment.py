@@ -71,7 +71,7 @@ _EVER = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What a thread is at over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
+    """What a thread does over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
 
     knots: Int64
     site: UInt8
