@@ -91,8 +91,8 @@ export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | 
 /**
  * Events as columns of equal length, ordered by track, row and start.
  * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
- * covered_ns for how much of the box any of them is under way, name is that of the longest of them. event: the number
- * to ask for one event's details; of several, the longest. name: place in `names`; colour: place in `colours`.
+ * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
+ * name: place in `names`; colour: place in `colours`.
  */
 export interface Boxes {
   track: number[];
@@ -102,7 +102,6 @@ export interface Boxes {
   name: number[];
   colour: number[];
   count: number[];
-  covered_ns: number[];
   event: number[];
 }
 
