@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Phrase, count, phrase
+from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.loader_records import LineLooks, LoaderRecords
-from tb_steptime.trace.ops import short_frame
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Looks of one burst see the same batch, so that it is bursts that count. Fewer tell no shares.

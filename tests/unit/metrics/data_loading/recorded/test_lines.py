@@ -18,8 +18,8 @@ from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.file.source_locations import SourceLocations, is_followed, name_of
 from tb_steptime.record.loaders import line_samples
 from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.frames import is_source
 from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
-from tb_steptime.trace.ops import is_source
 from tests.drawn.machine import skip_busy
 from tests.unit.record.test_format import HEADER, refuse
 
