@@ -24,8 +24,45 @@ Json = dict[str, Any]
 HEAD = "head"
 
 
+#: Sentences of 0.1.0 that are codes now.
+_CODES = {
+    "No kernel runs on this device within the steps.": "no_kernels_in_steps",
+    "The window has no length.": "empty_window",
+    "This GPU has no tensor cores.": "no_tensor_cores",
+    "This trace does not say how many blocks per SM its kernels have (AMD GPUs do not record it).": (
+        "no_blocks_recorded"
+    ),
+    "This trace has no GPU activity.": "no_gpu_activity",
+    "This trace records no occupancy (AMD GPUs do not).": "no_kineto_occupancy",
+    "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not).": (
+        "no_launch_shapes"
+    ),
+    "differs from loader to loader": "differs_by_loader",
+    "no GPU activity": "no_gpu_activity",
+    "no launch calls in this trace": "no_launch_calls",
+    "no loader events": "no_loader_events",
+    "on another thread": "loader_on_other_thread",
+    "one loader or several, not known": "loader_count_unknown",
+    "the loader sets the pace": "loader_limits_steps",
+    "the workers are not in this trace": "workers_not_in_trace",
+    "too few batches are recorded": "few_batches",
+}
+
+#: Figures of the Host view that have another id now.
+_HOST_FIGURES_1 = {
+    "back_pressure": "full_queue_time",
+    "gpu_busy": "gpu_busy_time",
+    "idle_share": "gpu_idle_share",
+    "queue_max": "queue_peak",
+    "run_ahead": "run_ahead_p50",
+}
+
+
 def _from_1(view: str, result: Json) -> Json:
-    """0.1.0."""
+    """0.1.0 wrote sentences among the figures, and the Host view's figures with labels and meanings."""
+    if view == "host" and result.get("answer"):
+        figures = {each["id"]: each["value"]["value"] for each in result["answer"]["figures"]}
+        result["figures"] = {_HOST_FIGURES_1.get(id, id): value for id, value in figures.items()}
     return result
 
 
@@ -38,11 +75,11 @@ def upgraded(line: bytes, format: int, view: str, kind: type[R]) -> R:
     if format == FORMAT:
         return msgspec.json.decode(line, type=kind)
     result = msgspec.json.decode(line)
+    if format not in _STEPS or not isinstance(result, dict):
+        raise ValueError(f"no release wrote such a result in format {format}")
     for earlier in range(format, FORMAT):
-        if earlier not in _STEPS:
-            raise ValueError(f"no release wrote format {format}")
         result = _STEPS[earlier](view, result)
-    return msgspec.convert(fitted(result, kind), kind)
+    return msgspec.convert(fitted(result, kind, _CODES), kind)
 
 
 def upgraded_head(line: bytes, format: int) -> SummaryHead:
