@@ -17,6 +17,7 @@ from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
@@ -32,7 +33,7 @@ from tb_steptime.terminal.printer import (
     printable,
     render,
 )
-from tb_steptime.text import Note, Phrase
+from tb_steptime.text import Note, Phrase, Reason
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
@@ -190,8 +191,8 @@ def _maker(row: BlockingRow) -> str:
     return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
 
-def _reason(unknown: Phrase | None) -> str:
-    return plain(unknown).partition(":")[0].rstrip(".") if unknown else ""
+def _reason(unknown: Reason | None) -> str:
+    return plain(explain(unknown)).rstrip(".") if unknown else ""
 
 
 def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> Iterator[str]:
