@@ -1,9 +1,9 @@
 """Summaries of earlier releases -> the types of this one.
 
-A release that renames or adds fields raises `layout.FORMAT` by one and adds one function here, which takes a view's
-JSON of the format before and returns it in the new one. What every such change has in common is done by `fitting`:
-fields that are gone are dropped, optional ones that are missing get their default, and a sentence that has become a
-reason code says that an older release measured it.
+A release that renames or adds fields raises `layout.FORMAT` by one and adds a module with a function, which takes a
+view's JSON of the format before and returns it in the new one, and its line here. What every such change has in common
+is done by `fitting`: fields that are gone are dropped, optional ones that are missing get their default, and a sentence
+that has become a reason code becomes that code.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tb_steptime.ingest.summaries import from_0_1
 from tb_steptime.ingest.summaries.fitting import fitted
 from tb_steptime.ingest.summaries.layout import FORMAT, SummaryHead
 
@@ -24,50 +25,11 @@ Json = dict[str, Any]
 HEAD = "head"
 
 
-#: Sentences of 0.1.0 that are codes now.
-_CODES = {
-    "No kernel runs on this device within the steps.": "no_kernels_in_steps",
-    "The window has no length.": "empty_window",
-    "This GPU has no tensor cores.": "no_tensor_cores",
-    "This trace does not say how many blocks per SM its kernels have (AMD GPUs do not record it).": (
-        "no_blocks_recorded"
-    ),
-    "This trace has no GPU activity.": "no_gpu_activity",
-    "This trace records no occupancy (AMD GPUs do not).": "no_kineto_occupancy",
-    "This trace records no registers and shared memory of its kernels, or no limits of the GPU (AMD GPUs do not).": (
-        "no_launch_shapes"
-    ),
-    "differs from loader to loader": "differs_by_loader",
-    "no GPU activity": "no_gpu_activity",
-    "no launch calls in this trace": "no_launch_calls",
-    "no loader events": "no_loader_events",
-    "on another thread": "loader_on_other_thread",
-    "one loader or several, not known": "loader_count_unknown",
-    "the loader sets the pace": "loader_limits_steps",
-    "the workers are not in this trace": "workers_not_in_trace",
-    "too few batches are recorded": "few_batches",
-}
-
-#: Figures of the Host view that have another id now.
-_HOST_FIGURES_1 = {
-    "back_pressure": "full_queue_time",
-    "gpu_busy": "gpu_busy_time",
-    "idle_share": "gpu_idle_share",
-    "queue_max": "queue_peak",
-    "run_ahead": "run_ahead_p50",
-}
-
-
-def _from_1(view: str, result: Json) -> Json:
-    """0.1.0 wrote sentences among the figures, and the Host view's figures with labels and meanings."""
-    if view == "host" and result.get("answer"):
-        figures = {each["id"]: each["value"]["value"] for each in result["answer"]["figures"]}
-        result["figures"] = {_HOST_FIGURES_1.get(id, id): value for id, value in figures.items()}
-    return result
-
-
 #: By the format that they upgrade from; the first argument is the view's id or HEAD.
-_STEPS: dict[int, Callable[[str, Json], Json]] = {1: _from_1}
+_STEPS: dict[int, Callable[[str, Json], Json]] = {1: from_0_1.upgrade}
+
+#: Codes of the sentences that earlier releases wrote, which are those of 0.1.0 alone: later ones write codes.
+_CODES = from_0_1.CODES
 
 
 def upgraded(line: bytes, format: int, view: str, kind: type[R]) -> R:
@@ -78,10 +40,18 @@ def upgraded(line: bytes, format: int, view: str, kind: type[R]) -> R:
     if format not in _STEPS or not isinstance(result, dict):
         raise ValueError(f"no release wrote such a result in format {format}")
     for earlier in range(format, FORMAT):
-        result = _STEPS[earlier](view, result)
+        result = _stepped(earlier, view, result)
     return msgspec.convert(fitted(result, kind, _CODES), kind)
 
 
 def upgraded_head(line: bytes, format: int) -> SummaryHead:
     """Raises ValueError where it is no head."""
     return upgraded(line, format, HEAD, SummaryHead)
+
+
+def _stepped(format: int, view: str, result: Json) -> Json:
+    """One format further. Raises ValueError where the result lacks what every result of that format has."""
+    try:
+        return _STEPS[format](view, result)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no result of format {format}: {error!r}") from error

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.ingest.summaries import upgrades
+from tb_steptime.ingest.summaries import from_0_1, upgrades
 from tb_steptime.ingest.summaries.layout import FORMAT
 from tb_steptime.ingest.summaries.upgrades import upgraded
 from tb_steptime.insights.wording.reasons import REASONS
@@ -17,7 +17,7 @@ def test_every_format_before_this_one_has_its_step():
 
 
 def test_codes_of_old_sentences_have_words_that_need_no_values():
-    for code in upgrades._CODES.values():
+    for code in from_0_1.CODES.values():
         assert "{" not in REASONS[code], code
 
 
