@@ -1,4 +1,6 @@
-/** Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in theme/tokens.css;
+/**
+ * Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in
+ * theme/tokens.css;
  * Python only names the meaning. */
 
 export const COLOURS = [

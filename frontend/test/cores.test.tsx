@@ -1,30 +1,22 @@
 /** The tables of Tensor cores: what could use them, and kernel time by kernel, op and phase. */
 
-import type { Address } from "../src/address/keys";
-import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
+import type { Address } from "../src/address/keys";
 import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
 import { csv } from "../src/components/data_table";
-import { Table, sorted } from "../src/components/table";
+import { sorted, Table } from "../src/components/table";
 import { TensorCores } from "../src/views/tensor_cores";
 import { BINS } from "../src/views/tensor_cores/bins";
 import { GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "../src/views/tensor_cores/groups";
 import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
 import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
-import { DEVICE, coresPage, tab } from "./fixtures/figures";
+import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { plain } from "./fixtures/pages";
+import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
-
-const words = (drawn: VNode): string =>
-  renderToString(drawn)
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&lt;", "<");
 
 const formula = { template: "{time} x 0.5", values: { time: { value: 1, unit: "ns" as const } } };
 const could = (kernel: string, total: number, gain: number, more: Partial<Opportunity> = {}): Opportunity => ({
@@ -82,7 +74,8 @@ describe("what could use the tensor cores", () => {
       />
     );
     expect(words(table)).toContain(
-      "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores of this GPU do not take|torch.autocast|4|40.0 ms|35.0 ms|",
+      "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores " +
+        "of this GPU do not take|torch.autocast|4|40.0 ms|35.0 ms|",
     );
     const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
     expect(html).toContain('title="40.0 ms x (1 - 15.7 / 125)"');
@@ -109,7 +102,9 @@ describe("what could use the tensor cores", () => {
 
   test("its CSV holds whole figures and sentences", () => {
     expect(csv(opportunitiesData([ROWS[3]!]))).toBe(
-      'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to (ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off",,2,50000000,,No gain is computed.\r\n',
+      'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to ' +
+        '(ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off",,2,50000000,,No gain is ' +
+        "computed.\r\n",
     );
   });
 
@@ -215,7 +210,8 @@ describe("kernel time by kernel, op and phase", () => {
       "no launch in this trace",
     ]);
     expect(drawn("phase", "", ["other"])).toBe(
-      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
+      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|" +
+        "80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
     );
   });
 

@@ -10,7 +10,8 @@ test.each([
     "cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>",
   ],
   [
-    "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3> >(int)",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, " +
+      "at::detail::Array<char*, 3> >(int)",
     "vectorized_elementwise_kernel<4, AddFunctor<float>, detail::Array<char*, 3>>",
   ],
   [

@@ -1,5 +1,5 @@
-import type { Address } from "../src/address/keys";
 import { expect, test } from "vitest";
+import type { Address } from "../src/address/keys";
 import { apart, comparedWith, inRun, keysOf, selected } from "../src/address/selection";
 import { index, run, span } from "./fixtures/pages";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { rowWindow } from "../src/dom/rows";
-import { type Column, sorted } from "../src/components/table";
 import { csv } from "../src/components/data_table";
 import { onlyThis, toggled } from "../src/components/legend";
+import { type Column, sorted } from "../src/components/table";
+import { rowWindow } from "../src/dom/rows";
 import { matching } from "../src/frame/picker";
 
 const COLUMNS: Column<[string, number | null]>[] = [

@@ -6,6 +6,7 @@ import { recorderLines } from "../src/views/data_loading/record_hint";
 import { loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { RECORDED } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
+import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
 
@@ -33,14 +34,6 @@ const UNMARKED: DataLoadingResult = {
 
 const html = (page = loaderPage(UNMARKED)): string =>
   renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
-const words = (drawn: string): string =>
-  drawn
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&quot;", '"');
-
 describe("a loader that a thread reads of which no trace tells", () => {
   const page = words(html());
 
@@ -68,7 +61,10 @@ describe("a loader that a thread reads of which no trace tells", () => {
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
-      `|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|Copy|What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.|${recorderLines("runs/a")}|`,
+      "|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|Copy|" +
+        "What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how " +
+        "fast batches are made and taken, each worker's lane, the slowest batches.|" +
+        `${recorderLines("runs/a")}|`,
     );
   });
 });

@@ -24,7 +24,10 @@ function watching(answers: Answer<Index>[]) {
   };
   const around = {
     hidden: () => hidden,
-    listen: (listener: () => void) => ((shown = listener), () => {}),
+    listen(listener: () => void) {
+      shown = listener;
+      return () => {};
+    },
     time_ms: () => Date.now(),
   };
   const begun_ms = Date.now();

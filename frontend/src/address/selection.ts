@@ -1,7 +1,7 @@
 /** Which span the address means: `run`, `worker` and `span` (its number), each optional. */
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
-import type { Changes, Address } from "./keys";
+import type { Address, Changes } from "./keys";
 
 export interface Selection {
   run: RunEntry;

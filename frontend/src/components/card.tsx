@@ -1,6 +1,7 @@
 import type { Insight } from "../api.gen";
 import { fillClass } from "../colour";
-import { ns, sentence, share } from "../format";
+import { ns, share } from "../format";
+import { sentence } from "../phrase";
 import { Code } from "./copy";
 import { Sentence } from "./sentence";
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Phrase } from "../api.gen";
 import { copy, savePng, saveText } from "../dom/save";
-import { DataTable, type TableData, csv } from "./data_table";
+import { csv, DataTable, type TableData } from "./data_table";
 import { Menu } from "./popup";
 import { Sentence } from "./sentence";
 

@@ -1,5 +1,6 @@
 import type { Phrase } from "../api.gen";
-import { pieces, shortened, type Piece, type Style } from "../format";
+import { type Style, shortened } from "../format";
+import { type Piece, pieces } from "../phrase";
 
 /** A phrase with its numbers written, stressed words bold and code in code type. Text nodes only. */
 export function Sentence({ phrase, style = "prose" }: { phrase: Phrase; style?: Style }) {

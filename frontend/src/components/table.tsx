@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { count } from "../format";
 import { useRowWindow } from "../dom/rows";
+import { count } from "../format";
 
 export interface Column<Row> {
   id: string;

@@ -1,4 +1,6 @@
-/** A choice among few or thousands: label and value in one control, a searchable list that draws only what is in sight. */
+/**
+ * A choice among few or thousands: label and value in one control, a searchable list that draws only what is in sight.
+ */
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useDismiss } from "../components/popup";

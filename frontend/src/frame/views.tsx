@@ -2,8 +2,9 @@
 
 import type { Rail, SpanHead, ViewId } from "../api.gen";
 import { fillClass } from "../colour";
-import { bytes, count, counted, DASH, date, sentence, share } from "../format";
+import { bytes, count, counted, DASH, date, share } from "../format";
 import type { Meanings } from "../meanings";
+import { sentence } from "../phrase";
 import { isViewId } from "../views";
 import type { Tab } from "../views/props";
 

@@ -21,12 +21,13 @@ export function Gone({ heard_ms, retry_ms, now }: GoneProps) {
 }
 
 function useSecondsUntil(time_ms: number): number {
-  const seconds = () => Math.ceil((time_ms - Date.now()) / 1000);
-  const [left, setLeft] = useState(seconds);
+  const [left, setLeft] = useState(() => secondsUntil(time_ms));
   useEffect(() => {
-    setLeft(seconds());
-    const timer = setInterval(() => setLeft(seconds()), 1000);
+    setLeft(secondsUntil(time_ms));
+    const timer = setInterval(() => setLeft(secondsUntil(time_ms)), 1000);
     return () => clearInterval(timer);
   }, [time_ms]);
   return left;
 }
+
+const secondsUntil = (time_ms: number): number => Math.ceil((time_ms - Date.now()) / 1000);

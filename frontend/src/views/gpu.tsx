@@ -14,7 +14,8 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
   const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
-  const name = `${head.run} ${head.worker} span ${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
+  const name =
+    `${head.run} ${head.worker} span ` + `${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
   const opened = tab.state.opened ?? null;
   return (
     <div class="view" data-view="gpu">

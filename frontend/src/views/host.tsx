@@ -1,12 +1,14 @@
 /** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
 
+import type { Answer } from "../api.gen";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { text } from "../format";
 import { hiddenParts } from "./choices";
+import { HostAnatomy } from "./host/anatomy";
 import { BlockingCalls, blockingShown } from "./host/blocking";
 import { Copies } from "./host/copies";
-import { HostAnatomy } from "./host/anatomy";
 import { HostPhases } from "./host/host_phases";
 import { Pauses } from "./host/pauses";
 import { QueuePicture } from "./host/queue";
@@ -17,8 +19,6 @@ import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
 import type { HostPart, SpanViewProps } from "./props";
 import { ToDo } from "./to_do";
-import type { Answer } from "../api.gen";
-import { text } from "../format";
 
 export function Host({ page, tab }: SpanViewProps<"host">) {
   const { result, head } = page;

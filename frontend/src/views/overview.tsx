@@ -2,16 +2,17 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
-import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
 import { StackedBars } from "../charts/bars/stacked_bars";
+import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
+import { Swatch } from "../colour";
+import type { TableData } from "../components/data_table";
 import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
-import { Swatch } from "../colour";
-import type { TableData } from "../components/data_table";
 import { Tiles } from "../components/tile";
-import { ns, rangeText, rough, type Scale, scaleFor, sentence, share } from "../format";
-import { hiddenParts, selectedStep, keysOfHidden } from "./choices";
+import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
+import { sentence } from "../phrase";
+import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Devices } from "./devices";
 import type { Compared, SpanViewProps, Tab } from "./props";
 import { ToDo } from "./to_do";
@@ -197,10 +198,10 @@ interface StepsProps {
 }
 
 function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsProps) {
-  const [hovered, setLit] = useState<number | null>(null);
+  const [hovered, hover] = useState<number | null>(null);
   const { parts, scale, ...drawn } = useMemo(
     () => stepBars(steps, tab.meanings.parts, off),
-    [steps, tab.meanings, [...off].join()],
+    [steps, tab.meanings, off],
   );
   const { names } = drawn;
   const tip = (at: number) => ({
@@ -221,14 +222,17 @@ function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsP
       link={() => tab.address()}
     >
       <StackedBars
-        label={`${sentence(title)}. Stacked bar for each of steps ${rangeText(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`}
+        label={
+          `${sentence(title)}. Stacked bar for each of steps ` +
+          `${rangeText(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`
+        }
         {...drawn}
         parts={parts}
         unit={scale.unit}
         axis="step"
         hovered={hovered}
         selected={selectedStep(tab.state, names)}
-        hover={setLit}
+        hover={hover}
         tip={tip}
         select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
       />

@@ -6,10 +6,10 @@
  */
 
 import type { ComponentType } from "preact";
+import type { Address, Changes } from "../address/keys";
 import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
-import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
-import type { Changes, Address } from "../address/keys";
+import type { Client } from "../server/client";
 
 export type EventSource = Pick<Client, "timeline" | "event">;
 

@@ -5,12 +5,12 @@ import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
-import { comparedFigure } from "./tiles";
 import type { SpanViewProps } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { OpportunityTable } from "./tensor_cores/opportunity_table";
 import { SplitPicture } from "./tensor_cores/split";
 import { SplitSteps } from "./tensor_cores/split_steps";
+import { comparedFigure } from "./tiles";
 
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;

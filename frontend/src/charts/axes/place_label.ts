@@ -17,7 +17,10 @@ interface Area {
   bottom: number;
 }
 
-/** The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not touch. */
+/**
+ * The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not
+ * touch.
+ */
 export function placeLabel(
   text: string,
   own: readonly (readonly Dot[])[],

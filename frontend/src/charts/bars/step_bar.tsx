@@ -1,4 +1,6 @@
-/** The mean step as one bar: works on the left, waits on the right, each part in its colour; under it what it could be. */
+/**
+ * The mean step as one bar: works on the left, waits on the right, each part in its colour; under it what it could be.
+ */
 
 import type { ComponentChildren } from "preact";
 import { fillClass } from "../../colour";

@@ -1,8 +1,8 @@
 /** Waves as rows: what is filled is used, the last wave is hatched where it leaves room. */
 
 import { colourOf, svgFill } from "../../colour";
-import { count, counted } from "../../format";
 import { Sized } from "../../dom/size";
+import { count, counted } from "../../format";
 import { type Launch, type WaveRow, waveRows } from "./wave_rows";
 
 interface WavesProps {
@@ -71,7 +71,9 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
     const from = left;
     left += wide * (right - LEFT);
     const tall = Math.max(1, high * deep);
-    return `M${from.toFixed(1)} ${(top + deep).toFixed(1)}v${(-tall).toFixed(1)}H${left.toFixed(1)}v${tall.toFixed(1)}z`;
+    return (
+      `M${from.toFixed(1)} ` + `${(top + deep).toFixed(1)}v${(-tall).toFixed(1)}H${left.toFixed(1)}v${tall.toFixed(1)}z`
+    );
   });
   return (
     <>

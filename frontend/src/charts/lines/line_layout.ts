@@ -1,7 +1,7 @@
 /** What a line chart is given, and where its parts stand: everything that does not change while the pointer moves. */
 
 import type { Scale } from "../../format";
-import { brokenAxis, type BrokenAxis, type Extent } from "../axes/broken_axis";
+import { type BrokenAxis, brokenAxis, type Extent } from "../axes/broken_axis";
 import { valueAxis } from "../axes/value_axis";
 import type { TipContent } from "../pointer/tip";
 import type { Dot } from "./polyline";

@@ -2,9 +2,9 @@
 
 import { colourOf, svgFill } from "../../colour";
 import { shortened } from "../../format";
-import { type ChartLine, type Drawn, type LinePoint, dotOf } from "./line_layout";
 import { placeLabel } from "../axes/place_label";
-import { type Dot, bandOf, chains, decimated, pathOf } from "./polyline";
+import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
+import { bandOf, chains, type Dot, decimated, pathOf } from "./polyline";
 
 /** Closer points than this have no marks of their own. */
 const MARKED_PX = 7;

@@ -102,7 +102,8 @@ export function labelsOf(
   const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
       const clear = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
-      const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most); // across the line of cores rather than nowhere
+      // across the line of cores rather than nowhere
+      const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most);
       if (label) return placed.push({ label, strong }) > 0;
     }
     return false;
@@ -112,7 +113,10 @@ export function labelsOf(
     const box = boxOf(label);
     if (box.right > width || lines.some((line) => crosses(line, box)))
       place(gain.text, [{ x: bar.x, y: y(recommended.ns + gain.ns) }], true);
-    else taken.push(box), placed.push({ label, strong: true });
+    else {
+      taken.push(box);
+      placed.push({ label, strong: true });
+    }
   }
   place(recommended.text, [dot(recommended)]);
   place(measured.text, [dot(measured)]);

@@ -1,10 +1,10 @@
-import { sorting } from "../choices";
 import type { Activity, DataLoadingResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { shortLine } from "./source_lines";
 
@@ -97,7 +97,9 @@ function columns(longest: number, lines: boolean): Column<Activity>[] {
   ];
 }
 
-/** The line with the largest part of it, and how large that is where there are others; these on hover, with their times. */
+/**
+ * The line with the largest part of it, and how large that is where there are others; these on hover, with their times.
+ */
 function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)

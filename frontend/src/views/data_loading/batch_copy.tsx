@@ -1,8 +1,9 @@
 import type { BatchCopy, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { bytes, closed, rate, scaleFor, sentence, text } from "../../format";
+import { Picture } from "../../components/picture";
+import { bytes, rate, scaleFor, text } from "../../format";
+import { closed, sentence } from "../../phrase";
 import type { Tab } from "../props";
 
 /** The batch on its way to the GPU: from which memory, how fast, and whether kernels run meanwhile. */
@@ -45,7 +46,10 @@ export function BatchCopyPicture({
       link={() => tab.address()}
     >
       <SplitBar
-        label={`${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ${parts.map((part) => part.title).join("; ")}.`}
+        label={
+          `${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ` +
+          `${parts.map((part) => part.title).join("; ")}.`
+        }
         parts={parts}
         off={NONE}
       />

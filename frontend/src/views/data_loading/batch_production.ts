@@ -1,7 +1,8 @@
 /** What recorded batch production is made of, and how its parts, workers and loaders are named. */
 
-import { count, counted, sentence } from "../../format";
 import type { Recorded } from "../../api.gen";
+import { count, counted } from "../../format";
+import { sentence } from "../../phrase";
 
 export interface MakingPart {
   id: "dataset" | "collate" | "transfer" | "idle";
@@ -53,7 +54,8 @@ export const WAITS = {
   thread: {
     who: "The reading thread waits",
     meaning:
-      "The thread that reads the loader asks for a batch and stands until it has it; whether the training loop waits meanwhile is not known.",
+      "The thread that reads the loader asks for a batch and stands until it has it; whether the " +
+      "training loop waits meanwhile is not known.",
   },
 };
 
@@ -66,7 +68,8 @@ export const BOUND: Readonly<Record<string, string>> = {
 };
 
 export const BOUND_MEANING =
-  "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short of cores: it would compute, but waits for a core.";
+  "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the " +
+  "network. Short of cores: it would compute, but waits for a core.";
 
 /** The training process makes batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);
@@ -98,7 +101,10 @@ export function lookedInAll(rows: readonly Looked[]): string | null {
   if (looked >= batches) return null;
   if (looked === 0) return "CPU, No core and Limit are not known: no batch was looked at.";
   const few = rows.some((row) => row.few_looked && row.kind !== null) ? "; est. where these are few" : "";
-  return `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, which were looked at${few}.`;
+  return (
+    `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, ` +
+    `which were looked at${few}.`
+  );
 }
 
 export const summed = (rows: readonly Looked[]) => ({

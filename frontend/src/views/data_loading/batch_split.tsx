@@ -1,10 +1,11 @@
 import type { Recorded, RecordedLoader } from "../../api.gen";
 import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
+import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, bytes, count, counted, percent, scaleFor, sentence } from "../../format";
-import { BOUND_MEANING, MAKING, WAITS, boundOf } from "./batch_production";
+import { bytes, count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
+import { BOUND_MEANING, boundOf, MAKING, WAITS } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 interface Stage {

@@ -1,9 +1,10 @@
 import type { Burst, BurstStep, DataLoadingResult } from "../../api.gen";
 import { WaitColumns } from "../../charts/bars/wait_columns";
+import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../colour";
-import { closed, counted, ns, rangeText, type Scale, scaleFor, sentence, text } from "../../format";
+import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
+import { closed, sentence } from "../../phrase";
 import type { LoaderPictureProps } from "./step_table";
 
 const HEIGHT = 168;
@@ -21,7 +22,11 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
   return (
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
       <WaitColumns
-        label={`${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
+        label={
+          `${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} ` +
+          `batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ` +
+          `${spoken(waits)}.`
+        }
         height={HEIGHT}
         columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
         colour="data"
@@ -122,7 +127,9 @@ function Rare({
     <p class="quiet small aside">
       <Sentence
         phrase={{
-          template: `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a period, in {steps}; the cost is [{cost}] a step.`,
+          template:
+            `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a ` +
+            "period, in {steps}; the cost is [{cost}] a step.",
           values: {
             count: { value: counted(long_count, "wait"), unit: "text" },
             long: { value: long_ns, unit: "ns" },

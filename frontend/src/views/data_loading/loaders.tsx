@@ -1,10 +1,11 @@
-import { sorting } from "../choices";
 import type { EpochStarts, LoaderRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, ns, type Scale, scaleFor, sentence } from "../../format";
+import { count, counted, DASH, ns, type Scale, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 
 /** The loaders of the loop, told apart: which one is waited for. */

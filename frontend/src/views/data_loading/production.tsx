@@ -1,11 +1,12 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import { Production } from "../../charts/time/production";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { count, counted, fine, scaleFor, sentence, share } from "../../format";
+import { Picture } from "../../components/picture";
+import { count, counted, fine, scaleFor, share } from "../../format";
+import { sentence } from "../../phrase";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
-import { type LoaderNames, MAKING, type MakingPart, loaderNames, makingOf, workerName } from "./batch_production";
+import { type LoaderNames, loaderNames, MAKING, type MakingPart, makingOf, workerName } from "./batch_production";
 
 export interface RecordedProps {
   recorded: Recorded;
@@ -32,7 +33,10 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
       link={() => tab.address()}
     >
       <Production
-        label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`}
+        label={
+          `${sentence(title)}. ${counted(lanes.length, "lane")} over ` +
+          `${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`
+        }
         from={from}
         to={to}
         scale={scaleFor(to - from, "ns")}
@@ -55,7 +59,9 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   );
 }
 
-/** Whether the training loop finds its batch: a later one that lies ready does not help a loader that keeps the order. */
+/**
+ * Whether the training loop finds its batch: a later one that lies ready does not help a loader that keeps the order.
+ */
 function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, names: LoaderNames): string[] {
   if (late === null) return [];
   if (late === 0) return [names.before(loader, "Every request finds its batch ready")];

@@ -1,9 +1,9 @@
-import { sorting } from "../choices";
 import type { SlowBatch } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, count, fine, ns, percent, scaleFor } from "../../format";
+import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
+import { sorting } from "../choices";
 import { type LoaderNames, loaderNames, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
 

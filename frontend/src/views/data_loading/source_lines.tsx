@@ -1,15 +1,18 @@
 /** Source lines that a batch spends its time in: of the training process, and of worker processes. */
 
-import { sorting } from "../choices";
 import type { LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, ns, share } from "../../format";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
-import { Sentence } from "../../components/sentence";
 
-/** Lines of the user's code that a batch spends its time in. `opsOnly`: without the Python around their ops, which has no call stack. */
+/**
+ * Lines of the user's code that a batch spends its time in. `opsOnly`: without the Python around their ops, which has
+ * no call stack.
+ */
 export function SlowLines({
   lines,
   opsOnly,
@@ -24,7 +27,9 @@ export function SlowLines({
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
     <Picture
-      title={`A batch spends ${opsOnly ? "at least " : ""}${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
+      title={
+        `A batch spends ${opsOnly ? "at least " : ""}${ns(lines[0]!.ns_per_batch)} in ` + `${shortLine(lines[0]!.line)}`
+      }
       name={`dataset lines ${name}`}
       drawn={false}
       table={() => ({
@@ -171,6 +176,8 @@ function linesTable(lines: readonly RecordedLine[]) {
 
 const FRAME = /^(?:.*\/)?([^/]+)\((\d+)\): (.*)$/s;
 
-/** "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what tells
+/**
+ * "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what
+ * tells
  * lines apart stands at the end, which clipping would take. */
 export const shortLine = (line: string): string => line.replace(FRAME, "$1:$2 $3");

@@ -1,11 +1,11 @@
-import { type StepSelection, sorting } from "../choices";
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
 import { type Scale, scaleFor, share } from "../../format";
+import { type StepSelection, sorting } from "../choices";
 import type { Tab } from "../props";
 
 export interface LoaderPictureProps {
@@ -41,7 +41,7 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
         {...sorting(tab, "sort")}
         chosen={chosen.hovered ?? chosen.selected ?? undefined}
         onChoose={(step) => chosen.select(step.name)}
-        onHover={(step) => chosen.hover(step && step.name)}
+        onHover={(step) => chosen.hover(step?.name ?? null)}
         foot={mean && <MeanRow mean={mean} scale={scale} />}
       />
     </Picture>

@@ -37,7 +37,9 @@ export function Receiving({ overhead }: { overhead: Overhead }) {
   );
 }
 
-/** What the exposed wait of a step is for, where it is for more than one thing: the pieces that the cards' gains are of. */
+/**
+ * What the exposed wait of a step is for, where it is for more than one thing: the pieces that the cards' gains are of.
+ */
 export function Shares({ result: { shares, mean, starts, multiprocess } }: { result: DataLoadingResult }) {
   if (!shares || !mean) return null;
   const parts = [

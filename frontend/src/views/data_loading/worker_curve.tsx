@@ -3,7 +3,8 @@ import { WorkerCurveChart } from "../../charts/lines/worker_curve";
 import type { CurveMark } from "../../charts/lines/worker_curve_layout";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { counted, ns, rough, scaleFor, sentence } from "../../format";
+import { counted, ns, rough, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
 import type { Compared, Tab } from "../props";
 
 const HEIGHT = 206;
@@ -38,7 +39,11 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
   return (
     <Picture title={curve.title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
       <WorkerCurveChart
-        label={`${sentence(curve.title)}. Step time against number of workers: measured ${scale.text(now_ns)} with ${workers}; ${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`}
+        label={
+          `${sentence(curve.title)}. Step time against number of workers: measured ` +
+          `${scale.text(now_ns)} with ${workers}; ` +
+          `${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`
+        }
         height={HEIGHT}
         points={points}
         axis="num_workers"
@@ -73,7 +78,10 @@ const Hollow = () => (
   </svg>
 );
 
-/** The other span in words: beside its own point it would often find no place, and without a number of workers it has none. */
+/**
+ * The other span in words: beside its own point it would often find no place, and without a number of workers it has
+ * none.
+ */
 function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"data_loading">; mark: CurveMark | null }) {
   const { mean } = page.result;
   if (mark)

@@ -1,13 +1,13 @@
-import { sorting } from "../choices";
 import type { RecordedWorker } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, count, counted, percent, scaleFor } from "../../format";
+import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { sorting } from "../choices";
 import {
   BOUND_MEANING,
-  type LoaderNames,
   boundOf,
+  type LoaderNames,
   loaderNames,
   lookedAt,
   lookedInAll,
@@ -94,7 +94,10 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
         <span
-          title={`${names.before(row.loader, workerName(row.worker))}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}
+          title={
+            `${names.before(row.loader, workerName(row.worker))}, process ` +
+            `${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`
+          }
         >
           {row.worker < 0 ? "main" : row.worker}
         </span>

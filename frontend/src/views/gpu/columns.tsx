@@ -1,10 +1,10 @@
 /** Columns of the kernel table: labels and meanings from the catalogue, widths and looks from here. */
 
 import type { KernelGroup, Metric } from "../../api.gen";
-import { CopyButton } from "../../components/copy";
 import { InlineBar } from "../../charts/bars/split_bar";
-import type { Column } from "../../components/table";
+import { CopyButton } from "../../components/copy";
 import type { TableData } from "../../components/data_table";
+import type { Column } from "../../components/table";
 import { count, counted, DASH, percent, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { BINS } from "../tensor_cores/bins";
@@ -65,7 +65,11 @@ export function columnsOf(
     FILLING.reduce((sum, [, wide]) => sum + wide, 0) +
     (grouping.id === "name,op" ? OP : 0);
   let room = width - fixed;
-  const more = WIDE.filter(([, wide]) => room - wide >= ENOUGH && (room -= wide) > 0);
+  const more = WIDE.filter(([, wide]) => {
+    const fits = room - wide >= ENOUGH;
+    if (fits) room -= wide;
+    return fits;
+  });
   const about = (id: string) => ({ id, ...headOf(meanings.metric(id)) });
   const figure = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
     ...about(id),

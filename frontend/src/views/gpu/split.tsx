@@ -1,9 +1,10 @@
 import type { DeviceGpu } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { percent, scaleFor, sentence } from "../../format";
+import { Picture } from "../../components/picture";
+import { percent, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import { BINS } from "../tensor_cores/bins";
 
@@ -48,7 +49,10 @@ export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
       }
     >
       <SplitBar
-        label={`${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ${parts.map((part) => part.title).join("; ")}.`}
+        label={
+          `${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ` +
+          `${parts.map((part) => part.title).join("; ")}.`
+        }
         parts={parts}
         off={NONE}
       />

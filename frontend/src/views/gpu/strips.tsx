@@ -1,13 +1,14 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, GpuStrip, Metric, Series } from "../../api.gen";
-import { lengthOf, type TimeRange } from "../../time_range";
-import { Ramp } from "../../colour";
 import type { BinLayer } from "../../charts/time/bin_layers";
 import { type MetricRow, MetricRows } from "../../charts/time/metric_rows";
-import { Picture } from "../../components/picture";
+import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { ns, percent, scaleFor, sentence, share } from "../../format";
+import { Picture } from "../../components/picture";
+import { ns, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { lengthOf, type TimeRange } from "../../time_range";
 import { type StepSelection, zoomWithin } from "../choices";
 import type { Tab } from "../props";
 

@@ -93,5 +93,8 @@ function spokenOf(result: HostResult, scale: Scale): string {
   const causes = pieces
     .filter((piece) => !piece.works && piece.ns > 0)
     .map((piece) => `${piece.label} ${scale.text(piece.ns)}`);
-  return `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
+  return (
+    `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ` +
+    `${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`
+  );
 }

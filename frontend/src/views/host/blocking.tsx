@@ -1,24 +1,24 @@
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
-import { DASH, type Scale, counted, scaleFor } from "../../format";
-import { timelineKeys, sorting } from "../choices";
+import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 export const blockingShown = ({ result: { blocking, titles }, tab }: HostPart): boolean =>
-  blocking.length > 0 && (titles["blocking_remark"] === undefined || tab.state.blocking !== undefined);
+  blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
 
 /** Calls that hold the host up, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
   const { result, tab, name } = part;
   const { blocking, titles } = result;
-  const remark = titles["blocking_remark"];
-  const title = titles["blocking"] ?? "Which calls hold the host up?";
+  const remark = titles.blocking_remark;
+  const title = titles.blocking ?? "Which calls hold the host up?";
   if (!blockingShown(part)) {
     return (
       <section class="nothing-blocks">
@@ -100,7 +100,8 @@ const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
 
 const BLOCKED = "Time a step in which the host stands in the call.";
 const BUBBLE =
-  "Time a step in which the GPU idles because of the call: from when it runs dry to the next work launched after the call returned.";
+  "Time a step in which the GPU idles because of the call: from when it runs dry to the next " +
+  "work launched after the call returned.";
 
 function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);

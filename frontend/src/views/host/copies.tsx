@@ -1,8 +1,8 @@
-import { sorting } from "../choices";
 import type { CopyRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { bytes, ns, rate } from "../../format";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
@@ -10,7 +10,7 @@ import { perStep } from "./sites";
 export function Copies({ result: { copies, titles }, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["copies"] ?? "What is copied?"}
+      title={titles.copies ?? "What is copied?"}
       sub="a step"
       name={`copies ${name}`}
       drawn={false}

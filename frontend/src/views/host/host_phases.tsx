@@ -1,9 +1,9 @@
-import { sorting } from "../choices";
 import type { HostResult, PhaseRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { percent, scaleFor } from "../../format";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** What the host spends in each phase, where there is no GPU to wait for. */

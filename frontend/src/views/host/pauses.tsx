@@ -2,14 +2,14 @@ import type { Pause } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, ns } from "../../format";
-import { timelineKeys, sorting } from "../choices";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["pauses"] ?? "When does the host pause?"}
+      title={titles.pauses ?? "When does the host pause?"}
       name={`pauses ${name}`}
       drawn={false}
       table={() => tableOf(pauses, tab.meanings.causes)}

@@ -1,9 +1,9 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
 import type { HostPart } from "../props";
 import { linesOf, openAtFirst, type RangeLine } from "./range_tree";
@@ -83,6 +83,7 @@ const columns: Column<RangeLine>[] = [
 
 function Name({ line }: { line: RangeLine }) {
   return (
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: the row opens and closes, and only its name can say so
     <span
       class="range-name"
       style={{ paddingLeft: `${INDENT * line.depth}px` }}

@@ -1,12 +1,12 @@
-import { sorting } from "../choices";
 import type { DeviceIdle, Holder, SeveralDevices } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { idleOf, IdleCell } from "./idle";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
+import { IdleCell, idleOf } from "./idle";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
 export function SeveralGpus({ result, tab, name, several }: HostPart & { several: SeveralDevices }) {
@@ -14,7 +14,7 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
   return (
     <>
       <Picture
-        title={result.titles["devices"] ?? "Do the GPUs work at the same time?"}
+        title={result.titles.devices ?? "Do the GPUs work at the same time?"}
         sub={`${text(several.concurrency, "number")} at a time while any works`}
         name={`devices ${name}`}
         drawn={false}

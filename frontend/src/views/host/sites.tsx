@@ -1,12 +1,12 @@
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { timelineKeys, sorting } from "../choices";
-import { idleOf, IdleCell } from "./idle";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
+import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, tab, name }: HostPart) {
@@ -17,7 +17,7 @@ export function Sites({ result, tab, name }: HostPart) {
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
-        title={result.titles["sites"] ?? "Where does the GPU wait for launches?"}
+        title={result.titles.sites ?? "Where does the GPU wait for launches?"}
         sub="run-ahead is the median"
         name={`launched from ${name}`}
         drawn={false}

@@ -2,14 +2,14 @@ import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { timelineKeys, sorting } from "../choices";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
 export function SlowSteps({ result: { grown, titles }, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["grown"] ?? "What grew in the slow steps?"}
+      title={titles.grown ?? "What grew in the slow steps?"}
       sub="against the median of the others"
       name={`slow steps ${name}`}
       drawn={false}

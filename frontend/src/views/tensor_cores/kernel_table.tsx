@@ -1,17 +1,17 @@
-import { sorting } from "../choices";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
-import { Sized } from "../../dom/size";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, ROW_PX, Table } from "../../components/table";
+import { Sized } from "../../dom/size";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { type Grouping, GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "./groups";
+import { GROUPINGS, type Grouping, groupingOf, matching, shownBins, splitData, splitRows } from "./groups";
 import { fitted } from "./kernel_name";
 import { SplitTable } from "./split_table";
 

@@ -1,17 +1,18 @@
-import { sorting } from "../choices";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { Sized } from "../../dom/size";
-import { CopyButton } from "../../components/copy";
 import { InlineBar } from "../../charts/bars/split_bar";
+import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
-import { DASH, type Scale, count, counted, scaleFor, sentence } from "../../format";
+import { Sized } from "../../dom/size";
+import { count, counted, DASH, type Scale, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { type Left, gainOf, holding, inputsOf, leftOf, opportunitiesData } from "./opportunities";
 import { fitted } from "./kernel_name";
+import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
 
 const TITLE = "What could use the tensor cores, and why does it not?";
 

@@ -1,10 +1,11 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
+import { Swatch } from "../../colour";
+import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { toggled } from "../../components/legend";
-import { Swatch } from "../../colour";
-import { percent, scaleFor, sentence } from "../../format";
+import { percent, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import { BINS } from "./bins";
 

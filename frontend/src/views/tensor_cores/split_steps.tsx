@@ -1,7 +1,7 @@
 import type { DeviceSplit } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
+import { Picture } from "../../components/picture";
 import { percent, rangeText, scaleFor } from "../../format";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
@@ -68,7 +68,9 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
             .map((bin) => ({
               mark: <Swatch colour={bin.colour} hatched={bin.hatched} />,
               name: bin.label,
-              value: `${scale.text(bin.of(steps[at]!.split))}, ${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
+              value:
+                `${scale.text(bin.of(steps[at]!.split))}, ` +
+                `${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
             })),
         })}
       />

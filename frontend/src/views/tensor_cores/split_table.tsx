@@ -1,9 +1,9 @@
-import { sorting } from "../choices";
 import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { type Column, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import type { Bin } from "./bins";
 import { type Grouping, type SplitRow, timeIn } from "./groups";

@@ -3,11 +3,11 @@
 import type { TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
+import { lengthOf, type TimeRange, touches } from "../../time_range";
 import { boxAt, inSight } from "./data/boxes";
-import type { Layout } from "./layout";
 import type { Layer } from "./data/pages";
 import { rangeOf } from "./data/steps";
-import { lengthOf, type TimeRange, touches } from "../../time_range";
+import type { Layout } from "./layout";
 
 /** A table with more rows helps nobody; the picture's range is named in its link. */
 const MOST_ROWS = 20_000;

@@ -2,12 +2,12 @@
 
 import type { EventDetail, TimelineStep } from "../../api.gen";
 import type { Scale } from "../../format";
+import type { TimeRange, TimeScale } from "../../time_range";
 import type { Box } from "./data/boxes";
-import type { Layout } from "./layout";
 import type { Layer } from "./data/pages";
-import type { Palette } from "./paint/palette";
 import type { Matcher } from "./data/search";
-import type { TimeScale, TimeRange } from "../../time_range";
+import type { Layout } from "./layout";
+import type { Palette } from "./paint/palette";
 
 /** Names of tracks stand left of this. */
 export const GUTTER_PX = 180;

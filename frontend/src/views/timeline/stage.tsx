@@ -1,17 +1,19 @@
-/** The picture itself: a canvas that stays while its tracks scroll under it, and what pointer, wheel and keys do to it. */
+/**
+ * The picture itself: a canvas that stays while its tracks scroll under it, and what pointer, wheel and keys do to it.
+ */
 
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Sheet } from "../../charts/canvas/canvas";
 import { Tip } from "../../charts/pointer/tip";
-import { type Actions, commandOf, run } from "./input/commands";
-import { useGestures, usePointer } from "./input/gestures";
-import { type Layout, ROW_PX, rowTop } from "./layout";
-import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
-import { tipOf, tipSpot } from "./input/hit";
-import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { type Size, useSize } from "../../dom/size";
 import { type TimeRange, touches } from "../../time_range";
+import { type Actions, commandOf, run } from "./input/commands";
+import { useGestures, usePointer } from "./input/gestures";
+import { tipOf, tipSpot } from "./input/hit";
+import { type Layout, ROW_PX, rowTop } from "./layout";
+import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
+import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 
 /** All but what the stage knows itself. */
 export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;

@@ -57,8 +57,10 @@ interface SearchProps {
 export function Search({ field, words, found, write, next, leave }: SearchProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key === "Enter") next(event.shiftKey);
-    else if (event.key === "Escape") write(""), leave();
-    else return;
+    else if (event.key === "Escape") {
+      write("");
+      leave();
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   };

@@ -93,7 +93,8 @@ function overTime(runs: readonly Run[]): TrendAxis {
   }
   let day = "";
   const segments = ranges.map(([from, to]): LineSegment => {
-    const caption = date(from) === day ? "" : (day = date(from));
+    const caption = date(from) === day ? "" : date(from);
+    day = date(from);
     return { from, to, caption, marks: marksWithin(from, to, ranges.length) };
   });
   return { segments, stops, pad, pointsOf: (run) => inTime(run, stopOf) };

@@ -1,11 +1,11 @@
 /** The run in focus: which line is which run, and the way to the views of a span. */
 
 import { LineSample } from "../../colour";
-import type { Run } from "./runs";
 import { Chips } from "../../components/chips";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
+import type { Run } from "./runs";
 
 /** More names would push the figures out of sight. */
 const MOST = 5;

@@ -76,7 +76,7 @@ export interface CellValue {
   high: number | null;
 }
 
-export function valueOf({ members }: Cell, metric: string): CellValue {
+export function stepValue({ members }: Cell, metric: string): CellValue {
   const values = members.map(({ result, at }) => {
     const series = result.series.find((each) => each.metric === metric);
     return (at === null ? series?.value : series?.steps[at]) ?? null;

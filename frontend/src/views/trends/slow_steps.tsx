@@ -1,17 +1,18 @@
 /** The slow steps of the run in focus, and what grew in them. */
 
-import { type StepSelection, sorting } from "../choices";
 import type { Phrase, SlowStep } from "../../api.gen";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { widestOf } from "../../dom/text_width";
-import { ns, sentence } from "../../format";
+import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { type StepSelection, sorting } from "../choices";
 import type { Tab } from "../props";
-import { type Run, cellKey } from "./runs";
+import { cellKey, type Run } from "./runs";
 
 interface Row extends SlowStep {
   key: string;
@@ -54,7 +55,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           {...sorting(tab, "slow")}
           chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
           onChoose={(row) => chosen.select(row.key)}
-          onHover={(row) => chosen.hover(row && row.key)}
+          onHover={(row) => chosen.hover(row?.key ?? null)}
         />
       )}
       {rule && (

@@ -6,10 +6,11 @@ import { Heatmap, type HeatmapRow } from "../../charts/time/heatmap";
 import { meanWithin } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
-import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
-import { figure, percent, scaleFor, sentence, share } from "../../format";
+import { Picture } from "../../components/picture";
+import { figure, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
@@ -27,8 +28,7 @@ const FULL = 1000;
 export function Strips({ title, runs, chosen, tab }: StripsProps) {
   const metrics = useMemo(() => stripMetrics(runs, tab.meanings), [runs, tab.meanings]);
   const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
-  const strips = useMemo(() => (metric ? stripsOf(runs, metric.id) : []), [runs, metric]);
-  const rows = useMemo(() => strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)), [strips]);
+  const { strips, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
   const shown = title ?? { template: "When is the GPU full?", values: {} };
   if (!metric) return null;
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
@@ -72,6 +72,11 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
       />
     </Picture>
   );
+}
+
+function rowsFor(runs: readonly Run[], metric: Metric | undefined) {
+  const strips = metric ? stripsOf(runs, metric.id) : [];
+  return { strips, rows: strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)) };
 }
 
 type Placed = readonly [span: ReadSpan, strip: Strip, run: Run];

@@ -6,8 +6,8 @@
 
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
 import { type Colour, colourOf } from "../../../colour";
-import { shadeOf } from "../paint/palette";
 import type { TimeRange } from "../../../time_range";
+import { shadeOf } from "../paint/palette";
 
 /** Boxes [first, end) of the columns. */
 export interface Row {

@@ -5,8 +5,8 @@
  * back draws at once. What is there is drawn until the finer page comes, so the picture never goes blank.
  */
 
+import { lengthOf, type TimeRange, touches } from "../../../time_range";
 import type { Boxes } from "./boxes";
-import { type TimeRange, lengthOf, touches } from "../../../time_range";
 
 export interface Page {
   boxes: Boxes;

@@ -1,9 +1,9 @@
 /** Commands of the timeline: which key or wheel gives which, and what each does. */
 
-import { type Direction, boxBeside } from "./neighbours";
+import { around, lengthOf, panned, showing, type TimeRange, touches, zoomed } from "../../../time_range";
 import type { Box } from "../data/boxes";
 import type { Scene } from "../scene";
-import { type TimeRange, around, lengthOf, panned, showing, touches, zoomed } from "../../../time_range";
+import { boxBeside, type Direction } from "./neighbours";
 
 export type Command =
   | { kind: "zoom"; factor: number }
@@ -50,8 +50,8 @@ export interface Pressed {
 /** Null: the key is the browser's. */
 export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed): Command | null {
   if (ctrlKey || metaKey || altKey) return null;
-  if (shiftKey && key === "ArrowLeft") return COMMANDS["a"]!;
-  if (shiftKey && key === "ArrowRight") return COMMANDS["d"]!;
+  if (shiftKey && key === "ArrowLeft") return COMMANDS.a!;
+  if (shiftKey && key === "ArrowRight") return COMMANDS.d!;
   return (Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : COMMANDS[key.length === 1 ? key.toLowerCase() : key]) ?? null;
 }
 

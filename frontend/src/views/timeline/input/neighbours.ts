@@ -1,9 +1,9 @@
 /** Moving from box to box by keys: along a row in time, and to the rows above and below. */
 
-import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
-import type { Layout } from "../layout";
-import type { Layer } from "../data/pages";
 import { type TimeRange, touches } from "../../../time_range";
+import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
+import type { Layer } from "../data/pages";
+import type { Layout } from "../layout";
 
 export type Direction = "left" | "right" | "up" | "down";
 

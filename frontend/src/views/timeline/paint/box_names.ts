@@ -33,7 +33,7 @@ export function briefer(name: string): string[] {
 
 /** `void at::native::fill<int>(…)` is `fill<int>(…)`, `evaluate_function: Mul` is `Mul`. */
 export function unscoped(name: string): string {
-  const head = name.search(/[<(\[{]/);
+  const head = name.search(/[<([{]/);
   const scopes = head < 0 ? name : name.slice(0, head);
   const cut = Math.max(scopes.lastIndexOf("::"), scopes.lastIndexOf(": "));
   const type = /^void /.exec(name)?.[0].length ?? 0;

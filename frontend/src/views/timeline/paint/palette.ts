@@ -3,8 +3,8 @@
  * part neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
  */
 
-import { COLOURS, type Colour } from "../../../colour";
 import { useEffect, useState } from "preact/hooks";
+import { COLOURS, type Colour } from "../../../colour";
 
 export interface Fill {
   plain: string;
