@@ -44,7 +44,7 @@ bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="
 	@$(BIN)/python -m benchmarks.bench $(ARGS)
 
 docs: .venv/.docs  ## build the documentation into docs/_build; a warning is an error, and so is a page that loads other hosts
-	@$(BIN)/python -m sphinx -q --fail-on-warning --keep-going -d docs/_build/cache docs docs/_build/html
+	@$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d docs/_build/cache docs docs/_build/html
 	@$(BIN)/python -m tools.docs.offline docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 

@@ -78,8 +78,6 @@ export interface Beside {
   batches: number;
 }
 
-export type Better = "higher" | "lower" | "neither";
-
 /**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
@@ -612,7 +610,7 @@ export interface Index {
   spans_total: number;
   places: string[];
   folders: number;
-  looked_at_ms: number;
+  scanned_at_ms: number;
   problems: Problem[];
 }
 
@@ -676,8 +674,8 @@ export interface KernelDetail {
  * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
  * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
  * over the span at most; None: nothing of the row could move there
- * op, module          the innermost ones around the launches; those with most time where they differ (op_count,
- * module_count); None: most time has none, and then no_op says why
+ * op, module          the innermost ones around the launches; those with most time where they differ (op_count
+ * ops); None: most time has none, and then no_op says why
  * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
  * these kernels
  * persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
@@ -705,7 +703,6 @@ export interface KernelGroup {
   op_count: number;
   no_op: string | null;
   module: string | null;
-  module_count: number;
   blocks_per_sm: number | null;
   waves: number | null;
   tail_fraction: number | null;
@@ -911,9 +908,7 @@ export interface Metric {
   id: string;
   label: string;
   unit: Unit;
-  better: Better;
   meaning: string;
-  estimated: boolean;
   colour: string;
   short: string;
 }

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import enum
-
 import msgspec
 
 from tb_steptime.text import Reason, Unit
-
-
-class Better(enum.Enum):
-    HIGHER = "higher"
-    LOWER = "lower"
-    NEITHER = "neither"
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -25,9 +17,7 @@ class Metric(msgspec.Struct, frozen=True):
     id: str
     label: str
     unit: Unit
-    better: Better
     meaning: str
-    estimated: bool = False
     colour: str = "ink"
     short: str = ""
 

@@ -11,7 +11,7 @@ import inspect
 import io
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +35,24 @@ def card_ids() -> tuple[str, ...]:
     return tuple(rule.__name__ for rule in RULES)
 
 
-def cards(ids: Sequence[str]) -> str:
-    """One section per card, in this order."""
+def named_cards(words: str) -> list[str]:
+    """The ids that a page asks for: a folder of rules stands for all of them, "except" for all but those that follow.
+
+    >>> named_cards("gpu except alignment layout_conversion tensor_cores_unused")
+    ['small_grids']
+    """
+    wanted, _, without = words.partition(" except ")
+    return [id for word in wanted.split() for id in _topic(word) or [word] if id not in without.split()]
+
+
+def _topic(folder: str) -> list[str]:
+    return [rule.__name__ for rule in RULES if f".rules.{folder}." in rule.__module__]
+
+
+def cards(words: str) -> str:
+    """One section per card, in the order of the rules. KeyError for a card that no rule makes."""
     rules = {rule.__name__: rule for rule in RULES}
-    return "\n\n".join(_section(id, rules[id]) for id in ids)
+    return "\n\n".join(_section(id, rules[id]) for id in named_cards(words))
 
 
 def _section(id: str, rule: Callable[..., object]) -> str:

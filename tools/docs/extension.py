@@ -1,7 +1,7 @@
 """A Sphinx extension: `<!-- generated: NAME -->` on a line of a page is replaced by what the code itself says.
 
-    <!-- generated: metrics -->                       every figure of the catalogue
-    <!-- generated: cards no_workers more_workers -->  these cards, from their rules
+    <!-- generated: metrics -->         every figure of the catalogue
+    <!-- generated: cards host -->      the cards of a folder of rules, "except" some, or cards by name
 
 So the reader of the Markdown sees where the text comes from, and no definition is written twice.
 """
@@ -24,6 +24,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "figures": figures.figures,
     "parts": figures.parts,
     "idle reasons": figures.idle_reasons,
+    "missing figures": figures.missing,
     "phases": figures.phases,
     "bounds": figures.bounds,
     "commands": terminal.commands,
@@ -41,7 +42,7 @@ def filled(page: str) -> str:
 
 def _generated(name: str) -> str:
     if name.startswith("cards "):
-        return cards(name.split()[1:])
+        return cards(name.removeprefix("cards "))
     return GENERATED[name]()
 
 

@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 
 import tb_steptime.metrics
@@ -34,7 +35,7 @@ def metrics() -> str:
 
 
 def figures() -> str:
-    """What else tables and strips of a view show."""
+    """Further figures that a view shows."""
     return _metric_table(_catalogue().figures)
 
 
@@ -43,7 +44,21 @@ def parts() -> str:
 
 
 def idle_reasons() -> str:
-    return _meaning_table("reason", _catalogue().reasons)
+    return _meaning_table("reason", _catalogue().idle_reasons)
+
+
+def missing() -> str:
+    """Why a figure is a dash, in the words of its tooltip."""
+    return table(("id", "reason"), ((code(id), plain(_open(words))) for id, words in _catalogue().reasons.items()))
+
+
+def _open(template: str) -> str:
+    """A sentence whose numbers differ from trace to trace.
+
+    >>> _open("One step of {steps} is slow.")
+    'One step of … is slow.'
+    """
+    return re.sub(r"{\w+}", "…", template)
 
 
 def phases() -> str:

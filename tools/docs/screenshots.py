@@ -100,7 +100,7 @@ def copy_of_demo_logs(folder: Path) -> Path:
 
 
 def read_all(browser: Browser, server: TensorBoard) -> None:
-    """Open the tab and wait until every recording is read: its bar tells how many are, and pictures must agree."""
+    """Open the tab and wait until every recording is read: its bar shows how many are, and pictures must agree."""
     page = opened(browser, server, PICTURES[0])
     until = time.monotonic() + DRAWN_MS / 1000
     while any(span["state"] != "ready" for span in spans(server)):

@@ -24,6 +24,7 @@ REASONS: dict[str, str] = {
     "GPUs do not record them).",
     "no_loader_events": "The trace has no loader events.",
     "no_tensor_cores": "This GPU has no tensor cores.",
+    "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "workers_not_in_trace": "The worker processes are not in this trace.",
 }
 

@@ -15,7 +15,7 @@ from operator import or_
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals
@@ -28,35 +28,35 @@ from tb_steptime.trace.table import Bool, Int64, Kind
 LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
 
 DATA_LOADING_WAIT = Metric(
-    "data_loading_wait", "Data loading", Unit.NS, Better.LOWER,
+    "data_loading_wait", "Data loading", Unit.NS,
     "Time of the step in which the training process waits for the next batch, exposed and hidden.", colour="data",
 )  # fmt: skip
 EXPOSED_DATA_LOADING = Metric(
-    "data_loading_exposed", "Exposed data loading", Unit.NS, Better.LOWER,
+    "data_loading_exposed", "Exposed data loading", Unit.NS,
     "Time in which the training process waits for a batch and the GPU has nothing to do. This is what a faster loader "
     "can win.", colour="data",
 )  # fmt: skip
 HIDDEN_DATA_LOADING = Metric(
-    "data_loading_hidden", "Hidden data loading", Unit.NS, Better.NEITHER,
+    "data_loading_hidden", "Hidden data loading", Unit.NS,
     "Time in which the training process waits for a batch while the GPU still works. It costs nothing.", colour="data",
 )  # fmt: skip
 EXPOSED_SHARE = Metric(
-    "data_loading_exposed_share", "Exposed data loading share", Unit.FRACTION, Better.LOWER,
+    "data_loading_exposed_share", "Exposed data loading share", Unit.FRACTION,
     "Exposed data loading as a share of the step.", colour="data",
 )  # fmt: skip
 BATCH_TIME = Metric(
-    "batch_time", "One batch takes", Unit.NS, Better.LOWER,
+    "batch_time", "One batch takes", Unit.NS,
     "Time that one process needs for one batch: the training process itself, or a worker as far as bursts of waits or "
     "a recorder tell.",
     colour="data",
 )  # fmt: skip
 STEP_WITHOUT_WAIT = Metric(
-    "step_without_wait", "Step without the wait", Unit.NS, Better.LOWER,
+    "step_without_wait", "Step without the wait", Unit.NS,
     "Step time less exposed data loading: what a loader that is never waited for would leave. The rest of the step "
     "that more workers leave is longer by what receiving a batch takes, which no number of workers ends.",
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
-    "needed_workers", "Workers needed", Unit.COUNT, Better.NEITHER,
+    "needed_workers", "Workers needed", Unit.COUNT,
     "Worker processes that make batches as fast as the rest of the step, or a slower loader beside it, uses them, with "
     "room for jitter.",
     colour="data",

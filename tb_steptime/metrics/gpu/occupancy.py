@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
@@ -27,10 +27,8 @@ EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
     "Est. achieved occupancy",
     Unit.FRACTION,
-    Better.NEITHER,
     meaning="While kernels run: threads resident per SM, as a share of what an SM can hold, weighted by kernel time. "
     "Recomputed from each launch. Tensor-core kernels are fast at a low occupancy.",
-    estimated=True,
     colour="kernel",
     short="Est. occupancy",
 )
@@ -38,10 +36,8 @@ KINETO_ACHIEVED_OCCUPANCY = Metric(
     "kineto_achieved_occupancy",
     "Occupancy as Kineto writes it",
     Unit.FRACTION,
-    Better.NEITHER,
     meaning="The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
     "every kernel with more than 48 KiB of shared memory, which is wrong.",
-    estimated=True,
     colour="kernel",
 )
 
@@ -49,10 +45,8 @@ SLOT_EFFICIENCY = Metric(
     "slot_efficiency",
     "Slot efficiency",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="While kernels run: share of the places for blocks that are used, averaged over a kernel's waves and "
     "weighted by kernel time. It is low for small grids and for small last waves.",
-    estimated=True,
     colour="kernel",
     short="Slot eff.",
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -27,7 +27,6 @@ GPU_UTILIZATION = Metric(
     "gpu_utilization",
     "GPU utilization",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="Share of the time during which at least one kernel runs on the GPU, however small the kernel is.",
     colour="kernel",
 )
@@ -35,10 +34,8 @@ EST_SM_EFFICIENCY = Metric(
     "est_sm_efficiency",
     "Est. SM efficiency",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="Share of the GPU's multiprocessors (SMs) that have work, over the whole time. At each instant it is the "
     "blocks of the running kernels per SM, at most 1; idle time counts as 0.",
-    estimated=True,
     colour="kernel",
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import loader_intervals
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
@@ -22,7 +22,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 HOST_FLOOR = Metric(
-    "host_floor", "Host floor", Unit.NS, Better.LOWER,
+    "host_floor", "Host floor", Unit.NS,
     "Time that the host needs for the step without its waits for the loader and for the GPU: no faster kernel can "
     "bring the step below it.", colour="cpu",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.text import Unit
 from tb_steptime.trace.model import Trace
@@ -19,16 +19,16 @@ HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
 
 HOST_BOUND_TIME = Metric(
-    "host_bound_time", "Waiting for the host", Unit.NS, Better.LOWER,
+    "host_bound_time", "Waiting for the host", Unit.NS,
     "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached it. "
     "Waits for data are not counted here.", colour="cpu",
 )  # fmt: skip
 HOST_BOUND_SHARE = Metric(
-    "host_bound_share", "Host-bound share", Unit.FRACTION, Better.LOWER,
+    "host_bound_share", "Host-bound share", Unit.FRACTION,
     "Waiting for the host as a share of the step.", colour="cpu",
 )  # fmt: skip
 HOST_LATE_TIME = Metric(
-    "host_late_time", "Waiting for a launch call", Unit.NS, Better.LOWER,
+    "host_late_time", "Waiting for a launch call", Unit.NS,
     "Time in which the GPU is idle until the call begins that launches its next work, and in launching calls that "
     "block; waits for data left out.", colour="cpu",
 )  # fmt: skip
@@ -36,43 +36,43 @@ HOST_LATE_TIME = Metric(
 #: What each reason's time is called; data loading has its own metrics.
 REASON_METRICS = {
     "blocking_call": Metric(
-        "idle_blocking_call_time", "Idle behind a blocking call", Unit.NS, Better.LOWER,
+        "idle_blocking_call_time", "Idle behind a blocking call", Unit.NS,
         "Time in which the GPU is idle and the thread that launches its next work stands in a call that waits for the "
         "GPU, such as a synchronize or a copy of pageable memory.", colour="blocking"),
     "allocator": Metric(
-        "idle_allocator_time", "Idle behind the allocator", Unit.NS, Better.LOWER,
+        "idle_allocator_time", "Idle behind the allocator", Unit.NS,
         "Time in which the GPU is idle and the thread that launches its next work asks the driver for memory or gives "
         "some back.", colour="blocking"),
     "cpu_work": Metric(
-        "idle_cpu_work_time", "Idle during CPU work", Unit.NS, Better.LOWER,
+        "idle_cpu_work_time", "Idle during CPU work", Unit.NS,
         "Time in which the GPU is idle and the thread that launches its next work runs ops or other calls first.",
         colour="cpu"),
     "nothing_recorded": Metric(
-        "idle_nothing_recorded_time", "Idle, nothing recorded", Unit.NS, Better.LOWER,
+        "idle_nothing_recorded_time", "Idle, nothing recorded", Unit.NS,
         "Time in which the GPU is idle and nothing is recorded on the thread that launches its next work: mostly "
         "Python between ops.", colour="other"),
     "launch_latency": Metric(
-        "launch_latency_time", "Launch latency", Unit.NS, Better.LOWER,
+        "launch_latency_time", "Launch latency", Unit.NS,
         "Time in which the GPU is idle after the launching call began and before its work starts, waits for the other "
         "GPUs of the process left out.", colour="runtime"),
     "queued": Metric(
-        "queued_time", "Gaps between queued work", Unit.NS, Better.LOWER,
+        "queued_time", "Gaps between queued work", Unit.NS,
         "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware.",
         colour="other"),
     "dependency": Metric(
-        "idle_dependency_time", "Idle behind other work", Unit.NS, Better.LOWER,
+        "idle_dependency_time", "Idle behind other work", Unit.NS,
         "Time in which the GPU is idle although its next work was launched before, for more than 10 us: it waits for "
         "an event, another stream or another rank. Or another GPU of the process works more than 50 us after the "
         "launch returned.", colour="comm"),
     "unknown": Metric(
-        "idle_unknown_time", "Idle, cause unknown", Unit.NS, Better.LOWER,
+        "idle_unknown_time", "Idle, cause unknown", Unit.NS,
         "Time in which the GPU is idle before work whose launch the trace does not hold.", colour="other"),
     "tail": Metric(
-        "idle_tail_time", "Idle at the end", Unit.NS, Better.LOWER,
+        "idle_tail_time", "Idle at the end", Unit.NS,
         "Time in which the GPU is idle and nothing follows in this recording.", colour="other"),
 }  # fmt: skip
 LAUNCHES = Metric(
-    "launches", "Launches a step", Unit.COUNT, Better.LOWER,
+    "launches", "Launches a step", Unit.COUNT,
     "Kernels, copies and sets that start on the GPU within the step.", colour="runtime",
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.kernels.aggregates import Cells, kernel_cells, reason_ids
 from tb_steptime.metrics.kernels.groups import Groups
@@ -31,33 +31,33 @@ By = Literal["name", "name,op", "op", "module"]
 
 COLUMNS = (
     Metric(
-        "tensor_core", "Tensor cores", Unit.TEXT, Better.NEITHER,
+        "tensor_core", "Tensor cores", Unit.TEXT,
         "Whether the kernels run on tensor cores (AMD: matrix cores), and what tells it. Where those of a row differ, "
         "what holds for most of its time.",
     ),
-    Metric("count", "Launches", Unit.COUNT, Better.NEITHER, "How often the kernels of this row start in the span."),
-    Metric("total_ns", "Total", Unit.NS, Better.LOWER, "Sum of their lengths; kernels side by side both count."),
-    Metric("mean_ns", "Mean", Unit.NS, Better.LOWER, "Mean length of a launch."),
-    Metric("min_ns", "Shortest", Unit.NS, Better.LOWER, "Length of the shortest launch."),
-    Metric("max_ns", "Longest", Unit.NS, Better.LOWER, "Length of the longest launch."),
-    Metric("share", "Share", Unit.FRACTION, Better.NEITHER, "Total as a share of the GPU's kernel time in the span."),
+    Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row start in the span."),
+    Metric("total_ns", "Total", Unit.NS, "Sum of their lengths; kernels side by side both count."),
+    Metric("mean_ns", "Mean", Unit.NS, "Mean length of a launch."),
+    Metric("min_ns", "Shortest", Unit.NS, "Length of the shortest launch."),
+    Metric("max_ns", "Longest", Unit.NS, "Length of the longest launch."),
+    Metric("share", "Share", Unit.FRACTION, "Total as a share of the GPU's kernel time in the span."),
     Metric(
-        "blocks_per_sm", "Blocks per SM", Unit.NUMBER, Better.HIGHER,
+        "blocks_per_sm", "Blocks per SM", Unit.NUMBER,
         "Blocks of a launch / multiprocessors (SMs) of the GPU. Below 1, some SMs have nothing to do. Mean over the "
         "launches, weighted by their lengths, as in all columns after it.", short="Blocks/SM",
     ),
     Metric(
-        "waves", "Waves", Unit.NUMBER, Better.NEITHER,
-        "Rounds in which the blocks run, because the GPU holds only so many of them at once.", estimated=True,
+        "waves", "Waves", Unit.NUMBER,
+        "Rounds in which the blocks run, because the GPU holds only so many of them at once.",
     ),
     Metric(
-        "tail_fraction", "Last wave", Unit.FRACTION, Better.HIGHER,
+        "tail_fraction", "Last wave", Unit.FRACTION,
         "How full the last wave is: its blocks / the blocks that the GPU holds at once. A small last wave leaves most "
-        "of the GPU empty while it runs, which matters where waves are few.", estimated=True,
+        "of the GPU empty while it runs, which matters where waves are few.",
     ),
     Metric(
-        "sm_active_share", "SMs with work", Unit.FRACTION, Better.HIGHER,
-        "Share of the SMs that have at least one block, averaged over the waves.", estimated=True,
+        "sm_active_share", "SMs with work", Unit.FRACTION,
+        "Share of the SMs that have at least one block, averaged over the waves.",
     ),
     SLOT_EFFICIENCY,
     EST_ACHIEVED_OCCUPANCY,
@@ -84,8 +84,8 @@ class KernelGroup(msgspec.Struct, frozen=True):
     eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
     why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
                         over the span at most; None: nothing of the row could move there
-    op, module          the innermost ones around the launches; those with most time where they differ (op_count,
-                        module_count); None: most time has none, and then no_op says why
+    op, module          the innermost ones around the launches; those with most time where they differ (op_count
+                        ops); None: most time has none, and then no_op says why
     blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
                         these kernels
     persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
@@ -113,7 +113,6 @@ class KernelGroup(msgspec.Struct, frozen=True):
     op_count: int
     no_op: str | None
     module: str | None
-    module_count: int
     blocks_per_sm: float | None
     waves: float | None
     tail_fraction: float | None
@@ -226,12 +225,11 @@ def _eligible(trace: Trace, cells: Cells, groups: Groups) -> list[bool | None]:
 
 def _origins(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
     ops, op_count = groups.leading(cells.op, cells.total_ns)
-    modules, module_count = groups.leading(cells.module, cells.total_ns)
+    modules, _ = groups.leading(cells.module, cells.total_ns)
     return {
         "kernel_count": groups.leading(cells.name, cells.total_ns)[1],
         "op": [None if key < 0 else trace.strings[key] for key in ops],
         "op_count": op_count,
         "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],
         "module": [None if key < 0 else trace.strings[key].removeprefix(MODULE_FRAME) for key in modules],
-        "module_count": module_count,
     }

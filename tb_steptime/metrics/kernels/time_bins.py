@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import exposed_waits, loader_intervals
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
@@ -31,28 +31,28 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Float64, Int64, Kind
 
 EXPOSED_WAIT = Metric(
-    "loader_exposed_share", "Data loading, exposed", Unit.FRACTION, Better.LOWER,
+    "loader_exposed_share", "Data loading, exposed", Unit.FRACTION,
     "Share of the time in which the training process waits for a batch and no GPU works.", colour="data",
 )  # fmt: skip
 HIDDEN_WAIT = Metric(
-    "loader_hidden_share", "Data loading, hidden", Unit.FRACTION, Better.NEITHER,
+    "loader_hidden_share", "Data loading, hidden", Unit.FRACTION,
     "Share of the time in which the training process waits for a batch behind work of the GPU.", colour="data",
 )  # fmt: skip
 BUSY = Metric(
-    "busy_share", "GPU busy", Unit.FRACTION, Better.HIGHER,
+    "busy_share", "GPU busy", Unit.FRACTION,
     "Share of the time in which the GPU does anything: kernels, copies, sets, collectives.", colour="kernel",
 )  # fmt: skip
 MATMUL_LIKE_SHARE = Metric(
-    "matmul_like_share", "Matmul-like without tensor cores", Unit.FRACTION, Better.LOWER,
+    "matmul_like_share", "Matmul-like without tensor cores", Unit.FRACTION,
     "Share of kernel time in matrix products, convolutions and attention that run on the plain cores.",
     colour="kernel", short="Could use tensor cores",
 )  # fmt: skip
 COMMUNICATION_SHARE = Metric(
-    "communication_share", "Communication", Unit.FRACTION, Better.LOWER,
+    "communication_share", "Communication", Unit.FRACTION,
     "Share of the time in which a collective's kernel runs.", colour="comm",
 )  # fmt: skip
 COPIES_SHARE = Metric(
-    "copies_share", "Copies and sets", Unit.FRACTION, Better.LOWER,
+    "copies_share", "Copies and sets", Unit.FRACTION,
     "Share of the time in which memory is copied or set.", colour="copy",
 )  # fmt: skip
 

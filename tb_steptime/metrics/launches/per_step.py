@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import Figure
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.launches.queue import queue_per_step
@@ -16,21 +16,21 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(
-    "queue_mean", "Queue depth", Unit.NUMBER, Better.HIGHER,
+    "queue_mean", "Queue depth", Unit.NUMBER,
     "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has nothing to go on with.",
     colour="runtime",
 )  # fmt: skip
 RUN_AHEAD = Metric(
-    "run_ahead_p50", "Run-ahead", Unit.NS, Better.HIGHER,
+    "run_ahead_p50", "Run-ahead", Unit.NS,
     "Median time from a launch call to the start of what it launched: how far the host is ahead of the GPU.",
     colour="runtime",
 )  # fmt: skip
 STARVED_SHARE = Metric(
-    "starved_share", "Starved launches", Unit.FRACTION, Better.LOWER,
+    "starved_share", "Starved launches", Unit.FRACTION,
     "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
 )  # fmt: skip
 BUBBLE_TIME = Metric(
-    "bubble_time", "Bubbles of blocking calls", Unit.NS, Better.LOWER,
+    "bubble_time", "Bubbles of blocking calls", Unit.NS,
     "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
     colour="blocking",
 )  # fmt: skip

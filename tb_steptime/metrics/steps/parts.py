@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import loader_intervals, loader_names
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.text import Unit
@@ -76,17 +76,16 @@ PART_MEANINGS = (
 PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
 
 STEP_TIME = Metric(
-    "step_time", "Step time", Unit.NS, Better.LOWER,
+    "step_time", "Step time", Unit.NS,
     "From the end of the step before to the end of the last GPU work that this step launched.",
 )  # fmt: skip
 HOST_STEP_TIME = Metric(
-    "host_step_time", "Host step time", Unit.NS, Better.LOWER,
+    "host_step_time", "Host step time", Unit.NS,
     "Length of the step's own mark on the host, from one prof.step() to the next.",
 )  # fmt: skip
 
 PART_METRICS = tuple(
-    Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, Better.NEITHER if part.works else Better.LOWER,
-           part.meaning, colour=part.colour)
+    Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, part.meaning, colour=part.colour)
     for part in PART_MEANINGS
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Better, Metric
+from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, kernel_rows, unknown, windows
 from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
@@ -35,7 +35,6 @@ TENSOR_CORE_SHARE = Metric(
     "tensor_core_share",
     "Tensor-core share",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), told from their names. "
     "Kernels whose names do not tell are left out, so it is a lower bound.",
     colour="tensor",
@@ -44,7 +43,6 @@ TENSOR_CORE_SHARE_HIGH = Metric(
     "tensor_core_share_high",
     "Tensor-core share, at most",
     Unit.FRACTION,
-    Better.HIGHER,
     meaning="The same share if every kernel whose name does not tell ran on tensor cores.",
     colour="tensor",
 )
@@ -52,7 +50,6 @@ KERNEL_SUM_TIME = Metric(
     "kernel_sum_time",
     "Kernel time",
     Unit.NS,
-    Better.NEITHER,
     meaning="Sum of the lengths of the kernels that start in the step; kernels that run side by side both count.",
     colour="kernel",
 )
@@ -60,7 +57,6 @@ TENSOR_CORE_TIME = Metric(
     "tensor_core_time",
     "Time on tensor cores",
     Unit.NS,
-    Better.NEITHER,
     meaning="Kernel time in kernels that run on tensor cores.",
     colour="tensor",
 )
@@ -68,7 +64,6 @@ MATMUL_LIKE_TIME = Metric(
     "matmul_like_time",
     "Matmul-like without tensor cores",
     Unit.NS,
-    Better.LOWER,
     meaning="Kernel time in matrix products, convolutions and attention that run on the plain cores, with their layout "
     "conversions and transforms. It could move to tensor cores.",
     colour="kernel",
@@ -77,7 +72,6 @@ UNKNOWN_KERNEL_TIME = Metric(
     "unknown_kernel_time",
     "Kernels that cannot be told",
     Unit.NS,
-    Better.NEITHER,
     meaning="Kernel time in kernels whose names do not tell whether they use tensor cores, such as Triton kernels.",
     colour="other",
 )

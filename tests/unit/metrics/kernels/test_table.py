@@ -90,7 +90,6 @@ def test_a_row_of_the_table_by_name():
         op_count=2,
         no_op=None,
         module="Net_0",
-        module_count=2,
         blocks_per_sm=1.0,
         waves=1.0,
         tail_fraction=1 / 8,

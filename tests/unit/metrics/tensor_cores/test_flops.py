@@ -249,5 +249,4 @@ def test_peaks_are_in_order():
         assert peaks.fp32 < peaks.half, pattern
         assert peaks.tf32 is None or peaks.fp32 <= peaks.tf32 < peaks.half
         assert peaks.plain_half < peaks.half
-        assert peaks.eighth is None or peaks.eighth >= peaks.half
         assert 300 <= peaks.memory <= 8000

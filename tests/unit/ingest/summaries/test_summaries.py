@@ -6,24 +6,25 @@ import os
 import shutil
 import threading
 
-import msgspec
 import pytest
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
-from tb_steptime.ingest import summary
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.summary import (
+from tb_steptime.ingest.read_one import _summary
+from tb_steptime.ingest.summaries import (
     SUFFIX,
     DamagedSummary,
-    encode_summary,
     fresh_summary,
-    measured_in,
-    places_for,
+    freshness,
     read_summary,
-    stamp,
-    write_summary,
+    reading,
+    whole,
+    writing,
 )
+from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import FORMAT
+from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 from tests.conftest import SHARED
 from tests.drawn.small_trace import write_trace
 
@@ -51,11 +52,9 @@ def write(trace):
 def test_what_was_measured_is_read_back(trace):
     measured, path = write(trace)
     assert path == trace.with_name(trace.name + SUFFIX)
-    assert measured_in(read_summary(path), str(path)) == measured
+    assert whole(read_summary(path), str(path)) == measured
     assert fresh_summary(trace) == read_summary(path)
-    assert [each.name for each in trace.parent.iterdir()] == [trace.name, path.name] or len(
-        list(trace.parent.iterdir())
-    ) == 2
+    assert sorted(each.name for each in trace.parent.iterdir()) == [trace.name, path.name]
 
 
 def test_it_is_gzip_and_says_what_it_is_of(trace):
@@ -64,7 +63,7 @@ def test_it_is_gzip_and_says_what_it_is_of(trace):
     assert head["trace"]["file"] == trace.name
     assert list(head["view_bytes"]) == [analysis.id for analysis in ANALYSES]
     assert len(views) == len(ANALYSES)
-    assert sum(head["view_bytes"].values()) + read_summary(path).head_bytes == path.stat().st_size
+    assert sum(head["view_bytes"].values()) + read_summary(path).results.head_bytes == path.stat().st_size
 
 
 def test_the_same_trace_gives_the_same_bytes(trace):
@@ -96,9 +95,9 @@ def test_a_grown_trace_is_read_again(trace):
 
 def test_a_summary_of_other_code_is_not_fresh_but_readable(trace, monkeypatch):
     measured, path = write(trace)
-    monkeypatch.setattr(summary, "code_fingerprint", lambda: "other")
+    monkeypatch.setattr(freshness, "code_fingerprint", lambda: "other")
     assert fresh_summary(trace) is None
-    assert measured_in(read_summary(path), str(path)) == measured
+    assert whole(read_summary(path), str(path)) == measured
 
 
 def test_a_read_only_folder_sends_it_to_the_cache(trace, cache, monkeypatch):
@@ -115,7 +114,7 @@ def test_a_read_only_folder_sends_it_to_the_cache(trace, cache, monkeypatch):
     assert path == in_cache
     assert in_cache.parent == cache
     assert list(trace.parent.iterdir()) == [trace]
-    assert fresh_summary(trace).path == str(in_cache)
+    assert fresh_summary(trace).results.path == in_cache
 
 
 def test_where_nothing_can_be_written_the_failure_is_told(trace, monkeypatch):
@@ -129,38 +128,67 @@ def test_where_nothing_can_be_written_the_failure_is_told(trace, monkeypatch):
 def test_a_damaged_summary_is_no_summary(trace, kept):
     _, path = write(trace)
     path.write_bytes(path.read_bytes()[:kept])
-    found = read_summary(path)
-    with pytest.raises(TraceError, match="damaged or was made by another release"):
-        measured_in(found, str(path))
+    with pytest.raises(TraceError, match="The summary file is damaged"):
+        whole(read_summary(path), str(path))
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"\x1f\x8b", b"{}", gzip.compress(b"{}"), gzip.compress(b"[1]") * 2, b"\0" * 100_000]
 )
-def test_what_is_no_summary_is_none(tmp_path, content):
+def test_what_is_no_summary_is_refused(tmp_path, content):
     (tmp_path / "x.steptime").write_bytes(content)
-    assert read_summary(tmp_path / "x.steptime") is None
-    assert read_summary(tmp_path / "absent.steptime") is None
-    assert read_summary(tmp_path) is None
+    for path in (tmp_path / "x.steptime", tmp_path / "absent.steptime", tmp_path):
+        with pytest.raises(TraceError, match="The summary file is damaged"):
+            read_summary(path)
 
 
 def test_what_unpacks_without_end_is_not_unpacked(trace, monkeypatch):
     _, path = write(trace)
-    monkeypatch.setattr(summary, "_MAX_MEMBER_BYTES", 100)
-    assert read_summary(path) is None
+    monkeypatch.setattr(reading, "MAX_MEMBER_BYTES", 100)
+    with pytest.raises(TraceError, match="damaged"):
+        read_summary(path)
     monkeypatch.undo()
     found = read_summary(path)
-    monkeypatch.setattr(summary, "_MAX_MEMBER_BYTES", 100)
+    monkeypatch.setattr(reading, "MAX_MEMBER_BYTES", 100)
     with pytest.raises(DamagedSummary, match="too long"):
-        found.view("overview")
+        found.results["overview"]
 
 
-def test_a_newer_format_is_left_alone(trace):
-    _, path = write(trace)
-    known = read_summary(path)
-    newer = msgspec.structs.replace(known.head, format=known.head.format + 1)
-    path.write_bytes(gzip.compress(msgspec.json.encode(newer)))
-    assert read_summary(path) is None
+def newer(path, trace, measured):
+    """The summary as a release after this one writes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "FORMAT", FORMAT + 1)
+        path.write_bytes(encode_summary(stamp(trace), measured))
+
+
+def test_a_summary_of_a_newer_release_is_refused_in_one_line(trace):
+    measured, path = write(trace)
+    newer(path, trace, measured)
+    with pytest.raises(TraceError) as refusal:
+        read_summary(path)
+    assert str(refusal.value) == (
+        f"{path}: A newer release of tb-steptime wrote this summary file (format 3; this one reads up to 2). "
+        "Update with `pip install --upgrade tb-steptime`, or put the trace beside the summary."
+    )
+
+
+def test_a_summary_of_a_newer_release_is_not_overwritten(trace, cache):
+    measured, path = write(trace)
+    newer(path, trace, measured)
+    content = path.read_bytes()
+    assert fresh_summary(trace) is None
+    made = _summary(trace, cache / "fallback", lambda _: None)
+    assert made == places_for(trace)[1]
+    assert path.read_bytes() == content
+    assert fresh_summary(trace) == read_summary(made)
+
+
+def test_a_format_that_no_release_wrote_is_damaged(trace, monkeypatch):
+    measured, path = write(trace)
+    monkeypatch.setattr(writing, "FORMAT", 0)
+    path.write_bytes(encode_summary(stamp(trace), measured))
+    with pytest.raises(TraceError, match="damaged"):
+        read_summary(path)
 
 
 def test_a_reader_never_sees_half_of_it(trace):
