@@ -78,6 +78,17 @@ export interface Beside {
   batches: number;
 }
 
+/** A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores. */
+export interface BinMeaning {
+  id: "matmul_like" | "other" | "tensor_core" | "unknown";
+  label: string;
+  short: string;
+  answer: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+}
+
 /**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
@@ -92,10 +103,10 @@ export interface Beside {
 export interface BlockingRow {
   op: string | null;
   outer_op: string | null;
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   site: string;
   call: string;
-  kind: string;
+  kind: "allocator" | "copy" | "pageable_copy" | "sync";
   direction: string | null;
   user_range: string | null;
   module: string | null;
@@ -150,7 +161,7 @@ export interface Boxes {
  */
 export interface Burst {
   workers: number | null;
-  workers_from: string | null;
+  workers_from: "period" | "recorder" | "stacks" | null;
   period: number | null;
   autocorrelation: number | null;
   long_wait_ns: number | null;
@@ -179,7 +190,8 @@ export interface BurstStep {
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
- * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
+ * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
  */
 export interface Catalogue {
   version: string;
@@ -191,6 +203,9 @@ export interface Catalogue {
   bounds: Record<string, string>;
   causes: Record<string, string>;
   phases: Record<string, string>;
+  kernel_bins: BinMeaning[];
+  production_parts: PartMeaning[];
+  limits: Record<string, string>;
   views: ViewMeaning[];
 }
 
@@ -715,7 +730,7 @@ export interface KernelGroup {
 
 /** Groups with most time; more_* fold the others: groups, their launches, their time. */
 export interface KernelGrouping {
-  by: string;
+  by: "module" | "name" | "name,op" | "op";
   rows: KernelGroup[];
   more_rows: number;
   more_count: number;
@@ -729,7 +744,7 @@ export interface KernelGrouping {
  */
 export interface KernelRow {
   name: string;
-  bin: string;
+  bin: "matmul_like" | "other" | "tensor_core" | "unknown";
   reason: string;
   count: number;
   total_ns: number;
@@ -741,7 +756,7 @@ export interface KernelRow {
  * for each whether it is the second sense of the lane's colour (a wait that is hidden).
  */
 export interface Lane {
-  id: string;
+  id: "cpu" | "gpu" | "loader";
   label: string;
   start_ns: number[];
   end_ns: number[];
@@ -854,7 +869,7 @@ export interface LoaderRow {
   label: Phrase;
   iterator: string;
   multiprocess: boolean | null;
-  role: string | null;
+  role: "evaluation" | "training" | null;
   position: number | null;
   batches: number;
   wait_ns: number;
@@ -986,7 +1001,7 @@ export interface Opportunity {
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
-  told_by: string | null;
+  told_by: "ready" | "recorder" | "stacks" | "steady" | null;
   unpickle_ns: number | null;
   pin_ns: number | null;
   why: Phrase | null;
@@ -1043,7 +1058,7 @@ export interface Parts {
  * mean; worst_*: the longest one.
  */
 export interface Pause {
-  cause: string;
+  cause: "garbage_collection" | "lazy_loading" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -1059,7 +1074,7 @@ export interface Pause {
  * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
  */
 export interface PhaseRow {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   host_ns: number;
   device_ns: number;
@@ -1076,7 +1091,7 @@ export interface PhaseRow {
  * are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast.
  */
 export interface PhaseSpan {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   start_ns: number;
   end_ns: number;
@@ -1085,7 +1100,7 @@ export interface PhaseSpan {
 
 /** The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded. */
 export interface PhaseSplit {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
   split: Split;
 }
@@ -1180,7 +1195,7 @@ export interface Rail {
  */
 export interface RangeRow {
   path: string[];
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
   host_ns: number;
   self_ns: number;
@@ -1241,7 +1256,7 @@ export interface Recorded {
   looked: number;
   cpu_share: number | null;
   core_wait_share: number | null;
-  kind: string | null;
+  kind: "cores" | "cpu" | "io" | "mixed" | null;
   few_looked: boolean;
   bytes: number | null;
   samples: number | null;
@@ -1332,7 +1347,7 @@ export interface RecordedWorker {
   cpu_share: number | null;
   core_wait_share: number | null;
   busy_share: number;
-  kind: string | null;
+  kind: "cores" | "cpu" | "io" | "mixed" | null;
   few_looked: boolean;
   ended: boolean | null;
 }
@@ -1376,7 +1391,7 @@ export type Severity = "major" | "minor" | "warning";
  */
 export interface SiteRow {
   site: string;
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   launches: number;
   starved_share: number | null;
@@ -1566,12 +1581,12 @@ export interface TimelineStep {
 }
 
 /**
- * One lane of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * One lane of the picture. rows: nesting levels, at least one.
  * group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
  */
 export interface Track {
   id: number;
-  kind: string;
+  kind: "calls" | "loader" | "phases" | "ranges" | "steps" | "stream" | "thread";
   group: string;
   label: string;
   rows: number;

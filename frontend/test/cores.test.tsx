@@ -1,3 +1,4 @@
+import { MEANINGS } from "./fixtures/meanings";
 /** The tables of Tensor cores: what could use them, and kernel time by kernel, op and phase. */
 
 import { renderToString } from "preact-render-to-string";
@@ -7,8 +8,8 @@ import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
 import { csv } from "../src/components/data_table";
 import { sorted, Table } from "../src/components/table";
 import { TensorCores } from "../src/views/tensor_cores";
-import { BINS } from "../src/views/tensor_cores/bins";
-import { GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "../src/views/tensor_cores/groups";
+import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
+import { GROUPINGS, groupingOf, matching, splitData, splitRows } from "../src/views/tensor_cores/groups";
 import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
 import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
@@ -52,7 +53,7 @@ const FOLDED: DeviceSplit = {
   opportunities_more_ns: 3 * MS,
   opportunities_more_gain_ns: 1 * MS,
 };
-const by = (sort: string) => sorted(ROWS, opportunityColumns(ROWS, 1000), sort).map(({ kernel }) => kernel);
+const by = (sort: string) => sorted(ROWS, opportunityColumns(ROWS, 1000, MEANINGS), sort).map(({ kernel }) => kernel);
 
 describe("what could use the tensor cores", () => {
   test("is sorted by gain, and what nobody can compute comes last either way", () => {
@@ -66,7 +67,7 @@ describe("what could use the tensor cores", () => {
     const table = (
       <Table
         label=""
-        columns={opportunityColumns(DEVICE.opportunities, 1000)}
+        columns={opportunityColumns(DEVICE.opportunities, 1000, MEANINGS)}
         rows={DEVICE.opportunities}
         rowKey={() => 0}
         sort="-gain"
@@ -159,12 +160,12 @@ const PHASES = { forward: "Forward", unknown: "Launch not recorded" };
 describe("kernel time by kernel, op and phase", () => {
   const named = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
   const drawn = (id: "op" | "phase", typed = "", off: string[] = []) => {
-    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(new Set(off))];
+    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(MEANINGS, new Set(off))];
     return words(
       <SplitTable
         grouping={groupingOf(id)}
         all={all}
-        rows={matching(all, typed, bins)}
+        rows={matching(all, typed, bins, 4)}
         bins={bins}
         total={SPLIT.total}
         tab={tab()}
@@ -205,7 +206,7 @@ describe("kernel time by kernel, op and phase", () => {
   });
 
   test("a hidden part leaves its column, its time and the rows that have nothing else", () => {
-    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(new Set(["other"]))))).toEqual([
+    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(MEANINGS, new Set(["other"])), 4))).toEqual([
       "aten::mm",
       "no launch in this trace",
     ]);
@@ -218,9 +219,13 @@ describe("kernel time by kernel, op and phase", () => {
   test("rows of either grouping sum to the device", () => {
     for (const id of ["op", "phase"] as const) {
       const rows = splitRows(SPLIT, id, PHASES);
-      for (const bin of BINS) expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
+      for (const bin of binsOf(MEANINGS))
+        expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
       expect(
-        splitData(rows, groupingOf(id), SPLIT.total).rows.reduce((sum, row) => sum + Number(row[7]), 0),
+        splitData(rows, groupingOf(id), SPLIT.total, binsOf(MEANINGS)).rows.reduce(
+          (sum, row) => sum + Number(row[7]),
+          0,
+        ),
       ).toBeCloseTo(1, 9);
     }
   });

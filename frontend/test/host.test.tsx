@@ -72,7 +72,7 @@ describe("the Host view", () => {
     const tail = {
       ...RESULT.sites[0]!,
       site: "unknown",
-      phase: "unknown",
+      phase: "unknown" as const,
       label: "Launch not recorded",
       launches: 0,
       idle_ns: idle({ tail: 0.2 * MS }),

@@ -188,7 +188,7 @@ describe("the view of worker processes", () => {
     const overhead = {
       ns: 3 * MS,
       exposed_ns: 1 * MS,
-      told_by: "recorder",
+      told_by: "recorder" as const,
       unpickle_ns: 2 * MS,
       pin_ns: null,
       why: null,

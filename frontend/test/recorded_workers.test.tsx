@@ -38,7 +38,7 @@ describe("recorded workers", () => {
   test("a batch is split; an unknown part is a dash", () => {
     expect(page).toContain(
       "|Most of a batch is the dataset|Part|A batch|Share|Dataset|100.0 ms|80.0 %|Collate|20.0 ms|" +
-        "16.0 %|Transfer|5.0 ms|4.0 %|Lies ready|–|–|The training loop waits|20.0 ms|6 batches; 32 " +
+        "16.0 %|Transfer|5.0 ms|4.0 %|Ready|–|–|The training loop waits|20.0 ms|6 batches; 32 " +
         "samples, 19 MB each; CPU-bound, 95.0 % CPU|.|",
     );
     expect(page).toContain(
@@ -217,6 +217,6 @@ describe("recorded workers", () => {
     });
     expect(alone).toContain("|dataset|collate|trains|");
     expect(alone).toContain("|The training process is CPU-bound|");
-    expect(alone).not.toContain("Lies ready|0 ms");
+    expect(alone).not.toContain("Ready|0 ms");
   });
 });

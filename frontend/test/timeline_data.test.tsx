@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Track } from "../src/api.gen";
 import { around, panned, showing, timeScale, visibleOf, within, withNeighbours, zoomed } from "../src/time_range";
 import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered } from "../src/views/timeline/data/loading";
@@ -193,7 +194,7 @@ test("a height names the place there, a gap names none", () => {
 });
 
 test("tracks of pages are one list that never shrinks, so that nothing moves", () => {
-  const track = (id: number, rows = 1) => ({ id, kind: "stream", group: "GPU 0", label: `Stream ${id}`, rows });
+  const track = (id: number, rows = 1): Track => ({ id, kind: "stream", group: "GPU 0", label: `Stream ${id}`, rows });
   const known = mergedTracks([], [track(1), track(2, 3), track(3)]);
   expect(mergedTracks(known, [track(1), track(3)])).toBe(known);
   expect(mergedTracks(known, [track(1, 2), track(3), track(4)])).toEqual([

@@ -50,7 +50,7 @@ describe("a loader that a thread reads of which no trace tells", () => {
   test("its waits are those of that thread, nowhere those of the training loop", () => {
     expect(page).toContain("|The reading thread waits|20.0 ms|");
     expect(page).not.toContain("The training loop waits");
-    expect(html()).toContain("How long the thread that reads the loader stood for this batch.");
+    expect(html()).toContain("What Waited of the reading thread means.");
   });
 
   test("nobody is told to record what is recorded", () => {

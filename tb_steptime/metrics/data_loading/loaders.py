@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -27,6 +28,9 @@ from tb_steptime.trace.table import Bool, Int64
 STEADY_FRACTION = 0.25
 
 
+LoaderRole = Literal["training", "evaluation"]
+
+
 class LoaderRow(msgspec.Struct, frozen=True):
     """One loader of the span, as far as the trace tells them apart; ns are means per batch.
 
@@ -40,7 +44,7 @@ class LoaderRow(msgspec.Struct, frozen=True):
     label: Phrase
     iterator: str
     multiprocess: bool | None
-    role: str | None
+    role: LoaderRole | None
     position: int | None
     batches: int
     wait_ns: int
@@ -56,7 +60,7 @@ class Loader:
     """What tells a loader from the others; see `LoaderRow`. recorded: its number in a recorder's files, else None."""
 
     iterator: str
-    role: str | None
+    role: LoaderRole | None
     position: int | None
     recorded: int | None
     in_a_row: int
@@ -256,7 +260,9 @@ def _loaders(trace: Trace, apart: MarksApart) -> tuple[Int64, tuple[Loader, ...]
     order = np.argsort(opens)
     number: Int64 = np.argsort(order)[inverse.reshape(-1)].astype(np.int64)
     told = len(set(apart.trains.tolist())) > 1
-    roles = [("training" if apart.trains[mark] else "evaluation") if told else None for mark in opens[order].tolist()]
+    roles: list[LoaderRole | None] = [
+        ("training" if apart.trains[mark] else "evaluation") if told else None for mark in opens[order].tolist()
+    ]
     loaders = []
     for at, mark in enumerate(opens[order].tolist()):
         recorded = int(apart.marks.recorded[mark])

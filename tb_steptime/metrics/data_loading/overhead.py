@@ -7,6 +7,8 @@ wait   l  l  l  l  LLLLLLLLLL  l  l  l       jitter: a few long ones without a p
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import numpy as np
 
@@ -42,6 +44,9 @@ class Jitter(msgspec.Struct, frozen=True):
     bridged_ns: int = 0
 
 
+OverheadSource = Literal["recorder", "stacks", "ready", "steady"]
+
+
 class Overhead(msgspec.Struct, frozen=True):
     """The loader's work in the training process per batch, where worker processes make it.
 
@@ -52,7 +57,7 @@ class Overhead(msgspec.Struct, frozen=True):
 
     ns: int | None
     exposed_ns: int | None
-    told_by: str | None
+    told_by: OverheadSource | None
     unpickle_ns: int | None
     pin_ns: int | None
     why: Phrase | None
@@ -100,7 +105,8 @@ def find_overhead(trace: Trace, burst: Burst | None) -> Overhead | None:
     if loader is None or is_multiprocess((batches.loaders[loader].iterator,)) is False:
         return None
     mine = batches.of(loader)
-    told_by, per_batch = "ready", burst.short_wait_ns if burst is not None and burst.workers != 1 else None
+    told_by: OverheadSource = "ready"
+    per_batch = burst.short_wait_ns if burst is not None and burst.workers != 1 else None
     if per_batch is None:
         told_by, per_batch = "steady", steady_wait_ns(trace, batches, loader)
     if per_batch is None:

@@ -4,6 +4,7 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { shortLine } from "./source_lines";
@@ -20,6 +21,7 @@ export function Activities({ result, tab, name }: { result: DataLoadingResult; t
   const shown = columns(
     Math.max(...activities.map((row) => row.ns_per_batch)),
     activities.some((row) => row.lines.length > 0),
+    tab.meanings,
   );
   return (
     <Picture
@@ -61,14 +63,13 @@ const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
 const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
 /** Where no call stack tells any line, there is no column of dashes: a sentence below says why. */
-function columns(longest: number, lines: boolean): Column<Activity>[] {
+function columns(longest: number, lines: boolean, meanings: Meanings): Column<Activity>[] {
   const line: Column<Activity> = {
     id: "line",
-    label: "Line",
+    ...columnHead(meanings, "activity_line"),
     width: "44%",
     cell: (row) => <Where row={row} />,
     order: lineOf,
-    meaning: "The line with the largest part of it, as far as call stacks tell.",
   };
   return [
     {

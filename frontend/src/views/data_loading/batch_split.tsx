@@ -4,38 +4,22 @@ import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { bytes, count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { BOUND_MEANING, boundOf, MAKING, WAITS } from "./batch_production";
+import { limitOf, type ProductionPart, partOf } from "./batch_production";
 import type { RecordedProps } from "./production";
 
-interface Stage {
-  id: string;
-  label: string;
-  meaning: string;
-  colour: string;
-  hatched: boolean;
+interface Stage extends ProductionPart {
   ns: number | null;
 }
 
-const READY = {
-  id: "ready",
-  label: "Lies ready",
-  meaning: "The batch is in the training process and nobody has asked for it yet: time to spare.",
-  colour: "other",
-  hatched: true,
-};
-
 /** From the first read of a mean batch until the training loop takes it. */
-function stagesOf(recorded: Recorded): Stage[] {
-  const { dataset_ns, collate_ns, transfer_ns, ready_ns } = recorded;
-  const times: Readonly<Record<string, number | null>> = {
-    dataset: dataset_ns,
-    collate: collate_ns,
-    transfer: transfer_ns,
-  };
+function stagesOf({ dataset_ns, collate_ns, transfer_ns, ready_ns }: Recorded, meanings: Meanings): Stage[] {
   return [
-    ...MAKING.filter((part) => part.id !== "idle").map((part) => ({ ...part, ns: times[part.id] ?? null })),
-    { ...READY, ns: ready_ns },
+    { ...partOf(meanings, "dataset"), ns: dataset_ns },
+    { ...partOf(meanings, "collate"), ns: collate_ns },
+    { ...partOf(meanings, "transfer"), ns: transfer_ns },
+    { ...partOf(meanings, "ready"), ns: ready_ns },
   ];
 }
 
@@ -44,9 +28,9 @@ const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
 export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
-  const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
+  const stages = stagesOf(recorded, tab.meanings).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
-  const waits = WAITS[apart ? "thread" : "loop"];
+  const waits = partOf(tab.meanings, apart ? "reader_waits" : "loop_waits");
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
   const parts = stages.map(
     (stage): SplitPart => ({
@@ -60,7 +44,7 @@ export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
       title={recorded.split_title}
       name={`a batch ${name}`}
       drawn={false}
-      table={() => stagesTable(stages, waits.who, recorded.wait_ns)}
+      table={() => stagesTable(stages, waits.label, recorded.wait_ns)}
       link={() => tab.address()}
     >
       <SplitBar
@@ -70,20 +54,20 @@ export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
       />
       <Table
         label="What becomes of a batch"
-        columns={columns(scale, whole)}
+        columns={columns(scale, whole, tab.meanings)}
         rows={stages}
         rowKey={(stage) => stage.id}
         sort={undefined}
         onSort={() => {}}
         foot={
           <tr>
-            <td title={waits.meaning}>{waits.who}</td>
+            <td title={waits.meaning}>{waits.label}</td>
             <td class="num">{scale.text(recorded.wait_ns)}</td>
             <td />
           </tr>
         }
       />
-      <p class="quiet small aside">{aboutOf(recorded)}.</p>
+      <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
       {recorded.loaders.map((loader) => (
         <Settings key={loader.loader} loader={loader} named={recorded.whose !== null} />
       ))}
@@ -93,7 +77,7 @@ export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
 
 const NONE: ReadonlySet<string> = new Set();
 
-const columns = (scale: Scale, whole: number): Column<Stage>[] => [
+const columns = (scale: Scale, whole: number, meanings: Meanings): Column<Stage>[] => [
   {
     id: "part",
     label: "Part",
@@ -107,26 +91,25 @@ const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "time", label: "A batch", width: "84px", numeric: true, cell: (stage) => scale.text(stage.ns) },
   {
     id: "share",
-    label: "Share",
+    ...columnHead(meanings, "stage_share"),
     width: "64px",
     numeric: true,
-    meaning: "Of the time from when the worker begins to make the batch until it is taken.",
     cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)),
   },
 ];
 
-function aboutOf(recorded: Recorded) {
+function aboutOf(recorded: Recorded, meanings: Meanings) {
   const { whose, batches, samples, bytes: size, cpu_share: cpu, looked } = recorded;
   const many = [
     `${counted(batches, "batch", "batches")}${whose === null ? "" : ` of ${sentence(whose)}`}`,
     ...(samples === null ? [] : [counted(samples, "sample")]),
     ...(size === null ? [] : [bytes(size)]),
   ];
-  const limit = boundOf(recorded);
+  const limit = limitOf(recorded, meanings);
   const of = looked < batches ? ` in the ${count(looked)} that ${looked === 1 ? "was" : "were"} looked at` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${of}`}`;
   return (
-    <span title={bound ? BOUND_MEANING : undefined}>
+    <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
     </span>
   );

@@ -4,6 +4,7 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, counted, DASH, ns, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
@@ -22,7 +23,7 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
     >
       <Table
         label="Loaders"
-        columns={columns(scaleFor(longest, "ns"), longest)}
+        columns={columns(scaleFor(longest, "ns"), longest, tab.meanings)}
         rows={loaders}
         rowKey={(row) => loaders.indexOf(row)}
         {...sorting(tab, "loaders")}
@@ -32,9 +33,7 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
   );
 }
 
-const FIRST = "The first batch of an epoch, apart from the others: the workers start in it.";
-
-function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
+function columns(scale: Scale, longest: number, meanings: Meanings): Column<LoaderRow>[] {
   return [
     {
       id: "loader",
@@ -77,11 +76,10 @@ function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
     },
     {
       id: "first",
-      label: "First",
+      ...columnHead(meanings, "first_batch_ns"),
       width: "68px",
       numeric: true,
       order: (row) => row.first_batch_ns,
-      meaning: FIRST,
       cell: (row) => (row.first_batch_ns === null ? DASH : ns(row.first_batch_ns)),
     },
   ];

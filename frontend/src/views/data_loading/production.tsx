@@ -3,10 +3,19 @@ import { Production } from "../../charts/time/production";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { count, counted, fine, scaleFor, share } from "../../format";
+import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
-import { type LoaderNames, loaderNames, MAKING, type MakingPart, makingOf, workerName } from "./batch_production";
+import {
+  type LoaderNames,
+  laneParts,
+  loaderNames,
+  type ProductionPart,
+  partOf,
+  partsOfLanes,
+  workerName,
+} from "./batch_production";
 
 export interface RecordedProps {
   recorded: Recorded;
@@ -22,14 +31,15 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
   if (lanes.length === 0) return null;
   const names = loaderNames(recorded);
+  const parts = laneParts(tab.meanings);
   const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
   const requests = queues.flatMap((queue) => requestsOf(queue, names));
   return (
     <Picture
       title={title}
-      sub={<Keys parts={makingOf(lanes)} />}
+      sub={<Keys parts={partsOfLanes(tab.meanings, lanes)} />}
       name={`workers over time ${name}`}
-      table={() => segmentsTable(lanes, named, from)}
+      table={() => segmentsTable(lanes, named, from, parts)}
       link={() => tab.address()}
     >
       <Production
@@ -40,7 +50,7 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
         from={from}
         to={to}
         scale={scaleFor(to - from, "ns")}
-        parts={MAKING}
+        parts={parts}
         steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
         depths={queues.map((queue) => ({
@@ -52,7 +62,7 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
         selected={chosen.selected}
         hover={chosen.hover}
         select={(key) => chosen.select(key ?? chosen.selected)}
-        segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from)}
+        segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from, tab.meanings)}
       />
       {requests.length > 0 && <p class="quiet small aside">{requests.join("; ")}.</p>}
     </Picture>
@@ -72,7 +82,7 @@ function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQue
   return [names.before(loader, `${share(late)} of the requests find their batch not ready${ahead}`)];
 }
 
-function Keys({ parts }: { parts: readonly MakingPart[] }) {
+function Keys({ parts }: { parts: readonly ProductionPart[] }) {
   return (
     <>
       {parts.map((part) => (
@@ -85,9 +95,9 @@ function Keys({ parts }: { parts: readonly MakingPart[] }) {
   );
 }
 
-function tipOf(lane: ProductionLane, name: string, segment: number, from: number) {
-  const { id } = MAKING[lane.part[segment]!]!;
-  const part = makingOf([lane]).find((each) => each.id === id) ?? MAKING[lane.part[segment]!]!;
+function tipOf(lane: ProductionLane, name: string, segment: number, from: number, meanings: Meanings) {
+  const own = laneParts(meanings)[lane.part[segment]!]!;
+  const part = own.id === "idle" && lane.worker < 0 ? partOf(meanings, "trains") : own;
   const batch = lane.batch[segment]!;
   const [start, end] = [lane.start_ns[segment]!, lane.end_ns[segment]!];
   return {
@@ -99,12 +109,17 @@ function tipOf(lane: ProductionLane, name: string, segment: number, from: number
   };
 }
 
-function segmentsTable(lanes: readonly ProductionLane[], names: readonly string[], from: number) {
+function segmentsTable(
+  lanes: readonly ProductionLane[],
+  names: readonly string[],
+  from: number,
+  parts: readonly ProductionPart[],
+) {
   const rows = lanes.flatMap((lane, row) =>
     lane.start_ns.map((start, at) => [
       names[row]!,
       lane.batch[at]! < 0 ? null : lane.batch[at]!,
-      MAKING[lane.part[at]!]?.label ?? "",
+      parts[lane.part[at]!]?.label ?? "",
       start - from,
       lane.end_ns[at]! - from,
     ]),

@@ -3,6 +3,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import { type LoaderNames, loaderNames, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
@@ -36,6 +37,7 @@ export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
           from,
           names,
           apart,
+          tab.meanings,
         )}
         rows={slowest}
         rowKey={keyOf}
@@ -63,6 +65,7 @@ function columns(
   from: number,
   names: LoaderNames,
   apart: boolean,
+  meanings: Meanings,
 ): Column<SlowBatch>[] {
   const loader: Column<SlowBatch> = {
     id: "loader",
@@ -129,23 +132,21 @@ function columns(
     },
     {
       id: "cpu",
-      label: "CPU",
+      ...columnHead(meanings, "batch_cpu_share"),
       width: "58px",
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => (
         <span title={row.cpu_share === null ? "The batch was not looked at" : undefined}>{percent(row.cpu_share)}</span>
       ),
-      meaning: "CPU time of the worker's thread while it made the batch.",
     },
     {
       id: "wait",
-      label: "Waited",
+      ...columnHead(meanings, apart ? "batch_reader_wait_ns" : "batch_wait_ns"),
       width: "72px",
       numeric: true,
       order: (row) => row.wait_ns,
       cell: (row) => waits.text(row.wait_ns),
-      meaning: `How long the ${apart ? "thread that reads the loader" : "training loop"} stood for this batch.`,
     },
   ];
 }

@@ -6,6 +6,7 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, ns, share } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 
@@ -101,7 +102,7 @@ export function WorkerLines({
     >
       <Table
         label="Lines of the workers"
-        columns={sampledColumns(longest)}
+        columns={sampledColumns(longest, tab.meanings)}
         rows={lines}
         rowKey={(line) => line.line}
         most={8}
@@ -128,9 +129,7 @@ function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
   );
 }
 
-const ERROR = "One standard deviation of the share, by how the bursts of looks differ.";
-
-const sampledColumns = (longest: number): Column<RecordedLine>[] => [
+const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLine>[] => [
   {
     id: "line",
     label: "Line",
@@ -149,12 +148,11 @@ const sampledColumns = (longest: number): Column<RecordedLine>[] => [
   },
   {
     id: "error",
-    label: "±",
+    ...columnHead(meanings, "line_error"),
     width: "52px",
     numeric: true,
     order: (row) => row.error,
     cell: (row) => <span class="quiet">{share(row.error)}</span>,
-    meaning: ERROR,
   },
   {
     id: "batch",

@@ -5,6 +5,7 @@ import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { type Scale, scaleFor, share } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { type StepSelection, sorting } from "../choices";
 import type { Tab } from "../props";
 
@@ -34,7 +35,7 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
     >
       <Table
         label="Wait for the loader in each step"
-        columns={columns(longest, scale)}
+        columns={columns(longest, scale, tab.meanings)}
         rows={steps}
         rowKey={(step) => step.name}
         most={MOST}
@@ -48,7 +49,7 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
   );
 }
 
-function columns(longest: number, scale: Scale): Column<LoaderStep>[] {
+function columns(longest: number, scale: Scale, meanings: Meanings): Column<LoaderStep>[] {
   const figure = (
     id: string,
     label: string,
@@ -77,12 +78,11 @@ function columns(longest: number, scale: Scale): Column<LoaderStep>[] {
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "wait_share"),
       width: "52px",
       numeric: true,
       cell: (step) => share(exposedShare(step)),
       order: exposedShare,
-      meaning: "Exposed wait as a share of the step.",
     },
   ];
 }

@@ -6,7 +6,7 @@ import { Picture } from "../../components/picture";
 import { percent, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
-import { BINS } from "../tensor_cores/bins";
+import { type Bin, binsOf } from "../tensor_cores/bins";
 
 interface KernelSplitProps {
   device: DeviceGpu;
@@ -23,7 +23,7 @@ export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
   const { split, split_title: title } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
-  const parts = BINS.map((bin) => {
+  const parts = binsOf(tab.meanings).map((bin) => {
     const share = bin.of(split) / split.kernel_ns;
     return {
       ...bin,
@@ -36,7 +36,7 @@ export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
     <Picture
       title={title}
       name={`kernel time split ${name}`}
-      table={() => tableOf(device)}
+      table={() => tableOf(device, binsOf(tab.meanings))}
       link={() => tab.address()}
       drawn={false}
       sub={
@@ -74,9 +74,9 @@ export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
   );
 }
 
-function tableOf({ split }: DeviceGpu): TableData {
+function tableOf({ split }: DeviceGpu, bins: readonly Bin[]): TableData {
   return {
     columns: [{ label: "Kernel time" }, { label: "Total", unit: "ns" }, { label: "Share", unit: "fraction" }],
-    rows: BINS.map((bin) => [bin.label, bin.of(split), bin.of(split) / split.kernel_ns]),
+    rows: bins.map((bin) => [bin.label, bin.of(split), bin.of(split) / split.kernel_ns]),
   };
 }

@@ -5,6 +5,7 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 import { perStep } from "./sites";
@@ -59,7 +60,7 @@ export function BlockingCalls(part: HostPart) {
     >
       <Table
         label="Blocking calls"
-        columns={columnsOf(blocking, labelsOf(result))}
+        columns={columnsOf(blocking, labelsOf(result), tab.meanings)}
         rows={rows}
         rowKey={blockingKey}
         {...sorting(tab, "blocking", "-bubble")}
@@ -98,12 +99,7 @@ const labelsOf = ({ phases, sites }: HostResult): Labels =>
 const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
-const BLOCKED = "Time a step in which the host stands in the call.";
-const BUBBLE =
-  "Time a step in which the GPU idles because of the call: from when it runs dry to the next " +
-  "work launched after the call returned.";
-
-function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingRow>[] {
+function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meanings): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
   const scale = scaleFor(
     all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
@@ -127,9 +123,8 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingR
     },
     {
       id: "line",
-      label: "Made by",
+      ...columnHead(meanings, "blocking_source"),
       width: "20%",
-      meaning: "The source line, or the module; for backward those of the forward op that made it.",
       order: (row) => madeBy(row)[0] ?? null,
       cell: (row) => <MadeBy row={row} />,
     },
@@ -143,19 +138,17 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingR
     },
     {
       id: "blocked",
-      label: "Blocked",
+      ...columnHead(meanings, "blocked_ns"),
       width: "76px",
       numeric: true,
-      meaning: BLOCKED,
       order: (row) => row.blocked_ns,
       cell: (row) => scale.text(row.blocked_ns),
     },
     {
       id: "bubble",
-      label: "GPU idle",
+      ...columnHead(meanings, "bubble_ns"),
       width: "132px",
       numeric: true,
-      meaning: BUBBLE,
       order: (row) => row.bubble_ns,
       cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
     },

@@ -3,6 +3,7 @@ import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { percent, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { HostPart } from "../props";
 
@@ -21,7 +22,7 @@ export function HostPhases({ result, tab, name }: HostPart) {
     >
       <Table
         label="Phases of the mean step"
-        columns={columnsOf(rows, result)}
+        columns={columnsOf(rows, result, tab.meanings)}
         rows={rows}
         rowKey={(row) => row.phase}
         {...sorting(tab, "phases")}
@@ -30,7 +31,11 @@ export function HostPhases({ result, tab, name }: HostPart) {
   );
 }
 
-function columnsOf(rows: readonly PhaseRow[], { mean_step_ns: whole }: HostResult): Column<PhaseRow>[] {
+function columnsOf(
+  rows: readonly PhaseRow[],
+  { mean_step_ns: whole }: HostResult,
+  meanings: Meanings,
+): Column<PhaseRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
   const scale = scaleFor(longest, "ns");
   return [
@@ -52,10 +57,9 @@ function columnsOf(rows: readonly PhaseRow[], { mean_step_ns: whole }: HostResul
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "phase_share"),
       width: "70px",
       numeric: true,
-      meaning: "Of the mean step.",
       order: (row) => row.host_ns,
       cell: (row) => percent(whole ? row.host_ns / whole : null),
     },

@@ -6,6 +6,7 @@ import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { rangeText, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { keysOfHidden, selectedStep } from "../choices";
 import type { HostPart } from "../props";
@@ -63,7 +64,7 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
           <Chips
             label="A bar per"
             chosen={by}
-            options={BARS}
+            options={barChoices(tab.meanings)}
             choose={(next) => tab.update({ idle: next === "phase" ? next : null })}
           />
         </div>
@@ -96,14 +97,8 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   );
 }
 
-const BARS = [
-  { id: "step", label: "Step", meaning: "Idle time of each step." },
-  {
-    id: "phase",
-    label: "Phase",
-    meaning: "Idle time of the mean step, by the phase that launched the work that ended it.",
-  },
-];
+const barChoices = (meanings: Meanings) =>
+  (["step", "phase"] as const).map((id) => ({ id, ...columnHead(meanings, `idle_by_${id}`) }));
 
 export const barsOfSteps = ({ steps }: HostResult): IdleBar[] =>
   steps.map((step) => ({ name: step.name, idle: step.idle_ns }));

@@ -3,7 +3,7 @@ import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
-import type { Meanings } from "../../meanings";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 import { IdleCell, idleOf } from "./idle";
@@ -58,17 +58,14 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
 const meaningOf = ({ answer }: HostResult, id: string): string =>
   answer?.figures.find((figure) => figure.id === id)?.meaning ?? "";
 
-const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
-
 function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
   const verdict: Column<SiteRow> = {
     id: "verdict",
-    label: "Verdict",
+    ...columnHead(meanings, "site_bound"),
     width: "84px",
-    meaning: "What holds up the phase.",
     order: (row) => bounds.get(row.phase) ?? null,
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
@@ -108,10 +105,9 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
     },
     {
       id: "idle",
-      label: "GPU idle a step",
+      ...columnHead(meanings, "site_idle_ns"),
       width: differ ? "112px" : "124px",
       numeric: true,
-      meaning: IDLE,
       order: (row) => idleOf(row.idle_ns),
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.idle_reasons} longest={longest} scale={scale} />,
     },

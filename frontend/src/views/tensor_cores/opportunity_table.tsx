@@ -7,6 +7,7 @@ import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
 import { Sized } from "../../dom/size";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
@@ -58,7 +59,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
         {(width) => (
           <Table
             label="Opportunities"
-            columns={opportunityColumns(all, width)}
+            columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
             most={MOST}
@@ -103,7 +104,11 @@ const LEAST = 420;
 /** The gap to the next column. */
 const GAP = 8;
 
-export function opportunityColumns(all: readonly Opportunity[], width: number): Column<Opportunity>[] {
+export function opportunityColumns(
+  all: readonly Opportunity[],
+  width: number,
+  meanings: Meanings,
+): Column<Opportunity>[] {
   const scale = scaleOf(all);
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
@@ -121,7 +126,7 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
     { id: "why", label: "Why not", order: (row) => sentence(row.why), cell: (row) => <Why row={row} /> },
     {
       id: "count",
-      label: "Launches",
+      ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
       numeric: true,
       order: (row) => row.count,
@@ -129,7 +134,7 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
     },
     {
       id: "total",
-      label: "Total",
+      ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
       numeric: true,
       order: (row) => row.total_ns,
@@ -137,14 +142,13 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
     },
     {
       id: "gain",
-      label: "Gain, up to",
+      ...columnHead(meanings, "opportunity_gain_ns"),
       width: `${GAIN}px`,
       numeric: true,
       order: gainOf,
-      meaning: "At most, over the span. The formula stands in each row's tooltip.",
       cell: (row) => (
         <span class="total" title={sentence(row.formula)}>
-          <InlineBar pieces={[{ ...binOf("matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
+          <InlineBar pieces={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
       ),

@@ -3,6 +3,7 @@ import type { Split } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { type Column, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 import type { Bin } from "./bins";
@@ -27,7 +28,7 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty 
   return (
     <Table
       label={`Kernel time by ${grouping.label.toLowerCase()}`}
-      columns={splitColumns(grouping, all, bins, total)}
+      columns={splitColumns(grouping, all, bins, total, tab.meanings)}
       rows={rows}
       rowKey={(row) => `${row.nameless} ${row.name}`}
       most={most}
@@ -56,6 +57,7 @@ export function splitColumns(
   all: readonly SplitRow[],
   bins: readonly Bin[],
   total: Split,
+  meanings: Meanings,
 ): Column<SplitRow>[] {
   const longest = Math.max(1, longestOf(all));
   const scale = scaleFor(longest, "ns");
@@ -72,7 +74,7 @@ export function splitColumns(
     },
     {
       id: "count",
-      label: "Launches",
+      ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
       numeric: true,
       order: (row) => row.count,
@@ -81,7 +83,7 @@ export function splitColumns(
     ...bins.map(
       (bin): Column<SplitRow> => ({
         id: bin.id,
-        label: bin.head,
+        label: bin.short,
         meaning: `${bin.label}. ${bin.meaning}`,
         width: `${TIME}px`,
         numeric: true,
@@ -91,11 +93,10 @@ export function splitColumns(
     ),
     {
       id: "total",
-      label: "Total",
+      ...columnHead(meanings, "shown_ns"),
       width: `${TOTAL}px`,
       numeric: true,
       order: (row) => timeIn(bins, row.split),
-      meaning: "Kernel time in the parts that are shown.",
       cell: (row) => (
         <span class="total">
           <InlineBar
@@ -111,12 +112,11 @@ export function splitColumns(
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "share"),
       width: `${SHARE}px`,
       numeric: true,
       order: (row) => timeIn(bins, row.split),
       cell: (row) => percent(shareOf(timeIn(bins, row.split), total)),
-      meaning: "Share of the device's kernel time.",
     },
   ];
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.data_loading.columns import WorkerLimit
 from tb_steptime.metrics.data_loading.loaders import with_label
 from tb_steptime.metrics.data_loading.recorded.batches import Ways, find_ways
 from tb_steptime.metrics.data_loading.recorded.lanes import ProductionLane, ReadyQueue, lanes, ready_queues
@@ -82,7 +83,7 @@ class Recorded(msgspec.Struct, frozen=True):
     looked: int
     cpu_share: float | None
     core_wait_share: float | None
-    kind: str | None
+    kind: WorkerLimit | None
     few_looked: bool
     bytes: int | None
     samples: int | None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.data_loading.columns import WorkerLimit
 from tb_steptime.metrics.data_loading.recorded.batches import Ways
 from tb_steptime.trace.loader_records import LoaderRecords, Produced
 from tb_steptime.trace.model import Trace
@@ -63,7 +64,7 @@ class RecordedWorker(msgspec.Struct, frozen=True):
     cpu_share: float | None
     core_wait_share: float | None
     busy_share: float
-    kind: str | None
+    kind: WorkerLimit | None
     few_looked: bool
     ended: bool | None
 
@@ -94,7 +95,7 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
     return [_worker(records, inside & _of(records, *key), overlap, key, high - low, full) for key in keys]
 
 
-def kind_of(records: LoaderRecords, rows: Int64, low: int, high: int) -> str | None:
+def kind_of(records: LoaderRecords, rows: Int64, low: int, high: int) -> WorkerLimit | None:
     """What holds up whoever made these batches, rows of `records.produced`; see RecordedWorker."""
     made = records.produced
     by_workers = bool((made.worker[rows] >= 0).any())
@@ -177,7 +178,7 @@ def _share(parts: Int64, whole: Int64) -> float | None:
     return min(1.0, int(parts.sum()) / total) if total else None
 
 
-def _kind(shares: LookedShares, full: bool) -> str | None:
+def _kind(shares: LookedShares, full: bool) -> WorkerLimit | None:
     """full: all workers together use what the machine has, which has to do where nobody tells the wait for a core."""
     if shares.cpu is None:
         return None

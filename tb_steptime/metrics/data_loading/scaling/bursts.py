@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -80,7 +81,7 @@ class Burst(msgspec.Struct, frozen=True):
     """
 
     workers: int | None
-    workers_from: str | None
+    workers_from: Literal["recorder", "stacks", "period"] | None
     period: int | None
     autocorrelation: float | None
     long_wait_ns: int | None
