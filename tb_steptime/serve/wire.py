@@ -29,13 +29,14 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
+from tb_steptime.insights.base import CouldBe, Headline, Insight, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.reasons import REASONS
-from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.metrics.data_loading import columns as data_loading
 from tb_steptime.metrics.host import columns as host
+from tb_steptime.metrics.host.figures import HOST_FIGURES
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
@@ -43,7 +44,7 @@ from tb_steptime.metrics.kernels import table as kernels
 from tb_steptime.metrics.kernels.time_bins import STRIPS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.steps.parts import PART_MEANINGS, PartMeaning
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores import columns as tensor_cores
 from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
 from tb_steptime.text import Note, Phrase
@@ -94,7 +95,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts beside the views: which span this is and what recorded it. rails by view id."""
+    """The facts beside the views: which span this is and what recorded it. sidebar: by view id."""
 
     id: str
     run: str
@@ -114,7 +115,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     world_size: int | None
     simulated: str | None
     notes: list[Note]
-    rails: dict[str, Rail]
+    sidebar: dict[str, SidebarShare]
 
 
 class SpanPage(msgspec.Struct, frozen=True):
@@ -188,7 +189,7 @@ class ViewMeaning(msgspec.Struct, frozen=True):
 class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
-    metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
+    metrics can be measured of any span and step; figures are what else a view shows. reasons:
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
     kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
@@ -213,7 +214,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 RESULTS: dict[str, type[msgspec.Struct]] = {analysis.id: analysis.result for analysis in ANALYSES}
 
 #: Figures of the views' tables, by view.
-_COLUMNS = (*kernels.COLUMNS, *tensor_cores.COLUMNS, *host.COLUMNS, *data_loading.COLUMNS)
+_COLUMNS = (*kernels.COLUMNS, *tensor_cores.COLUMNS, *host.COLUMNS, *HOST_FIGURES, *data_loading.COLUMNS)
 
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 

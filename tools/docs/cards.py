@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_steptime import cli
-from tb_steptime.insights import RULES
+from tb_steptime.insights.rules import RULES
 from tools.docs.markdown import paragraphs, plain
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"

@@ -7,7 +7,7 @@
 
 import type { ComponentType } from "preact";
 import type { Address, Changes } from "../address/keys";
-import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
@@ -52,6 +52,8 @@ export type View<V extends ViewId> =
 
 export interface HostPart {
   result: HostResult;
+  /** What is said above each picture. */
+  titles: Readonly<Record<string, Phrase>>;
   tab: Tab;
   /** Opens the name of saved files. */
   name: string;

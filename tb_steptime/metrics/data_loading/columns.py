@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.steps.parts import PartMeaning
+from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.text import Unit
 
 #: What limits who produces batches; see `RecordedWorker`.

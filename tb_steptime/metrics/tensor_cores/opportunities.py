@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows
-from tb_steptime.metrics.kernels.table import NO_OP_WORDS
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, Rates, WhyNot, eligibility, memory_share
@@ -19,7 +18,7 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Phrase, Quantity, Unit, ns, phrase
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import NoOp, kernel_origins
+from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 

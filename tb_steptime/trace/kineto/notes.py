@@ -1,4 +1,4 @@
-"""What was repaired or lost while a file was read, told to the user with counts."""
+"""What was repaired or lost while a file was read, as notes with counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tb_steptime.text import Note, agreeing, count, phrase
 
 @dataclass
 class Damage:
-    """Counts of what had to be repaired or given up; zero is the rule."""
+    """Counts of what had to be repaired or left out; normally zero."""
 
     lost_count: int = 0
     timeless_count: int = 0
-    mended_value_count: int = 0
-    mended_string_count: int = 0
+    repaired_value_count: int = 0
+    repaired_string_count: int = 0
     missing_duration_count: int = 0
     negative_duration_count: int = 0
     unpaired_end_count: int = 0
@@ -30,9 +30,9 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
 
 
 def _file_note(damage: Damage) -> Note | None:
-    """The file as a whole: one note, the gravest."""
+    """The file as a whole: one note, the most serious."""
     if damage.corrupt:
-        cause, effect = "The compressed file is damaged.", "What stands behind the damage is missing from every figure."
+        cause, effect = "The compressed file is damaged.", "Events after the damage are missing from every figure."
         return Note("corrupt-file", phrase(cause), phrase(effect))
     if damage.cut_short or damage.unfinished:
         cause = "The file ends before the trace does."
@@ -75,15 +75,15 @@ def _event_notes(damage: Damage) -> list[Note | None]:
         ),
         _counted(
             "bad-values",
-            damage.mended_value_count,
-            "[{count}] (value is no number|values are no numbers).",
+            damage.repaired_value_count,
+            "[{count}] (value is not a number|values are not numbers).",
             "(It counts|They count) as not recorded.",
         ),
         _counted(
             "bad-strings",
-            damage.mended_string_count,
-            "[{count}] (text holds|texts hold) characters that a trace may not hold.",
-            "Some names may be shown with a replacement sign; no time is touched.",
+            damage.repaired_string_count,
+            "[{count}] (text holds|texts hold) characters that JSON does not allow.",
+            "Some names may be shown with a replacement character; times are not affected.",
         ),
         _counted(
             "bad-metadata",

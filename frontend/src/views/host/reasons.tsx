@@ -22,7 +22,7 @@ const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof
 const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
-export function Reasons({ result, tab, name, off: hidden }: HostPart) {
+export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
   const off = useMemo(() => hiddenReasons(result.pieces, hidden), [result, hidden]);
   const by = tab.state.idle === "phase" ? "phase" : "step";
   const [hovered, hover] = useState<number | null>(null);
@@ -42,7 +42,7 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   const { scale } = drawn;
   const names = bars.map((bar) => bar.name);
   const bySteps = by === "step" ? `of steps ${rangeText(names[0] ?? "", names[names.length - 1] ?? "")}` : null;
-  const title = result.titles.reasons ?? { template: "Why is the GPU idle?", values: {} };
+  const title = titles.reasons ?? { template: "Why is the GPU idle?", values: {} };
   const tip = (at: number) => ({
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
     rows: present
