@@ -134,7 +134,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return count(value) + NBSP + (value === 1 ? one : many);
 }
 
-/** A long name without its middle, which says least: what it is stands first, what tells it apart last. */
+/** A long name without its middle, which says least: what it is stands first, what says it apart last. */
 export function shortened(name: string, most: number): string {
   if (name.length <= most) return name;
   const half = (most - 1) / 2;

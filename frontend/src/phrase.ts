@@ -4,15 +4,15 @@ import type { Phrase, Quantity, Unit } from "./api.gen";
 import { DASH, figure, rough, type Style, scaleFor, text } from "./format";
 
 /** A range of a sentence. Code is something to type, strong the words that count; both may hold. */
-export interface Piece {
+export interface Segment {
   text: string;
   strong: boolean;
   code: boolean;
 }
 
-/** A sentence in pieces. Text out of a trace stays text: it is never read as a template. */
-export function pieces(phrase: Phrase, style: Style = "prose"): Piece[] {
-  const found: Piece[] = [];
+/** A sentence in segments. Text out of a trace stays text: it is never read as a template. */
+export function segmentsOf(phrase: Phrase, style: Style = "prose"): Segment[] {
+  const found: Segment[] = [];
   let strong = false;
   const parts = phrase.template.split(/(\{\w+\}|\[|\])/);
   parts.forEach((part, at) => {
@@ -25,8 +25,8 @@ export function pieces(phrase: Phrase, style: Style = "prose"): Piece[] {
 
 /** A sentence as plain text, for labels and tooltips. */
 export function sentence(phrase: Phrase, style: Style = "prose"): string {
-  return pieces(phrase, style)
-    .map((piece) => piece.text)
+  return segmentsOf(phrase, style)
+    .map((segment) => segment.text)
     .join("");
 }
 
@@ -71,4 +71,4 @@ function quantityText({ value, unit }: Quantity, style: Style, before: string): 
   return unit === "ns" && before.endsWith("about ") ? rough(value) : text(value, unit, style);
 }
 
-const last = (found: Piece[]): string => found[found.length - 1]?.text ?? "";
+const last = (found: Segment[]): string => found[found.length - 1]?.text ?? "";

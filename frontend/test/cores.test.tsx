@@ -63,7 +63,7 @@ describe("what could use the tensor cores", () => {
     expect(ROWS.map(gainOf)).toEqual([9 * MS, 5 * MS, 20 * MS, null]);
   });
 
-  test("a row tells op, inputs, kernel, why not with the setting, and its gain with the formula", () => {
+  test("a row says op, inputs, kernel, why not with the setting, and its gain with the formula", () => {
     const table = (
       <Table
         label=""
@@ -169,7 +169,7 @@ describe("kernel time by kernel, op and phase", () => {
         bins={bins}
         total={SPLIT.total}
         tab={tab()}
-        most={16}
+        maxRows={16}
         empty="none"
       />,
     );

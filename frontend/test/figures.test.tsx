@@ -34,20 +34,28 @@ describe("the axis of Trends", () => {
       ["span 1, step", 0, 1],
       ["span 2, step", 0, 2],
     ]);
-    expect(axis.pointsOf(RUNS[1]!).map(({ cell }) => cell?.key ?? null)).toEqual(["1/5", "1/6", null, "2/17", "2/18"]);
+    expect(axis.pointsOf(RUNS[1]!).map(({ aggregate }) => aggregate?.key ?? null)).toEqual([
+      "1/5",
+      "1/6",
+      null,
+      "2/17",
+      "2/18",
+    ]);
   });
 
   test("over spans has one stop a span", () => {
     const axis = axisOver("spans", RUNS);
     expect(axis.stops.map(({ key }) => key)).toEqual(["1/", "2/"]);
-    expect(axis.pointsOf(RUNS[0]!).map(({ cell }) => stepValue(cell!, "step_time").value)).toEqual([105e6, 110e6]);
+    expect(axis.pointsOf(RUNS[0]!).map(({ aggregate }) => stepValue(aggregate!, "step_time").value)).toEqual([
+      105e6, 110e6,
+    ]);
   });
 
   test("over time breaks where nothing was recorded, and a run's points keep their order", () => {
     const axis = axisOver("time", RUNS);
     expect(axis.segments).toHaveLength(2);
     expect(axis.segments[1]!.from - axis.segments[0]!.from).toBeCloseTo(60e9, -6);
-    expect(axis.pointsOf(RUNS[0]!).map(({ stop, cell }) => [axis.stops[stop]!.key, cell !== null])).toEqual([
+    expect(axis.pointsOf(RUNS[0]!).map(({ stop, aggregate }) => [axis.stops[stop]!.key, aggregate !== null])).toEqual([
       ["1/5", true],
       ["1/6", true],
       ["1/6", false],

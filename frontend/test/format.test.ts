@@ -110,7 +110,7 @@ describe("a phrase", () => {
 
   test("stresses what stands in brackets, and knows code", () => {
     const typed: Phrase = { template: "Set [{code}] now", values: { code: { value: "num_workers=2", unit: "code" } } };
-    expect(phrases.pieces(typed)).toEqual([
+    expect(phrases.segmentsOf(typed)).toEqual([
       { text: "Set ", code: false, strong: false },
       { text: "num_workers=2", code: true, strong: true },
       { text: " now", code: false, strong: false },

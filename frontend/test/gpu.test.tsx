@@ -5,7 +5,7 @@ import { Gpu } from "../src/views/gpu";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
 import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/views/gpu/groups";
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
-import { rowsOf } from "../src/views/gpu/strips";
+import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because, plain } from "./fixtures/pages";
 import { words } from "./fixtures/words";
@@ -86,7 +86,7 @@ describe("rows of the kernel table", () => {
     expect(ids("name,op", 1056)[1]).toBe("op");
   });
 
-  test("a saved table holds every figure, Kineto's occupancy beside ours", () => {
+  test("a saved table holds every figure, Kineto's occupancy next to ours", () => {
     const { columns: heads, rows } = csvOf(KERNELS, gpuTab().meanings);
     expect(heads).toHaveLength(18);
     expect(rows[0]).toEqual([
@@ -112,7 +112,7 @@ describe("rows of the kernel table", () => {
   });
 });
 
-describe("the strips", () => {
+describe("the rows", () => {
   const rows = rowsOf(DEVICE, gpuTab().meanings);
 
   test("the hidden wait is the hatched sense of the exposed one", () => {
@@ -149,7 +149,7 @@ describe("the GPU view", () => {
     expect(page).toContain("|Occupancy is recomputed for 5.0 % of kernel time, where Kineto wrote 0.|");
   });
 
-  test("a zoomed strip says what it shows and leads back", () => {
+  test("a zoomed row says what it shows and leads back", () => {
     expect(draw({ zoom: { from: 5e6, to: 55e6 } })).toContain("|50.0 ms of span 2 |Show all|");
     expect(draw({ zoom: { from: 0, to: 50e6 } })).not.toContain("Show all"); // begins before the first step
   });

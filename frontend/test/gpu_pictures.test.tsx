@@ -4,7 +4,7 @@ import { waveRows } from "../src/charts/bars/wave_rows";
 import { levelFor, valueAt } from "../src/charts/time/time_bins";
 import { zoomWithin } from "../src/views/choices";
 
-describe("the resolution of a strip", () => {
+describe("the resolution of a row", () => {
   const levels = [256, 1024, 4096].map((count) => ({
     start: 0,
     bin: 4096_000 / count,
@@ -47,13 +47,13 @@ describe("waves", () => {
 
   test("blocks of the last wave go to all SMs in turn", () => {
     expect(waveRows(launch, 6)).toEqual([
-      { first: 1, waves: 1, blocks: 20, tail: false, pieces: [{ wide: 1, high: 1 }] },
+      { first: 1, waves: 1, blocks: 20, tail: false, segments: [{ wide: 1, high: 1 }] },
       {
         first: 2,
         waves: 1,
         blocks: 13,
         tail: true,
-        pieces: [
+        segments: [
           { wide: 0.3, high: 1 },
           { wide: 0.7, high: 0.5 },
         ],
@@ -63,7 +63,7 @@ describe("waves", () => {
 
   test("every block has its place", () => {
     for (const tail of [1, 9, 10, 11, 20]) {
-      const area = waveRows({ ...launch, tail }, 6)[1]!.pieces.reduce((sum, { wide, high }) => sum + wide * high, 0);
+      const area = waveRows({ ...launch, tail }, 6)[1]!.segments.reduce((sum, { wide, high }) => sum + wide * high, 0);
       expect(area * 20).toBeCloseTo(tail, 9);
     }
   });

@@ -61,7 +61,7 @@ describe("the Host view", () => {
     expect(draw(RESULT, { step: "5", zoom: `${0}-${10 * MS}` })).toContain("|step 5, 219.0 ms |");
   });
 
-  test("tells from where work is launched, and sums it up", () => {
+  test("says from where work is launched, and sums it up", () => {
     expect(page).toContain(
       "|Every phase is host-bound|run-ahead is the median|Launched from|Launches|Starved|Run-ahead|" +
         "GPU idle a step|Forward: buffer broadcast|163|96 %|11 µs|39.4 ms|",
@@ -69,7 +69,7 @@ describe("the Host view", () => {
     expect(page).toContain("|Optimizer|9|0 %|25 µs|14.0 ms|All|1 258|74 %|12 µs|169.7 ms|");
   });
 
-  test("the end of the recording is no launch: it stands beside the sum", () => {
+  test("the end of the recording is no launch: it stands next to the sum", () => {
     const tail = {
       ...RESULT.sites[0]!,
       site: "unknown",
@@ -109,7 +109,7 @@ describe("the Host view", () => {
     expect(draw(result, { calls: "nothing" }, titles)).toContain("|No call matches |nothing|. |Clear|");
   });
 
-  test("cards stand beside it and lead to the timeline", () => {
+  test("cards stand next to it and lead to the timeline", () => {
     expect(page).toContain("|Stop the buffer broadcast|Major|, confidence high|DDP copies 159 buffers. |Timeline|");
   });
 

@@ -164,7 +164,7 @@ describe("bins of a pixel", () => {
 describe("what is hidden in both pictures", () => {
   const { pieces } = RESULT;
 
-  test("a reason is hidden with the last of its pieces", () => {
+  test("a reason is hidden with the last of its segments", () => {
     expect([...hiddenReasons(pieces, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
     expect([...hiddenReasons(pieces, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual([
       "cpu_work",
@@ -174,7 +174,7 @@ describe("what is hidden in both pictures", () => {
     expect([...hiddenReasons(pieces, new Set(["data_loading"]))]).toEqual(["data_loading"]);
   });
 
-  test("a press on a reason hides or shows all of its pieces, and no other", () => {
+  test("a press on a reason hides or shows all of its segments, and no other", () => {
     const hidden = withToggled(pieces, "cpu_work", new Set(["kernel", "cpu_forward"]));
     expect([...hidden].sort()).toEqual(["cpu_backward", "cpu_forward", "kernel"]);
     expect([...withToggled(pieces, "cpu_work", hidden)]).toEqual(["kernel"]);

@@ -114,7 +114,7 @@ describe("the curve over workers", () => {
   });
 });
 
-describe("words beside marks", () => {
+describe("words next to marks", () => {
   const frame = { left: 0, right: 300, top: 0, bottom: 100 };
 
   test("stand where nothing else does, inside the frame", () => {

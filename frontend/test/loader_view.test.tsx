@@ -20,7 +20,7 @@ describe("the view of worker processes", () => {
       "6 workers would leave a step of 20 ms",
       "The machine has 4 cores.",
       "Every third step waits 60 ms.",
-      "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits so far apart " +
+      "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits at that distance " +
         "correlate by 0.9; the number of workers is known from the period. If it is not 3, every " +
         "third batch is slow instead.",
     ];
@@ -33,19 +33,19 @@ describe("the view of worker processes", () => {
   });
 
   test("says why nothing is predicted, in place of the curve, and asks where it has no sentence", () => {
-    const gate = plain("It cannot be told from this trace, because the waits have no period.");
+    const gate = plain("It not known from this trace, because the waits have no period.");
     const page = view({
       curve: null,
       why_unknown: gate,
       burst: { ...BURST, period: null, gates: [gate], sentence: plain("The workers keep up.") },
     });
     expect(page).toContain(
-      "|How many workers are enough?|The workers keep up.|It cannot be told from this trace, " +
+      "|How many workers are enough?|The workers keep up.|It not known from this trace, " +
         "because the waits have no period.|Do long waits come back?|",
     );
     expect(page).not.toContain("waits in a row");
     expect(view({ curve: null, burst: null, why_unknown: gate })).toContain(
-      "|How many workers are enough?|It cannot be told from this trace, because the waits have no period.|",
+      "|How many workers are enough?|It not known from this trace, because the waits have no period.|",
     );
   });
 
@@ -53,7 +53,7 @@ describe("the view of worker processes", () => {
     const burst = { ...BURST, workers: null, workers_from: null, long_wait_ns: null, short_wait_ns: null, check: null };
     expect(view({ burst })).toContain("|Waits 3 batches apart correlate by 0.9.|");
     expect(view({ burst: { ...BURST, short_wait_ns: null, check: null } })).toContain(
-      "|Of 3 waits in a row one of 60.0 ms; waits so far apart correlate by 0.9; the number of " +
+      "|Of 3 waits in a row one of 60.0 ms; waits at that distance correlate by 0.9; the number of " +
         "workers is known from the period.|",
     );
     expect(
@@ -86,7 +86,7 @@ describe("the view of worker processes", () => {
     );
   });
 
-  test("several loaders are told apart; of one the first batch is said", () => {
+  test("several loaders are distinguished; of one the first batch is said", () => {
     const loader = {
       label: plain("training"),
       iterator: "It",
@@ -102,7 +102,7 @@ describe("the view of worker processes", () => {
       in_a_row: 1,
     };
     expect(view({ loaders: [loader, { ...loader, label: plain("evaluation"), first_batch_ns: null }] })).toContain(
-      "|Which of the 2 loaders is waited for?|a batch|Loader|Batches|Exposed|First|training|24|" +
+      "|Which of the 2 loaders do the steps wait for?|a batch|Loader|Batches|Exposed|First|training|24|" +
         "20.0 ms|800.0 ms|evaluation|24|20.0 ms|–|",
     );
     expect(view({ loaders: [loader] })).toContain(
@@ -126,7 +126,7 @@ describe("the view of worker processes", () => {
       first_batch_ns: 80 * MS,
       in_a_row: 1,
     };
-    const said = "|2 first batches of epochs take |80.0 ms| each: apart from the figures per batch.|";
+    const said = "|2 first batches of epochs take |80.0 ms| each: not part of the figures per batch.|";
     expect(view({ loaders: [loader] })).toContain(said);
     const selected = {
       loader: 0,
@@ -149,7 +149,7 @@ describe("the view of worker processes", () => {
     const shares = { first_ns: 11 * MS, late_ns: 9 * MS, jitter_ns: 0, overhead_ns: 1 * MS, elsewhere_ns: 2 * MS };
     const starts = { batches: 2, exposed_ns: 11 * MS, making_ns: 16 * MS, loaders: [] };
     expect(view({ shares, starts })).toContain(
-      "|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 epochs that begin, |" +
+      "|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 starts of epochs, |" +
         "1.0 ms| for receiving batches and |2.0 ms| for other loaders. New iterators take another " +
         "16.0 ms before they are asked for a batch.|",
     );
@@ -160,11 +160,11 @@ describe("the view of worker processes", () => {
 
   test("below the curve stands what each of its points holds", () => {
     expect(
-      view({ curve: { ...CURVE, apart_ns: 11 * MS, apart: plain("In each step: 11 ms for epochs that begin.") } }),
-    ).toContain("|In each step: 11 ms for epochs that begin.|The machine has 4 cores.|");
+      view({ curve: { ...CURVE, apart_ns: 11 * MS, apart: plain("In each step: 11 ms for starts of epochs.") } }),
+    ).toContain("|In each step: 11 ms for starts of epochs.|The machine has 4 cores.|");
   });
 
-  test("copies of the batch say from which memory, how fast, and what runs beside them", () => {
+  test("copies of the batch say from which memory, how fast, and what runs next to them", () => {
     const copy = {
       count: 2,
       bytes: 19_000_000,
@@ -176,11 +176,11 @@ describe("the view of worker processes", () => {
       pageable: true,
     };
     expect(view({ copy, copy_title: plain("Copied from pageable memory") })).toContain(
-      "|Copied from pageable memory|alone |2.0 ms|beside kernels |4.0 ms|host stands |5.0 ms|2 a " +
+      "|Copied from pageable memory|alone |2.0 ms|overlapping kernels |4.0 ms|host blocked |5.0 ms|2 a " +
         "step, 19 MB at 3 000 MB/s, from pageable memory.|",
     );
     expect(view({ copy: { ...copy, bytes: null, bytes_per_second: null, pageable: null } })).toContain(
-      "|How does the batch reach the GPU?|alone |2.0 ms|beside kernels |4.0 ms|host stands |5.0 ms|2 a step.|",
+      "|How does the batch reach the GPU?|alone |2.0 ms|overlapping kernels |4.0 ms|host blocked |5.0 ms|2 a step.|",
     );
   });
 
@@ -194,18 +194,16 @@ describe("the view of worker processes", () => {
       why: null,
     };
     expect(view({ overhead })).toContain(
-      "|The training process itself spends |3.0 ms| a batch on receiving it, at best; in a step, " +
+      "|The training process itself spends |3.0 ms| per batch on receiving it, at best; in a step, " +
         "1.0 ms of it exposed (on average, unpickling takes 2.0 ms): as recorded.|",
     );
-    expect(view({ overhead: { ...overhead, ns: null, why: plain("It cannot be told.") } })).toContain(
-      "|It cannot be told.|",
-    );
+    expect(view({ overhead: { ...overhead, ns: null, why: plain("It not known.") } })).toContain("|It not known.|");
   });
 
   test("another span has its point where its number of workers is known, and a line where it is not", () => {
     const beside = (result: DataLoadingResult) =>
       words(<DataLoading page={loaderPage(WORKERS)} tab={tab()} compared={{ name: "b", page: loaderPage(result) }} />);
-    const unknown = "|b measured 150.0 ms; its trace does not tell the number of workers.|";
+    const unknown = "|b measured 150.0 ms; its trace does not show the number of workers.|";
     expect(beside({ ...WORKERS, curve: null, burst: { ...BURST, workers: null } })).toContain(unknown);
     const known = beside({ ...WORKERS, curve: null });
     expect(known).not.toContain(unknown);
@@ -253,7 +251,7 @@ describe("a loader in the training process", () => {
     );
   });
 
-  test("lines of the user are told apart by what stands at their end", () => {
+  test("lines of the user are distinguished by what stands at their end", () => {
     expect(alone({ slow_lines: lines })).toContain(
       "|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 " +
         "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|With what they call in torch and in Python's own " +

@@ -31,7 +31,7 @@ describe("recorded workers", () => {
     );
   });
 
-  test("nobody is told to record what is recorded", () => {
+  test("nobody is given to record what is recorded", () => {
     expect(page).not.toContain("LoaderRecorder");
   });
 
@@ -119,7 +119,7 @@ describe("recorded workers", () => {
     });
   });
 
-  describe("figures that rest on the batches that were looked at", () => {
+  describe("figures that rest on the sampled batches", () => {
     const some = (looked: number, few: boolean): Recorded => ({
       ...RECORDED,
       looked: 2 * looked,
@@ -135,29 +135,29 @@ describe("recorded workers", () => {
 
     test("say so where others were not", () => {
       const page = view({ recorded: some(2, false) });
-      expect(page).toContain("; CPU-bound, 95.0 % CPU in the 4 that were looked at|");
-      expect(page).toContain("|CPU, No core and Limit are of 4 of 6 batches, which were looked at.|");
+      expect(page).toContain("; CPU-bound, 95.0 % CPU in the 4 that were sampled|");
+      expect(page).toContain("|CPU, No core and Limit are of 4 of 6 batches, which were sampled.|");
       expect(page).toContain("|Every worker is CPU-bound|on 4 cores|");
     });
 
     test("are estimates where they are few", () => {
       const page = view({ recorded: some(1, true) });
-      expect(page).toContain("; est. CPU-bound, 95.0 % CPU in the 2 that were looked at|");
+      expect(page).toContain("; est. CPU-bound, 95.0 % CPU in the 2 that were sampled|");
       expect(page).toContain("|Every worker is CPU-bound, est. from 2 of 6 batches|on 4 cores|");
       expect(page).toContain("|95.0 %|2.0 %|est. CPU-bound|1|");
       expect(page).toContain(
-        "|CPU, No core and Limit are of 2 of 6 batches, which were looked at; est. where these are few.|",
+        "|CPU, No core and Limit are of 2 of 6 batches, which were sampled; est. where these are few.|",
       );
       const html = renderToString(
         <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1, true) })} tab={tab()} compared={null} />,
       ).replaceAll("\u00a0", " ");
       // three figures of two workers
-      expect(html.match(/title="Of 1 of its 3 batches: the others were not looked at"/g)).toHaveLength(6);
+      expect(html.match(/title="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(6);
     });
 
     test("are unknown where there is none", () => {
       expect(view({ recorded: some(0, true) })).toContain(
-        "|CPU, No core and Limit are not known: no batch was looked at.|",
+        "|CPU, No core and Limit are not known: no batch was sampled.|",
       );
     });
 
@@ -166,7 +166,7 @@ describe("recorded workers", () => {
     });
   });
 
-  test("lines of the workers are shares with their error, from how many looks; too few are a reason", () => {
+  test("lines of the workers are shares with their error, from how many samples; too few are a reason", () => {
     const seen = {
       lines: [{ line: "pack/data.py(41): __getitem__", share: 0.75, error: 0.04, ns_per_batch: 90 * MS }],
       looks: 48,
@@ -175,13 +175,13 @@ describe("recorded workers", () => {
       why: null,
     };
     expect(view({ recorded: { ...RECORDED, lines: seen } })).toContain(
-      "|About 75 % of making a batch is data.py:41 __getitem__|Line|Share|±|A batch|data.py:41 " +
-        "__getitem__|75 %|4 %|90.0 ms|Est. from 48 looks in 12 bursts of the whole recording, " +
+      "|About 75 % of batch production is in data.py:41 __getitem__|Line|Share|±|A batch|data.py:41 " +
+        "__getitem__|75 %|4 %|90.0 ms|Est. from 48 samples in 12 bursts of the whole recording, " +
         "because this span has too few.|",
     );
     expect(
       view({ recorded: { ...RECORDED, lines: { ...seen, lines: [], whole: false, why: plain("Too few looks.") } } }),
-    ).toContain("|In which lines is a batch made?|Too few looks.|");
+    ).toContain("|Which lines does batch production spend its time in?|Too few looks.|");
   });
 
   test("requests that all find their batch say so without a figure", () => {
@@ -195,10 +195,10 @@ describe("recorded workers", () => {
       view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, late_share: 0.5, passed_share: passed }] } });
     expect(of(0)).toContain("|50 % of the requests find their batch not ready.|");
     expect(of(0.25)).toContain(
-      "|50 % of the requests find their batch not ready, 25 % while later batches lie ready.|",
+      "|50 % of the requests find their batch not ready, 25 % while later batches are ready.|",
     );
     expect(of(0.5)).toContain(
-      "|50 % of the requests find their batch not ready, each time while later batches lie ready.|",
+      "|50 % of the requests find their batch not ready, each time while later batches are ready.|",
     );
   });
 

@@ -95,7 +95,7 @@ test("detail is the power of two that a pixel can show", () => {
   expect([0.2, 1, 3, 4, 1000].map(detailFor)).toEqual([1, 1, 2, 4, 512]);
 });
 
-test("a page is asked for with its surroundings, and again only when it does not hold what is in sight", () => {
+test("a page is asked for with its surroundings, and again only when it does not hold what is visible", () => {
   const whole = { from: 0, to: 1_000_000 };
   const visible = { from: 300_000, to: 400_000 };
   const next = wanted([], visible, 100, whole)!;

@@ -100,11 +100,11 @@ test("boxes that share a pixel are drawn once, with or without a search", () => 
   expect(new Set(pixels().map(([from]) => from)).size).toBeGreaterThanOrEqual(100);
   const found = PALETTE.fills.get("kernel")![shadeOf("b")]!.plainPixel;
   const matches = new Map(pixels({ matches: matcherOf("b") }).map(([from, , pixel]) => [from, pixel]));
-  // the faded ones beside it do not hide it
+  // the faded ones next to it do not hide it
   expect([...matches.values()].filter((pixel) => pixel !== found)).toEqual([]);
 });
 
-test("a strip holds pixels as a canvas stores them", () => {
+test("a row holds pixels as a canvas stores them", () => {
   const strip = stripFor(4);
   setPixels(strip, 1, 3, pixelOf("#102030"));
   expect([...new Uint8Array(strip.pixels.buffer)]).toEqual([0, 0, 0, 0, 16, 32, 48, 255, 16, 32, 48, 255, 0, 0, 0, 0]);

@@ -5,9 +5,9 @@ import type { EventDetail, TimelineResult } from "../src/api.gen";
 import { type Boxes, boxAt } from "../src/views/timeline/data/boxes";
 import { matchCount, matcherOf, nextMatch } from "../src/views/timeline/data/search";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
-import { inSightText, stepTitle, tableOf } from "../src/views/timeline/figures";
+import { stepTitle, tableOf, visibleText } from "../src/views/timeline/figures";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
-import { boxBeside, type Direction } from "../src/views/timeline/input/neighbours";
+import { type Direction, nextBox } from "../src/views/timeline/input/neighbours";
 import { layoutOf } from "../src/views/timeline/layout";
 import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
 import { contrast, mixed, paletteOf, shadeOf } from "../src/views/timeline/paint/palette";
@@ -90,7 +90,7 @@ test("scopes and types before a name are not it", () => {
   ).toEqual(["add_", "fill<at::Half>(int)", "kernel<a::b>", "MulBackward0", "cudaLaunchKernel", "a::"]);
 });
 
-test("a search lights boxes in any case, counts those in sight and goes round", () => {
+test("a search lights boxes in any case, counts those visible and goes round", () => {
   const all = [layer(boxes(TWO))];
   const matches = matcherOf(" K ")!;
   expect([matcherOf("  "), matchCount(all, matches), matchCount([layer(boxes(TWO), 0, 15)], matches)]).toEqual([
@@ -117,8 +117,8 @@ test("arrow keys go along a row and to the rows that have something there", () =
   const layout = layoutOf(all[0]!.boxes.tracks, false, new Set());
   const visible = { from: 0, to: 70 };
   const walk = (...ways: Direction[]) =>
-    ways.reduce<ReturnType<typeof boxBeside>>(
-      (here, direction) => boxBeside(all, layout, here, direction, visible) ?? here,
+    ways.reduce<ReturnType<typeof nextBox>>(
+      (here, direction) => nextBox(all, layout, here, direction, visible) ?? here,
       null,
     )?.name;
   expect([
@@ -135,7 +135,7 @@ test("arrow keys go along a row and to the rows that have something there", () =
   ]).toEqual(["c", "l", "k", "k"]);
   expect([walk("right", "down", "up"), walk("right", "up")]).toEqual(["a", "a"]);
   // gone out of sight
-  expect(boxBeside(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", visible)?.name).toBe("a");
+  expect(nextBox(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", visible)?.name).toBe("a");
 });
 
 test("every command has a key, and the browser keeps its own", () => {
@@ -185,20 +185,20 @@ test("the step is the one of the address, else that of the zoom, else the one of
   expect(wholeOf(RESULT)).toEqual({ from: 0, to: 4_200_000 });
 });
 
-test("another step is looked at only when nothing of this one is in sight", () => {
+test("another step is shown only when nothing of this one is visible", () => {
   const come = (from: number, to: number) => stepInSight(RESULT, RESULT.steps[0]!, { from, to }).name;
   expect([come(1_900_000, 2_900_000), come(2_100_000, 3_900_000), come(5_000_000, 6_000_000)]).toEqual(["4", "6", "4"]);
 });
 
-test("the title tells the step and how much of it is in sight", () => {
+test("the title says the step and how much of it is visible", () => {
   const [step] = RESULT.steps as [TimelineResult["steps"][0]];
   expect(stepTitle(step)).toBe("Step 4, 2.0\u00a0ms");
-  expect(inSightText(step, { from: -10, to: 2_000_010 })).toBe("all of it in sight");
-  expect(inSightText(step, { from: 500_000, to: 2_500_000 })).toBe("1.5\u00a0ms of it in sight");
-  expect(inSightText(step, { from: 2_500_000, to: 3_500_000 })).toBe("in sight: 1.0\u00a0ms after it");
+  expect(visibleText(step, { from: -10, to: 2_000_010 })).toBe("all of it visible");
+  expect(visibleText(step, { from: 500_000, to: 2_500_000 })).toBe("1.5\u00a0ms of it visible");
+  expect(visibleText(step, { from: 2_500_000, to: 3_500_000 })).toBe("visible: 1.0\u00a0ms after it");
 });
 
-test("the table holds every box in sight, from the step's start", () => {
+test("the table holds every box visible, from the step's start", () => {
   const of = boxes("stream | aa  k");
   expect(tableOf([layer(of, 30, 60)], layoutOf(of.tracks, false, new Set()), RESULT.steps[0]!)).toEqual({
     columns: [
@@ -222,7 +222,7 @@ test("a name has one shade everywhere, and words can be read on each", () => {
   expect(worst).toBeGreaterThanOrEqual(4.5);
 });
 
-test("the panel tells facts, ties and why the GPU was idle before", () => {
+test("the panel says facts, ties and why the GPU was idle before", () => {
   const html = render(
     h(Panel, {
       asked: { event: 7, answer: { kind: "ready", value: DETAIL } },
@@ -239,7 +239,7 @@ test("the panel tells facts, ties and why the GPU was idle before", () => {
     .replace(/&lt;/g, "<");
   for (const inPanel of [
     "gemm<float>",
-    "the longest of 12 events",
+    "the longest of 12 merged events",
     "Start in the step\n500\u00a0ns",
     "Grid\n32 x 1 x 1",
     "Duration\n3.42\u00a0µs",

@@ -34,10 +34,10 @@ const UNMARKED: DataLoadingResult = {
 
 const html = (page = loaderPage(UNMARKED)): string =>
   renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
-describe("a loader that a thread reads of which no trace tells", () => {
+describe("a loader that a thread reads of which no trace says", () => {
   const page = words(html());
 
-  test("shows what is recorded, below the reason why no wait is told", () => {
+  test("shows what is recorded, below the reason why no wait is given", () => {
     const order = [
       "Another thread reads it|What the loop waits for does not show.|The workers are busy half of the time|",
       "|Most of a batch is the dataset|",
@@ -53,7 +53,7 @@ describe("a loader that a thread reads of which no trace tells", () => {
     expect(html()).toContain("What Waited of the reading thread means.");
   });
 
-  test("nobody is told to record what is recorded", () => {
+  test("nobody is given to record what is recorded", () => {
     expect(page).not.toContain("LoaderRecorder");
   });
 });
@@ -62,8 +62,8 @@ describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
       "|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|Copy|" +
-        "What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how " +
-        "fast batches are made and taken, each worker's lane, the slowest batches.|" +
+        "What a prefetcher's thread does is in no trace. Two lines of code record the loader: how " +
+        "fast batches are produced and taken, each worker's lane, the slowest batches.|" +
         `${recorderLines("runs/a")}|`,
     );
   });

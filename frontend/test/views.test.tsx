@@ -71,7 +71,7 @@ describe("the Overview", () => {
     );
   });
 
-  test("beside another span tiles show both figures and the anatomy both steps on one scale", () => {
+  test("next to another span tiles show both figures and the anatomy both steps on one scale", () => {
     const tiles = [series("step_time", 200e6, []), series("gpu_utilization", 0.5, [])];
     const other = { ...PAGE, result: { ...OVERVIEW, mean_duration_ns: 200e6, tiles } };
     const page = words(<Overview page={PAGE} tab={TAB} compared={{ name: "b", page: other }} />);
@@ -103,7 +103,7 @@ describe("the Overview", () => {
 
   test("with nothing to do it says so", () => {
     expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain(
-      "|What to do, most gain first|Nothing stands out in this span.|",
+      "|What to do, most gain first|No recommendation for this span.|",
     );
   });
 });
@@ -155,7 +155,7 @@ test("the list of views has a share for what explains a part of the step, a dash
 });
 
 describe("states", () => {
-  test("reading tells bytes, file, events, rate and time left", () => {
+  test("reading says bytes, file, events, rate and time left", () => {
     const progress = {
       read_bytes: 412e6,
       total_bytes: 1240e6,
@@ -172,7 +172,7 @@ describe("states", () => {
     expect(renderToString(html)).toContain('aria-valuenow="33"');
   });
 
-  test("empty shows how to record, where was looked, and what could not be looked at", () => {
+  test("empty shows how to record, where was looked, and what could not be shown", () => {
     const problem = { problem: "This folder may not be read", file: "runs/x", hint: "Ask for permission." };
     const page = words(<Empty index={index([], { places: ['C:\\my "runs"'], problems: [problem] })} />);
     expect(page).toContain("import torch.profiler as tp\nwith tp.profile(");
@@ -192,7 +192,7 @@ describe("states", () => {
   });
 });
 
-describe("the bar tells what is read", () => {
+describe("the bar says what is read", () => {
   const plainText = (text: string) => text.replaceAll(/[\u00a0\u202f]/g, " ");
   const progress = (read: number, total: number) => ({
     read_bytes: read,

@@ -65,7 +65,7 @@ export function DataTable({ data }: { data: TableData }) {
       rowKey={([at]) => at}
       sort={sort}
       onSort={setSort}
-      most={10}
+      maxRows={10}
     />
   );
 }

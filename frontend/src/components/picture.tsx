@@ -17,7 +17,7 @@ interface PictureProps {
   table(): TableData;
   /** The address that shows this picture as it is. */
   link(): string;
-  /** Buttons beside the title, such as a choice of metric. */
+  /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;
   /** False where the picture is HTML and cannot be saved as pixels. */
   drawn?: boolean;

@@ -1,5 +1,5 @@
 /**
- * Which rows of a long list are in sight. All rows have one height, so it is arithmetic and the list may be endless.
+ * Which rows of a long list are visible. All rows have one height, so it is arithmetic and the list may be endless.
  */
 
 import type { RefObject } from "preact";
@@ -23,7 +23,7 @@ export function rowWindow(count: number, row_px: number, top_px: number, height_
   return { first, end, above_px: first * row_px, below_px: (count - end) * row_px };
 }
 
-/** The rows in sight of a scrolling box. */
+/** The rows visible of a scrolling box. */
 export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, row_px: number): RowWindow {
   const [view, setView] = useState({ top: 0, height: 400 });
   const empty = count === 0;

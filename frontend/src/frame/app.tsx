@@ -118,14 +118,14 @@ function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem 
 /** Says aloud, to those who listen, which span was read last. */
 export function Finished({ index }: { index: Index }) {
   const ready = useRef<ReadonlySet<string> | null>(null);
-  const said = useRef("");
+  const announced = useRef("");
   const now = selections(index).filter(({ span }) => span.state === "ready");
   const fresh = ready.current && now.filter(({ span }) => !ready.current!.has(span.id)).at(-1);
-  if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
+  if (fresh) announced.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
   ready.current = new Set(now.map(({ span }) => span.id));
   return (
     <p class="visually-hidden" role="status">
-      {said.current}
+      {announced.current}
     </p>
   );
 }

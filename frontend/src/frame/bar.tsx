@@ -14,7 +14,7 @@ interface BarProps {
   /** Spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
-  /** Whether the view can show another span beside the chosen one. */
+  /** Whether the view can show another span next to the chosen one. */
   compares: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;

@@ -1,8 +1,8 @@
-/** What stands beside the list of views: the chosen view of the chosen span, or the state that it is in. */
+/** What stands next to the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { apart, comparedWith, type Selection } from "../address/selection";
+import { comparedWith, distinctName, type Selection } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
 import { type AnswerCache, useAnswer } from "../server/use_answer";
@@ -53,7 +53,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
       <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
       <main data-state={stateOf(view === ofSpan ? page : trends)} tabIndex={-1}>
         {source.watched.retry_ms !== null && (
-          <Gone heard_ms={source.watched.heard_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />
+          <Gone received_ms={source.watched.received_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
@@ -121,13 +121,13 @@ function SpanContent({
   );
 }
 
-/** The page beside the chosen one, once it is there. */
+/** The page next to the chosen one, once it is there. */
 function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, cache }: Source): Compared<ViewId> | null {
   const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
   const answer = useAnswer(cache, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () =>
     client.view(other!.span.id, view),
   );
-  return other && answer?.kind === "ready" ? { name: apart(other, chosen), page: answer.value } : null;
+  return other && answer?.kind === "ready" ? { name: distinctName(other, chosen), page: answer.value } : null;
 }
 
 function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<TrendsPage>) {

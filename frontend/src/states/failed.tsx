@@ -29,7 +29,7 @@ export function Failed({ title, problem, about, again }: FailedProps) {
         )}
       </p>
       <p class="quiet">{problem.hint}</p>
-      <p class="deeds">
+      <p class="actions">
         <button class="button" onClick={again}>
           Try again
         </button>

@@ -4,17 +4,17 @@ import { clock, wait } from "../format";
 
 interface GoneProps {
   /** When the figures came. */
-  heard_ms: number;
+  received_ms: number;
   retry_ms: number;
   now(): void;
 }
 
 /** The server is gone, the figures stay. */
-export function Gone({ heard_ms, retry_ms, now }: GoneProps) {
+export function Gone({ received_ms, retry_ms, now }: GoneProps) {
   const left = useSecondsUntil(retry_ms);
   return (
     <Note cause="TensorBoard does not answer." live>
-      These figures are from {clock(heard_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
+      These figures are from {clock(received_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
       <button onClick={now}>Now</button>
     </Note>
   );

@@ -80,7 +80,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
         </div>
       )}
       {recorded && <Notes notes={result.recorder_notes} />}
-      {recorded && <RecordedWorkers {...shared} recorded={recorded} apart={recorded.consumer_ns === null} />}
+      {recorded && <RecordedWorkers {...shared} recorded={recorded} byReader={recorded.consumer_ns === null} />}
       {below && result.lanes && (
         <div class="split loader-halves">
           <LoaderLanes {...shared} lanes={result.lanes} />

@@ -7,10 +7,10 @@ import { Tiles } from "../components/tile";
 import { text } from "../format";
 import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
-import { HostAnatomy } from "./host/anatomy";
 import { BlockingCalls, blockingShown } from "./host/blocking";
 import { Copies } from "./host/copies";
 import { HostPhases } from "./host/host_phases";
+import { HostMeanStep } from "./host/mean_step";
 import { Pauses } from "./host/pauses";
 import { QueuePicture } from "./host/queue";
 import { Ranges } from "./host/ranges";
@@ -63,7 +63,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
   }
   return (
     <div class="view" data-view="host">
-      {result.pieces.length > 0 && <HostAnatomy {...part} />}
+      {result.pieces.length > 0 && <HostMeanStep {...part} />}
       {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <div class="split host-split">

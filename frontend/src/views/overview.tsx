@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
-import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
+import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
 import { Swatch } from "../colour";
 import type { TableData } from "../components/data_table";
 import { Legend } from "../components/legend";
@@ -23,7 +23,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const scale = scaleFor(result.mean_duration_ns, "ns");
   return (
     <div class="view" data-view="overview">
-      <StepAnatomy result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
+      <MeanStepBar result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
         parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result))}
@@ -79,11 +79,11 @@ interface StepAnatomyProps {
 }
 
 /** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps) {
+function MeanStepBar({ result, couldBe, compared, off, parts }: StepAnatomyProps) {
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
-  const mean: AnatomyBar = {
+  const mean: StepBarRow = {
     label: (
       <>
         Mean step
@@ -98,9 +98,9 @@ function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps
     ? otherBar(compared!.name, other, parts, scale)
     : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
   return (
-    <Anatomy
+    <StepBar
       label={
-        spokenAnatomy(result, other ? null : couldBe) +
+        meanStepLabel(result, other ? null : couldBe) +
         (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
       }
       end={scale.of(longest)}
@@ -112,7 +112,7 @@ function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps
   );
 }
 
-function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
+function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
   return {
     label: (
       <>
@@ -125,7 +125,7 @@ function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeani
   };
 }
 
-function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
+function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
   const label = (
     <>
       <span class="clip" title={name}>
@@ -138,7 +138,7 @@ function otherBar(name: string, other: OverviewResult, parts: readonly PartMeani
   return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
 }
 
-function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): AnatomyPart[] {
+function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): StepBarPart[] {
   return parts.map((meaning) => {
     const length = lengthOf(lengths, meaning);
     return {
@@ -183,7 +183,7 @@ function braces(result: OverviewResult, scale: Scale): Brace[] {
   return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
 }
 
-function spokenAnatomy(result: OverviewResult, couldBe: CouldBe | null): string {
+function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null): string {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   const [working, waiting] = splitOf(result).spoken;
   const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : ": no GPU activity";

@@ -26,9 +26,9 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
-/** The same view of another span, beside the chosen one. */
+/** The same view of another span, next to the chosen one. */
 export interface Compared<V extends ViewId> {
-  /** What tells it apart: its run, worker or span. */
+  /** What says it apart: its run, worker or span. */
   name: string;
   page: PageOf<V>;
 }
@@ -45,7 +45,7 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), which may show another beside it, or of many spans (route `trends`). */
+/** A view of one span (route `view`), which may show another next to it, or of many spans (route `trends`). */
 export type View<V extends ViewId> =
   | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };

@@ -13,7 +13,7 @@ import { readyDetail, useDetail } from "./timeline/data/detail";
 import { usePages } from "./timeline/data/loading";
 import { layers as layersOf } from "./timeline/data/pages";
 import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
-import { inSightText, stepTitle, tableOf } from "./timeline/figures";
+import { stepTitle, tableOf, visibleText } from "./timeline/figures";
 import type { Actions } from "./timeline/input/commands";
 import { layoutOf } from "./timeline/layout";
 import { Notice } from "./timeline/notice";
@@ -90,7 +90,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     <div class={event === null ? "view" : "view opened"} data-view="timeline">
       <Picture
         title={stepTitle(step)}
-        sub={inSightText(step, visible)}
+        sub={visibleText(step, visible)}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
@@ -112,7 +112,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           <Stage
             label={
               `${stepTitle(step)}: ${count(layout.tracks.size)} tracks of events over time, ` +
-              `${inSightText(step, visible)}. Arrow keys go from event to event.`
+              `${visibleText(step, visible)}. Arrow keys go from event to event.`
             }
             shown={{
               visible,
@@ -154,7 +154,7 @@ function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number
   return next;
 }
 
-/** An address that names an event shows it; what was chosen by a press is in sight already. */
+/** An address that names an event shows it; what was chosen by a press is visible already. */
 function useShownOnce(range: TimeRange | null, event: number | null, show: (range: TimeRange) => void): void {
   const opened = useRef(event);
   const latest = useLatest(show);

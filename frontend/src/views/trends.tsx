@@ -1,4 +1,4 @@
-/** How figures move: over steps, spans and time, by run; and within the spans as strips. */
+/** How figures move: over steps, spans and time, by run; and within the spans as rows. */
 
 import { useMemo } from "preact/hooks";
 import type { TrendsPage } from "../api.gen";
@@ -8,10 +8,10 @@ import { axisOver, isOver, type Over } from "./trends/axis";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { OpenSpan, RunLegend } from "./trends/focus";
+import { HeatmapPicture } from "./trends/heatmap_picture";
 import { TrendPicture } from "./trends/lines";
 import { type Run, runsOf } from "./trends/runs";
 import { SlowSteps } from "./trends/slow_steps";
-import { Strips } from "./trends/strips";
 
 /** Each has its own title in `page.titles`. */
 const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_share"];
@@ -97,7 +97,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           />
         ))}
       </div>
-      <Strips title={titles.strips} runs={all} chosen={chosen} tab={tab} />
+      <HeatmapPicture title={titles.strips} runs={all} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>
   );

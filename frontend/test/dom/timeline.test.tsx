@@ -111,7 +111,7 @@ test("a slash goes to the search, Enter to the next match, Escape back to the pi
   const field = screen.getByRole("searchbox");
   expect(document.activeElement).toBe(field);
   fireEvent.input(field, { target: { value: "c" } });
-  expect(screen.getByText("1 in sight")).toBeTruthy();
+  expect(screen.getByText("1 visible")).toBeTruthy();
   fireEvent.keyDown(field, { key: "Enter" });
   expect(keys().event).toBe(2);
   fireEvent.keyDown(field, { key: "Escape" });

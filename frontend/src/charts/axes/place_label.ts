@@ -1,4 +1,4 @@
-/** Where a line's name stands: beside the line, where other lines are farthest. */
+/** Where a line's name stands: next to the line, where other lines are farthest. */
 
 import type { Dot } from "../lines/polyline";
 import { labelWidth } from "./labels";

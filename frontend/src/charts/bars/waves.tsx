@@ -67,7 +67,7 @@ interface WaveProps {
 function Wave({ row, places, top, deep, right, colour }: WaveProps) {
   const middle = top + deep / 2 + 4;
   let left = LEFT;
-  const pieces = row.pieces.map(({ wide, high }) => {
+  const segments = row.segments.map(({ wide, high }) => {
     const from = left;
     left += wide * (right - LEFT);
     const tall = Math.max(1, high * deep);
@@ -82,9 +82,9 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
       </text>
       <rect class="empty" x={LEFT} y={top} width={right - LEFT} height={deep} />
       {row.tail ? (
-        <path class="tail" d={pieces.join("")} style={{ fill: svgFill(colour, true) }} />
+        <path class="tail" d={segments.join("")} style={{ fill: svgFill(colour, true) }} />
       ) : (
-        <path class="mark" d={pieces.join("")} />
+        <path class="mark" d={segments.join("")} />
       )}
       <text class="small" x={right + 8} y={middle}>{`${count(row.blocks)} of ${count(places)}`}</text>
     </>

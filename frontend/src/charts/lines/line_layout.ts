@@ -55,7 +55,7 @@ export interface LineChartProps {
   colour: string;
   /** Meaning of its range, where that is another. */
   bandColour?: string;
-  /** One of several small pictures: few ticks, no names beside lines. */
+  /** One of several small pictures: few ticks, no names next to lines. */
   small?: boolean;
   /** False where a legend names the lines. */
   named?: boolean;

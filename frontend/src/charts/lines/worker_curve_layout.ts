@@ -1,4 +1,4 @@
-/** What a worker curve is given, where its points stand, and where its words find room beside them. */
+/** What a worker curve is given, where its points stand, and where its words find room next to them. */
 
 import type { Scale } from "../../format";
 import { around, type Box, boxOf, crosses, freeLabel, type Label, NEAR } from "../axes/free_label";
@@ -23,7 +23,7 @@ export interface CurveProps {
   recommended: CurveMark;
   /** What the recommended number saves; 0 draws no bar. */
   gain: { ns: number; text: string };
-  /** Beside the dashed line. */
+  /** Next to the dashed line. */
   loader: string;
   /** More workers than this compete for cores. */
   cores: { workers: number; text: string } | null;
@@ -68,7 +68,7 @@ export function cut(dots: readonly Dot[], top: number): Dot[] {
 export const NOW = 4.5;
 export const GOAL = 5.5;
 
-/** A word beside an upright line stands nearer than one beside a mark, px. */
+/** A word next to an upright line stands nearer than one next to a mark, px. */
 const BESIDE = 5;
 
 /** The recommended number first: what finds no place stands in the tip, the table and the sentence all the same. */

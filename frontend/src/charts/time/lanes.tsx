@@ -29,7 +29,7 @@ export interface LanesProps {
   from: number;
   to: number;
   lanes: readonly ChartLane[];
-  /** Steps: a line at the start of each, its name beside it. */
+  /** Steps: a line at the start of each, its name next to it. */
   steps: readonly LaneMark[];
   /** Ranges with a name, below the lanes. */
   brackets: readonly LaneMark[];

@@ -62,7 +62,7 @@ export function Activities({ result, tab, name }: { result: DataLoadingResult; t
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
 const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
-/** Where no call stack tells any line, there is no column of dashes: a sentence below says why. */
+/** Where no call stack says any line, there is no column of dashes: a sentence below says why. */
 function columns(longest: number, lines: boolean, meanings: Meanings): Column<Activity>[] {
   const line: Column<Activity> = {
     id: "line",
@@ -84,7 +84,7 @@ function columns(longest: number, lines: boolean, meanings: Meanings): Column<Ac
       id: "bar",
       label: "",
       cell: (row) => (
-        <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} />
+        <InlineBar segments={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} />
       ),
     },
     {
@@ -105,7 +105,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)
     return (
-      <span class="faint" title="No call stack tells its line.">
+      <span class="faint" title="No call stack shows its line.">
         {DASH}
       </span>
     );

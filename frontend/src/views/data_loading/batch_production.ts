@@ -26,7 +26,7 @@ export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: numbe
   return (["dataset", "collate", "trains"] as const).map((id) => partOf(meanings, id));
 }
 
-/** The training process makes batches itself where it has no workers. */
+/** The training process produces batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);
 
 /** As of a worker or of all of them; `few_looked` is the server's to judge. */
@@ -38,22 +38,22 @@ export function limitOf({ kind, few_looked: few }: Pick<Sampled, "kind" | "few_l
 }
 
 /** Of which batches a figure is; undefined where it is of all. */
-export function lookedAt({ batches, looked }: Sampled): string | undefined {
+export function sampledText({ batches, looked }: Sampled): string | undefined {
   if (looked >= batches) return undefined;
   return looked === 0
-    ? "No batch of it was looked at"
-    : `Of ${count(looked)} of its ${counted(batches, "batch", "batches")}: the others were not looked at`;
+    ? "No batch of it was sampled"
+    : `Of ${count(looked)} of its ${counted(batches, "batch", "batches")}: the others were not sampled`;
 }
 
-/** Below the figures of several workers; null where all batches were looked at. */
-export function lookedInAll(rows: readonly Sampled[]): string | null {
+/** Below the figures of several workers; null where all batches were shown. */
+export function sampledInAll(rows: readonly Sampled[]): string | null {
   const { looked, batches } = summed(rows);
   if (looked >= batches) return null;
-  if (looked === 0) return "CPU, No core and Limit are not known: no batch was looked at.";
+  if (looked === 0) return "CPU, No core and Limit are not known: no batch was sampled.";
   const few = rows.some((row) => row.few_looked && row.kind !== null) ? "; est. where these are few" : "";
   return (
     `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, ` +
-    `which were looked at${few}.`
+    `which were sampled${few}.`
   );
 }
 

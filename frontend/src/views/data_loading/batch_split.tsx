@@ -27,10 +27,10 @@ function stagesOf({ dataset_ns, collate_ns, transfer_ns, ready_ns }: Recorded, m
 const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
+export function BatchSplit({ recorded, byReader, tab, name }: RecordedProps) {
   const stages = stagesOf(recorded, tab.meanings).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
-  const waits = partOf(tab.meanings, apart ? "reader_waits" : "loop_waits");
+  const waits = partOf(tab.meanings, byReader ? "reader_waits" : "loop_waits");
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
   const parts = stages.map(
     (stage): SplitPart => ({
@@ -106,7 +106,7 @@ function aboutOf(recorded: Recorded, meanings: Meanings) {
     ...(size === null ? [] : [bytes(size)]),
   ];
   const limit = limitOf(recorded, meanings);
-  const of = looked < batches ? ` in the ${count(looked)} that ${looked === 1 ? "was" : "were"} looked at` : "";
+  const of = looked < batches ? ` in the ${count(looked)} that ${looked === 1 ? "was" : "were"} sampled` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${of}`}`;
   return (
     <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>

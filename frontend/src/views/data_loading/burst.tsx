@@ -88,7 +88,7 @@ function patternOf({
     return `${[`Waits ${period} batches apart ${correlate}`, ...known].join("; ")}.`;
   const lengths =
     long === null ? "is long" : `of ${ns(long)}${short === null ? "" : `, the others of ${ns(short)} at best`}`;
-  const alike = correlate === null ? [] : [`waits so far apart ${correlate}`];
+  const alike = correlate === null ? [] : [`waits at that distance ${correlate}`];
   return `${[`Of ${period} waits in a row one ${lengths}`, ...alike, ...known].join("; ")}.`;
 }
 

@@ -9,12 +9,12 @@ import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 
-/** The loaders of the loop, told apart: which one is waited for. */
+/** The loaders of the loop, distinguished: which one is waited for. */
 export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
     <Picture
-      title={`Which of the ${count(loaders.length)} loaders is waited for?`}
+      title={`Which of the ${count(loaders.length)} loaders do the steps wait for?`}
       sub="a batch"
       name={`loaders ${name}`}
       drawn={false}
@@ -27,7 +27,7 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
         rows={loaders}
         rowKey={(row) => loaders.indexOf(row)}
         {...sorting(tab, "loaders")}
-        most={6}
+        maxRows={6}
       />
     </Picture>
   );
@@ -59,7 +59,7 @@ function columns(scale: Scale, longest: number, meanings: Meanings): Column<Load
       width: "72px",
       cell: (row) => (
         <InlineBar
-          pieces={[
+          segments={[
             { share: row.exposed_ns / longest, colour: "data" },
             { share: row.hidden_ns / longest, colour: "data", hatched: true },
           ]}
@@ -127,7 +127,7 @@ export function FirstBatch({
         : `${counted(many, "first batch", "first batches")} of epochs take`}{" "}
       <b>{ns(first)}</b>
       {many === 1 ? "" : " each"}
-      {multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: apart from
+      {multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: not part of
       the figures per batch.
     </p>
   );

@@ -20,7 +20,7 @@ import {
 export interface RecordedProps {
   recorded: Recorded;
   /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
-  apart: boolean;
+  byReader: boolean;
   chosen: StepSelection;
   tab: Tab;
   name: string;
@@ -78,7 +78,7 @@ function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQue
   const ahead =
     passed === null || passed === 0
       ? ""
-      : `, ${passed === late ? "each time" : share(passed)} while later batches lie ready`;
+      : `, ${passed === late ? "each time" : share(passed)} while later batches are ready`;
   return [names.before(loader, `${share(late)} of the requests find their batch not ready${ahead}`)];
 }
 

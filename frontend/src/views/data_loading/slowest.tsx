@@ -11,7 +11,7 @@ import type { RecordedProps } from "./production";
 const MOST = 8;
 
 /** The batches that took longest to make; the step that waited for one is chosen with it. */
-export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
+export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps) {
   const { slowest, production_ns: mean, start_ns: from } = recorded;
   const [first] = slowest;
   if (!first) return null;
@@ -36,12 +36,12 @@ export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
           longest,
           from,
           names,
-          apart,
+          byReader,
           tab.meanings,
         )}
         rows={slowest}
         rowKey={keyOf}
-        most={MOST}
+        maxRows={MOST}
         {...sorting(tab, "slowest")}
         chosen={keyOfStep(slowest, chosen.hovered ?? chosen.selected)}
         onChoose={(batch) => batch.step !== null && chosen.select(batch.step)}
@@ -64,7 +64,7 @@ function columns(
   longest: number,
   from: number,
   names: LoaderNames,
-  apart: boolean,
+  byReader: boolean,
   meanings: Meanings,
 ): Column<SlowBatch>[] {
   const loader: Column<SlowBatch> = {
@@ -107,7 +107,7 @@ function columns(
       label: "",
       cell: (row) => (
         <InlineBar
-          pieces={[
+          segments={[
             { share: row.dataset_ns / longest, colour: "data" },
             { share: row.collate_ns / longest, colour: "cpu" },
           ]}
@@ -137,12 +137,12 @@ function columns(
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => (
-        <span title={row.cpu_share === null ? "The batch was not looked at" : undefined}>{percent(row.cpu_share)}</span>
+        <span title={row.cpu_share === null ? "The batch was not sampled" : undefined}>{percent(row.cpu_share)}</span>
       ),
     },
     {
       id: "wait",
-      ...columnHead(meanings, apart ? "batch_reader_wait_ns" : "batch_wait_ns"),
+      ...columnHead(meanings, byReader ? "batch_reader_wait_ns" : "batch_wait_ns"),
       width: "72px",
       numeric: true,
       order: (row) => row.wait_ns,

@@ -44,7 +44,7 @@ export function SlowLines({
         columns={columns(longest)}
         rows={lines}
         rowKey={(line) => line.line}
-        most={8}
+        maxRows={8}
         {...sorting(tab, "lines")}
       />
       <p class="quiet small aside">
@@ -67,7 +67,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
   {
     id: "bar",
     label: "",
-    cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: "data" }]} />,
+    cell: (row) => <InlineBar segments={[{ share: row.ns_per_batch / longest, colour: "data" }]} />,
   },
   {
     id: "batch",
@@ -94,7 +94,7 @@ export function WorkerLines({
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <Picture
-      title={`About ${share(first.share)} of making a batch is ${shortLine(first.line)}`}
+      title={`About ${share(first.share)} of batch production is in ${shortLine(first.line)}`}
       name={`worker lines ${name}`}
       drawn={false}
       table={() => linesTable(lines)}
@@ -105,11 +105,11 @@ export function WorkerLines({
         columns={sampledColumns(longest, tab.meanings)}
         rows={lines}
         rowKey={(line) => line.line}
-        most={8}
+        maxRows={8}
         {...sorting(tab, "worker_lines")}
       />
       <p class="quiet small aside">
-        Est. from {counted(looks, "look")} in {counted(bursts, "burst")}
+        Est. from {counted(looks, "sample")} in {counted(bursts, "burst")}
         {whole && " of the whole recording, because this span has too few"}.
       </p>
     </Picture>
@@ -120,7 +120,7 @@ function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
   return (
     <section class="picture no-curve">
       <div class="head">
-        <h2>In which lines is a batch made?</h2>
+        <h2>Which lines does batch production spend its time in?</h2>
       </div>
       <p class="quiet small">
         <Sentence phrase={why} />
@@ -137,7 +137,7 @@ const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLin
     order: (row) => row.line,
     cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
   },
-  { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.share / longest, colour: "data" }]} /> },
+  { id: "bar", label: "", cell: (row) => <InlineBar segments={[{ share: row.share / longest, colour: "data" }]} /> },
   {
     id: "share",
     label: "Share",
@@ -176,6 +176,6 @@ const FRAME = /^(?:.*\/)?([^/]+)\((\d+)\): (.*)$/s;
 
 /**
  * "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what
- * tells
+ * says
  * lines apart stands at the end, which clipping would take. */
 export const shortLine = (line: string): string => line.replace(FRAME, "$1:$2 $3");

@@ -38,7 +38,7 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
         columns={columns(longest, scale, tab.meanings)}
         rows={steps}
         rowKey={(step) => step.name}
-        most={MOST}
+        maxRows={MOST}
         {...sorting(tab, "sort")}
         chosen={chosen.hovered ?? chosen.selected ?? undefined}
         onChoose={(step) => chosen.select(step.name)}
@@ -68,7 +68,7 @@ function columns(longest: number, scale: Scale, meanings: Meanings): Column<Load
     {
       id: "wait",
       label: "Wait",
-      cell: (step) => <InlineBar pieces={waitPieces(step, longest)} />,
+      cell: (step) => <InlineBar segments={waitSegments(step, longest)} />,
       order: (step) => step.wait_ns,
     },
     figure("exposed", "Exposed", "72px", (step) => step.exposed_ns),
@@ -87,7 +87,7 @@ function columns(longest: number, scale: Scale, meanings: Meanings): Column<Load
   ];
 }
 
-const waitPieces = (step: LoaderStep, longest: number) => [
+const waitSegments = (step: LoaderStep, longest: number) => [
   { share: step.exposed_ns / longest, colour: "data" },
   { share: step.hidden_ns / longest, colour: "data", hatched: true },
 ];

@@ -8,7 +8,7 @@ import { counted, ns } from "../../format";
 const TOLD: Readonly<Record<string, string>> = {
   recorder: "as recorded",
   stacks: "from the call stacks",
-  ready: "from waits for batches that lay ready",
+  ready: "from waits for batches that were ready",
   steady: "all waits are alike",
 };
 
@@ -29,7 +29,7 @@ export function Receiving({ overhead }: { overhead: Overhead }) {
   ];
   return (
     <p class="quiet small aside">
-      The training process itself spends <b>{ns(own)}</b> a batch on receiving it, at best
+      The training process itself spends <b>{ns(own)}</b> per batch on receiving it, at best
       {exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
       {parts.length > 0 && ` (on average, ${parts.join(", ")})`}
       {by !== null && by in TOLD && `: ${TOLD[by]}`}.
@@ -38,14 +38,15 @@ export function Receiving({ overhead }: { overhead: Overhead }) {
 }
 
 /**
- * What the exposed wait of a step is for, where it is for more than one thing: the pieces that the cards' gains are of.
+ * What the exposed wait of a step is for, where it is for more than one thing: the segments that the cards' gains are
+ * of.
  */
 export function Shares({ result: { shares, mean, starts, multiprocess } }: { result: DataLoadingResult }) {
   if (!shares || !mean) return null;
   const parts = [
-    { label: multiprocess === false ? "making batches" : "late batches", ns: shares.late_ns },
+    { label: multiprocess === false ? "batch production" : "late batches", ns: shares.late_ns },
     {
-      label: starts ? counted(starts.batches, "epoch that begins", "epochs that begin") : "epochs that begin",
+      label: starts ? counted(starts.batches, "start of an epoch", "starts of epochs") : "starts of epochs",
       ns: shares.first_ns,
     },
     { label: "rare long waits", ns: shares.jitter_ns },

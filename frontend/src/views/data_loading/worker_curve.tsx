@@ -56,7 +56,7 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
         tip={(at) => tipOf(curve, others, at)}
       />
-      {compared && <Elsewhere compared={compared} mark={others[0] ?? null} />}
+      {compared && <ComparedNote compared={compared} mark={others[0] ?? null} />}
       {apart && (
         <p class="quiet small aside">
           <Sentence phrase={apart} />
@@ -79,10 +79,16 @@ const Hollow = () => (
 );
 
 /**
- * The other span in words: beside its own point it would often find no place, and without a number of workers it has
+ * The other span in words: next to its own point it would often find no place, and without a number of workers it has
  * none.
  */
-function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"data_loading">; mark: CurveMark | null }) {
+function ComparedNote({
+  compared: { name, page },
+  mark,
+}: {
+  compared: Compared<"data_loading">;
+  mark: CurveMark | null;
+}) {
   const { mean } = page.result;
   if (mark)
     return (
@@ -98,7 +104,7 @@ function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"dat
   return (
     mean && (
       <p class="quiet small aside">
-        {name} measured {ns(mean.duration_ns)}; its trace does not tell the number of workers.
+        {name} measured {ns(mean.duration_ns)}; its trace does not show the number of workers.
       </p>
     )
   );

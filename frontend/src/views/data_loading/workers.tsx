@@ -5,7 +5,15 @@ import { type Column, Table } from "../../components/table";
 import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
-import { type LoaderNames, limitOf, loaderNames, lookedAt, lookedInAll, summed, workerName } from "./batch_production";
+import {
+  type LoaderNames,
+  limitOf,
+  loaderNames,
+  sampledInAll,
+  sampledText,
+  summed,
+  workerName,
+} from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
@@ -17,7 +25,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
   const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
-  const looked = lookedInAll(workers);
+  const looked = sampledInAll(workers);
   return (
     <Picture
       title={titleOf(workers, tab.meanings)}
@@ -32,7 +40,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
         columns={columns(scale, longest, names, tab.meanings)}
         rows={workers}
         rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
-        most={MOST}
+        maxRows={MOST}
         {...sorting(tab, "workers")}
       />
       {looked && <p class="quiet small aside">{looked}</p>}
@@ -69,14 +77,14 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
     label: "",
     cell: (row) => (
       <InlineBar
-        pieces={[
+        segments={[
           { share: row.dataset_ns / longest, colour: "data" },
           { share: row.collate_ns / longest, colour: "cpu" },
         ]}
       />
     ),
   };
-  const wide = (px: number, beside: number) => `${names.several ? beside : px}px`;
+  const wide = (px: number, withLoader: number) => `${names.several ? withLoader : px}px`;
   return [
     ...(names.several ? [loader] : []), // in the place of the bar
     {
@@ -134,7 +142,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(60, 50),
       numeric: true,
       order: (row) => row.cpu_share,
-      cell: (row) => <span title={lookedAt(row)}>{percent(row.cpu_share)}</span>,
+      cell: (row) => <span title={sampledText(row)}>{percent(row.cpu_share)}</span>,
     },
     {
       id: "core_wait",
@@ -142,7 +150,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(64, 60),
       numeric: true,
       order: (row) => row.core_wait_share,
-      cell: (row) => <span title={lookedAt(row)}>{percent(row.core_wait_share)}</span>,
+      cell: (row) => <span title={sampledText(row)}>{percent(row.core_wait_share)}</span>,
     },
     {
       id: "kind",
@@ -150,7 +158,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Me
       width: wide(128, 114),
       order: (row) => row.kind,
       cell: (row) => (
-        <span class="after" title={lookedAt(row)}>
+        <span class="after" title={sampledText(row)}>
           {limitOf(row, meanings) ?? DASH}
           {row.ended === false && <b>, killed</b>}
         </span>
@@ -169,7 +177,7 @@ function workersTable(workers: readonly RecordedWorker[], names: LoaderNames, me
       { label: "Process" },
       { label: "Batches", unit: "count" as const },
       ...columns,
-      { label: "Looked at", unit: "count" as const },
+      { label: "Sampled", unit: "count" as const },
       ...shares,
       { label: "Limit" },
       { label: "Ended" },

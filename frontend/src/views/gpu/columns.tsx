@@ -184,14 +184,14 @@ function Total({ row, longest, scale, meanings }: TotalProps) {
     unknown: row.unknown_ns,
     other: row.other_ns,
   };
-  const pieces = binsOf(meanings).map(({ id, colour, hatched }) => ({
+  const segments = binsOf(meanings).map(({ id, colour, hatched }) => ({
     colour,
     hatched,
     share: (parts[id] ?? 0) / longest,
   }));
   return (
     <span class="total">
-      <InlineBar pieces={pieces} />
+      <InlineBar segments={segments} />
       {scale.text(row.total_ns)}
     </span>
   );

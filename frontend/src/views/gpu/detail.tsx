@@ -21,7 +21,7 @@ interface KernelDetailsProps {
   close(): void;
 }
 
-/** Room for the buttons beside the name, px. */
+/** Room for the buttons next to the name, px. */
 const BESIDE = 130;
 
 const HEIGHT = 172;

@@ -48,7 +48,7 @@ export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps)
             columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)}
             rows={rows}
             rowKey={keyOf}
-            most={MOST}
+            maxRows={MOST}
             {...sorting(tab, "sort", "-total")}
             {...(choose && { onChoose: choose })}
             chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}

@@ -18,7 +18,7 @@ interface KernelSplitProps {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Kernel time in four; why is told in its own view. */
+/** Kernel time in four; why is given in its own view. */
 export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
   const { split, split_title: title } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);

@@ -14,7 +14,7 @@ import { perStep } from "./sites";
 export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
   blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
 
-/** Calls that hold the host up, and how long the GPU idles for each; one sentence where none of them costs anything. */
+/** Calls that block the host, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
   const { result, titles, tab, name } = part;
   const { blocking } = result;
@@ -64,7 +64,7 @@ export function BlockingCalls(part: HostPart) {
         rows={rows}
         rowKey={blockingKey}
         {...sorting(tab, "blocking", "-bubble")}
-        most={12}
+        maxRows={12}
         onChoose={(row) =>
           tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
@@ -180,7 +180,7 @@ function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; sc
   return (
     <span class="total">
       <InlineBar
-        pieces={[
+        segments={[
           { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
         ]}
       />

@@ -44,7 +44,9 @@ function columnsOf(
       id: "bar",
       label: "",
       cell: (row) => (
-        <InlineBar pieces={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]} />
+        <InlineBar
+          segments={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]}
+        />
       ),
     },
     {

@@ -32,7 +32,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
 
 type Causes = Readonly<Record<string, string>>;
 
-/** A cause that the trace does not name is told from the pattern, if from anything. */
+/** A cause that the trace does not name is given from the pattern, if from anything. */
 const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string =>
   (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
 

@@ -37,7 +37,7 @@ export function Ranges({ result, tab, name }: HostPart) {
         sort={undefined}
         onSort={() => {}}
         onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
-        most={AT_ONCE}
+        maxRows={AT_ONCE}
       />
     </Picture>
   );

@@ -31,7 +31,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
       </Picture>
       {several.holders.length > 0 && (
         <Picture
-          title="Which op holds whom up?"
+          title="Which op blocks which GPU?"
           sub="a step"
           name={`holders ${name}`}
           drawn={false}
@@ -44,7 +44,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
             rows={several.holders}
             rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
             {...sorting(tab, "holders")}
-            most={10}
+            maxRows={10}
           />
         </Picture>
       )}

@@ -22,7 +22,7 @@ export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
         rows={grown}
         rowKey={(row) => row.step}
         {...sorting(tab, "grown")}
-        most={10}
+        maxRows={10}
         onChoose={(row) => tab.update(timelineKeys(row))}
       />
     </Picture>

@@ -76,7 +76,7 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
               bins={bins}
               total={device.total}
               tab={tab}
-              most={MOST}
+              maxRows={MOST}
               empty={empty}
             />
           )
@@ -126,7 +126,7 @@ function Kernels({
       columns={columns(device, scale, width, tab.meanings)}
       rows={rows}
       rowKey={(row) => `${row.bin} ${row.name}`}
-      most={MOST}
+      maxRows={MOST}
       {...sorting(tab, "sort", "-total")}
       empty={empty}
       foot={<Foot device={device} rows={rows} scale={scale} />}
@@ -140,7 +140,7 @@ export function filtered(rows: readonly KernelRow[], typed: string, off: Readonl
   return rows.filter((row) => !off.has(row.bin) && row.name.toLowerCase().includes(wanted));
 }
 
-/** Widths of the columns beside the name, px; the name has the rest. */
+/** Widths of the columns next to the name, px; the name has the rest. */
 const CORES = 264;
 const COUNT = 72;
 const TOTAL = 178;
@@ -179,7 +179,7 @@ function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Mea
       order: (row) => row.total_ns,
       cell: (row) => (
         <span class="total">
-          <InlineBar pieces={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]} />
+          <InlineBar segments={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]} />
           {scale.text(row.total_ns)}
         </span>
       ),
@@ -215,7 +215,7 @@ function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   );
 }
 
-/** What is folded or filtered away, so that the column still tells the whole. */
+/** What is folded or filtered away, so that the column still says the whole. */
 function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly KernelRow[]; scale: Scale }) {
   const shown = rows.reduce((sum, row) => ({ count: sum.count + row.count, ns: sum.ns + row.total_ns }), {
     count: 0,

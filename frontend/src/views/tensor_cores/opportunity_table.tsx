@@ -62,7 +62,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
             columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
-            most={MOST}
+            maxRows={MOST}
             {...sorting(tab, "could_sort", "-gain")}
             empty={
               <>
@@ -148,7 +148,7 @@ export function opportunityColumns(
       order: gainOf,
       cell: (row) => (
         <span class="total" title={sentence(row.formula)}>
-          <InlineBar pieces={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
+          <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
       ),

@@ -18,12 +18,12 @@ interface SplitTableProps {
   bins: readonly Bin[];
   total: Split;
   tab: Tab;
-  most: number;
+  maxRows: number;
   empty: ComponentChildren;
 }
 
 /** Ops or phases, each with its kernel time in four. */
-export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty }: SplitTableProps) {
+export function SplitTable({ grouping, all, rows, bins, total, tab, maxRows, empty }: SplitTableProps) {
   const scale = scaleFor(longestOf(all), "ns");
   return (
     <Table
@@ -31,7 +31,7 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty 
       columns={splitColumns(grouping, all, bins, total, tab.meanings)}
       rows={rows}
       rowKey={(row) => `${row.nameless} ${row.name}`}
-      most={most}
+      maxRows={maxRows}
       {...sorting(tab, "sort", "-total")}
       empty={empty}
       foot={
@@ -44,9 +44,9 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty 
 }
 
 const longestOf = (rows: readonly SplitRow[]): number =>
-  rows.reduce((most, row) => Math.max(most, row.split.kernel_ns), 0);
+  rows.reduce((maxRows, row) => Math.max(maxRows, row.split.kernel_ns), 0);
 
-/** Widths of the columns beside the name, px; the name has the rest. */
+/** Widths of the columns next to the name, px; the name has the rest. */
 const COUNT = 72;
 const TIME = 88;
 const TOTAL = 230;
@@ -100,7 +100,7 @@ export function splitColumns(
       cell: (row) => (
         <span class="total">
           <InlineBar
-            pieces={bins.map((bin) => ({
+            segments={bins.map((bin) => ({
               colour: bin.colour,
               hatched: bin.hatched,
               share: bin.of(row.split) / longest,
@@ -128,7 +128,7 @@ function Time({ ns, scale }: { ns: number; scale: Scale }) {
   return <span class={ns === 0 ? "faint" : ""}>{scale.text(ns)}</span>;
 }
 
-type FootProps = Omit<SplitTableProps, "tab" | "most" | "empty"> & { scale: Scale };
+type FootProps = Omit<SplitTableProps, "tab" | "maxRows" | "empty"> & { scale: Scale };
 
 /** What is filtered away, so that the columns still tell the whole. */
 function Foot({ grouping, all, rows, bins, total, scale }: FootProps) {

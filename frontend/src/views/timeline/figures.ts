@@ -15,16 +15,16 @@ const MOST_ROWS = 20_000;
 export const stepTitle = (step: TimelineStep): string =>
   `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
 
-/** "12.3 ms of it in sight". */
-export function inSightText(step: TimelineStep, visible: TimeRange): string {
+/** "12.3 ms of it visible". */
+export function visibleText(step: TimelineStep, visible: TimeRange): string {
   const own = rangeOf(step);
   if (!touches(own, visible))
-    return `in sight: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
+    return `visible: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
   const common = Math.min(own.to, visible.to) - Math.max(own.from, visible.from);
-  return common >= lengthOf(own) ? "all of it in sight" : `${ns(Math.round(common))} of it in sight`;
+  return common >= lengthOf(own) ? "all of it visible" : `${ns(Math.round(common))} of it visible`;
 }
 
-/** Every box in sight, in the order of the tracks. */
+/** Every box visible, in the order of the tracks. */
 export function tableOf(layers: readonly Layer[], layout: Layout, step: TimelineStep): TableData {
   const rows = layers.flatMap((layer) =>
     [...layer.boxes.rows.values()].flatMap((row) => {

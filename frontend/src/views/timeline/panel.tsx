@@ -71,7 +71,7 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
     <>
       <div class="head">
         <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
-        {together > 1 && <span class="sub">the longest of {count(together)} events that stand together</span>}
+        {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
         <CopyButton class="button low" text={() => name}>
           Copy the name
         </CopyButton>
@@ -114,7 +114,7 @@ function Fact({ label, value }: { label: string; value: string }) {
   );
 }
 
-/** Lengths of single events are told more finely than means over steps. */
+/** Lengths of single events are given more finely than means over steps. */
 function factText({ value, unit }: Quantity): string {
   if (typeof value === "string") return value;
   return unit === "ns" && value !== null ? fine(value) : text(value, unit);

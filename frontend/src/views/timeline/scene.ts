@@ -29,7 +29,7 @@ export interface Scene {
   layers: readonly Layer[];
   palette: Palette;
   steps: readonly TimelineStep[];
-  /** The step that is looked at: the axis counts from its start. */
+  /** The step that is shown: the axis counts from its start. */
   step: TimelineStep;
   scale: Scale;
   matches: Matcher | null;

@@ -36,7 +36,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
   const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? time.ns(at.x) : null };
   const { dragging, handlers } = useGestures(scroller, scene, whole, actions, pointer);
   useSize(scroller, resize);
-  useSelectionInSight(scroller, scene);
+  useSelectionInView(scroller, scene);
   const type = (event: KeyboardEvent) => {
     const command = commandOf(event);
     if (!command) return;
@@ -84,7 +84,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
 const POINTER_PX = 14;
 
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
-function useSelectionInSight(
+function useSelectionInView(
   scroller: RefObject<HTMLDivElement | null>,
   { layout, chosen, pointed, pointer_ns }: Scene,
 ) {

@@ -10,7 +10,7 @@ import type { Run } from "./runs";
 /** More names would push the figures out of sight. */
 const MOST = 5;
 
-/** Beside a longer name there is no room for the rule. */
+/** Next to a longer name there is no room for the rule. */
 const SHORT_NAME = 20;
 
 /** Which line is which run; a press brings a run into focus. One run needs no telling. */

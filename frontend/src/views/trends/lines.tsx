@@ -113,10 +113,15 @@ const spansOf = (changes: readonly Change[], { name }: Run): Set<number> =>
   new Set(changes.filter((change) => change.run === name).map((change) => change.span));
 
 function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, changed: Set<number>): ChartLine {
-  const points = axis.pointsOf(run).map(({ stop, cell }) => {
+  const points = axis.pointsOf(run).map(({ stop, aggregate }) => {
     // Only the first point of the span that is another: the set forgets it.
     return (
-      cell && { stop, ...stepValue(cell, metric), slow: isSlow(cell), changed: focus && changed.delete(cell.number) }
+      aggregate && {
+        stop,
+        ...stepValue(aggregate, metric),
+        slow: isSlow(aggregate),
+        changed: focus && changed.delete(aggregate.number),
+      }
     );
   });
   return { key: run.name, name: run.name, focus, points };
@@ -173,10 +178,10 @@ function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): strin
 
 function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
   const rows = runs.flatMap((run) =>
-    axis.pointsOf(run).flatMap(({ cell }) => {
-      if (!cell) return [];
-      const { value, low, high } = stepValue(cell, metric.id);
-      return [[run.name, cell.number, cell.step, value, low, high]];
+    axis.pointsOf(run).flatMap(({ aggregate }) => {
+      if (!aggregate) return [];
+      const { value, low, high } = stepValue(aggregate, metric.id);
+      return [[run.name, aggregate.number, aggregate.step, value, low, high]];
     }),
   );
   const figure = (label: string) => ({ label, unit: metric.unit });

@@ -12,7 +12,7 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { type StepSelection, sorting } from "../choices";
 import type { Tab } from "../props";
-import { cellKey, type Run } from "./runs";
+import { type Run, stepKey } from "./runs";
 
 interface Row extends SlowStep {
   key: string;
@@ -31,7 +31,7 @@ interface SlowStepsProps {
   tab: Tab;
 }
 
-/** Rows before the table scrolls: it stands beside the main picture. */
+/** Rows before the table scrolls: it stands next to the main picture. */
 const MOST = 5;
 
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
@@ -51,7 +51,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           columns={columns(tab.meanings, run, rows)}
           rows={rows}
           rowKey={(row) => row.id}
-          most={MOST}
+          maxRows={MOST}
           {...sorting(tab, "slow")}
           chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
           onChoose={(row) => chosen.select(row.key)}
@@ -70,7 +70,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
 function rowsOf(run: Run): Row[] {
   const rows = run.spans.flatMap((span) =>
     span.result.slow_steps.map((slow): Row => {
-      const key = cellKey(span.number, slow.name);
+      const key = stepKey(span.number, slow.name);
       return {
         ...slow,
         key,

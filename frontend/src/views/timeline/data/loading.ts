@@ -1,5 +1,5 @@
 /**
- * Brings the pages of what is in sight: one request at a time, at most one in a short while, outdated ones abandoned.
+ * Brings the pages of what is visible: one request at a time, at most one in a short while, outdated ones abandoned.
  */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** Which step is looked at, and what is in sight of it. */
+/** Which step is shown, and what is visible of it. */
 
 import type { Address } from "../../../address/keys";
 import type { TimelineResult, TimelineStep } from "../../../api.gen";
@@ -30,13 +30,13 @@ export function stepAt(result: TimelineResult, state: Address, zoom: TimeRange |
   return byLength[(byLength.length - 1) >> 1]![1];
 }
 
-/** A trace without steps is looked at as one. */
+/** A trace without steps is shown as one. */
 export const stepOrWhole = (result: TimelineResult, at: number | null): TimelineStep => {
   const whole = wholeOf(result);
   return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
 };
 
-/** The step that is looked at while any of it is in sight, else the one that the picture has come to. */
+/** The step that is shown while any of it is visible, else the one that the picture has come to. */
 export function stepInSight({ steps }: TimelineResult, step: TimelineStep, visible: TimeRange): TimelineStep {
   if (touches(rangeOf(step), visible)) return step;
   const middle = (visible.from + visible.to) / 2;

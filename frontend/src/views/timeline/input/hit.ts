@@ -41,7 +41,7 @@ export function boxUnder(
 const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined =>
   layers.find(({ from, to }) => ns >= from && ns < to);
 
-/** Where a box's tip points to: the middle of what is in sight of it, under its row. */
+/** Where a box's tip points to: the middle of what is visible of it, under its row. */
 export function tipSpot(
   { layout, scroll, time, width }: Pick<Scene, "layout" | "scroll" | "time" | "width">,
   box: Box,

@@ -1,4 +1,4 @@
-/** Time, from the start of the step that is looked at, and the borders of steps. */
+/** Time, from the start of the step that is shown, and the borders of steps. */
 
 import { labelWidth, thinned } from "../../../charts/axes/labels";
 import { ticks } from "../../../charts/axes/ticks";
@@ -10,7 +10,7 @@ import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 /** About a digit of axis type, px. */
 const DIGIT_PX = 6.2;
 
-/** What a tick wants beside its own label, px. */
+/** What a tick wants next to its own label, px. */
 const BESIDE_PX = 40;
 
 export function paintAxis(pen: Pen, scene: Scene): void {
@@ -24,7 +24,7 @@ export function paintAxis(pen: Pen, scene: Scene): void {
   pen.fillStyle = palette.firm;
   pen.fillRect(GUTTER_PX, AXIS_PX - 2, width - GUTTER_PX, 1);
   for (const { x } of marks) pen.fillRect(Math.round(x), AXIS_PX - 7, 1, 5);
-  pen.fillStyle = palette.ink; // the step that is looked at
+  pen.fillStyle = palette.ink; // the step that is shown
   const [left, right] = [Math.max(GUTTER_PX, time.x(step.start_ns)), Math.min(width, time.x(step.end_ns))];
   if (right > left) pen.fillRect(left, AXIS_PX - 3, right - left, 2);
   pen.textAlign = "center";

@@ -8,7 +8,7 @@ const LEAST_LETTERS = 3;
 /** Shorter than this, the begin of a name says more than its two ends. */
 const ENDS_LETTERS = 20;
 
-/** What to write in `room` px; null: no room for a word. `measure` tells what a text takes. */
+/** What to write in `room` px; null: no room for a word. `measure` says what a text takes. */
 export function fitted(name: string, measure: (text: string) => number, room: number): string | null {
   const free = room - 2 * PADDING;
   if (name === "" || free <= 0) return null;

@@ -1,5 +1,5 @@
 /**
- * The boxes of a track. Each row is searched for what is in sight and then walked pixel by pixel: boxes that share a
+ * The boxes of a track. Each row is searched for what is visible and then walked pixel by pixel: boxes that share a
  * pixel are drawn once, so a frame costs what is on the screen and not what is in the page.
  */
 
@@ -24,7 +24,7 @@ const COMBED_PX = 5;
 /** Neighbours wider than this are parted by the background. */
 const PARTED_PX = 3;
 
-/** Of so many device pixels or fewer, a box is set in the strip of its row. */
+/** Of so many device pixels or fewer, a box is set in the row of its row. */
 const NARROW = 2;
 
 export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "track" }): void {
@@ -85,7 +85,7 @@ export function walkRow(
   }
 }
 
-/** The next box that reaches out of the pixel, or is lit: what a search found is not hidden by a neighbour. */
+/** The next box that reaches out of the pixel, or is highlighted: what a search found is not hidden by a neighbour. */
 function afterPixel(boxes: Boxes, at: number, end: number, pixelEnd_ns: number, matches: Uint8Array | null): number {
   const next = firstAbove(boxes.to, pixelEnd_ns, at + 1, end);
   if (!matches || matches[boxes.name[at]!]) return next;

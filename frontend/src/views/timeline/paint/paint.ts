@@ -89,7 +89,7 @@ function clipped(pen: Pen, left: number, top: number, right: number, bottom: num
 
 const INDENT_PX = 10;
 
-/** A track's name stays in sight while any of its rows is. */
+/** A track's name stays visible while any of its rows is. */
 function paintName(pen: Pen, scene: Scene, place: Placed): void {
   const { palette, width, height } = scene;
   const top = topOf(scene, place);

@@ -10,7 +10,7 @@ export interface Fill {
   plain: string;
   /** Text on it. */
   ink: string;
-  /** Beside boxes that a search lit. */
+  /** Next to boxes that a search highlighted. */
   dim: string;
   /** The same two as a canvas's pixels are stored. */
   plainPixel: number;
