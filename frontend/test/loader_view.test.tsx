@@ -106,7 +106,7 @@ describe("the view of worker processes", () => {
         "20.0 ms|800.0 ms|evaluation|24|20.0 ms|–|",
     );
     expect(view({ loaders: [loader] })).toContain(
-      "|The first batch of an epoch takes |800.0 ms|, with the start of the workers: apart from " +
+      "|The first batch of an epoch takes |800.0 ms|, with the start of the workers: not part of " +
         "the figures per batch.|",
     );
   });
