@@ -4,13 +4,13 @@ import type { DataLoadingResult, Recorded } from "../src/api.gen";
 import { DataLoading } from "../src/views/data_loading";
 import { loaderNames } from "../src/views/data_loading/batch_production";
 import { loaderPage, tab } from "./fixtures/figures";
-import { RECORDED, WORKERS } from "./fixtures/loading";
+import { RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
 const view = (more: Partial<DataLoadingResult> = {}): string =>
-  words(<DataLoading page={loaderPage({ ...WORKERS, ...more })} tab={tab()} compared={null} />);
+  words(<DataLoading page={loaderPage({ ...WORKERS, ...more }, TITLES)} tab={tab()} compared={null} />);
 
 describe("recorded workers", () => {
   const page = view({
@@ -31,14 +31,14 @@ describe("recorded workers", () => {
     );
   });
 
-  test("nobody is given to record what is recorded", () => {
+  test("nobody is told to record what is recorded", () => {
     expect(page).not.toContain("LoaderRecorder");
   });
 
   test("a batch is split; an unknown part is a dash", () => {
     expect(page).toContain(
       "|Most of a batch is the dataset|Part|A batch|Share|Dataset|100.0 ms|80.0 %|Collate|20.0 ms|" +
-        "16.0 %|Transfer|5.0 ms|4.0 %|Ready|–|–|The training loop waits|20.0 ms|6 batches; 32 " +
+        "16.0 %|Transfer|5.0 ms|4.0 %|Prefetched|–|–|The training loop waits|20.0 ms|6 batches; 32 " +
         "samples, 19 MB each; CPU-bound, 95.0 % CPU|.|",
     );
     expect(page).toContain(
@@ -71,10 +71,9 @@ describe("recorded workers", () => {
     const [first] = RECORDED.loaders;
     const both: Recorded = {
       ...RECORDED,
-      whose: plain("the training loader, which is waited for most"),
       loaders: [
-        { ...first!, loader: 1, workers: 0, dataset: null, label: plain("Evaluation loader") },
-        { ...first!, label: plain("Training loader") },
+        { ...first!, loader: 1, workers: 0, dataset: null, label: "Evaluation loader" },
+        { ...first!, label: "Training loader" },
       ],
       workers: [workers[0]!, second(workers[1]!)],
       lanes: [lanes[0]!, second(lanes[1]!)],
@@ -82,12 +81,12 @@ describe("recorded workers", () => {
       queues: [queues[0]!, { ...queues[0]!, loader: 1, late_share: 0 }],
     };
     const html = renderToString(
-      <DataLoading page={loaderPage({ ...WORKERS, recorded: both })} tab={tab()} compared={null} />,
+      <DataLoading page={loaderPage({ ...WORKERS, recorded: both }, TITLES)} tab={tab()} compared={null} />,
     );
     const two = view({ recorded: both });
 
     test("a worker, a batch and the settings have the name that the table of loaders has", () => {
-      expect(two).toContain("|6 batches of the training loader, which is waited for most; 32 samples, 19 MB each; ");
+      expect(two).toContain("|6 batches of Training loader; 32 samples, 19 MB each; ");
       expect(two).toContain("|Loader|Worker|Batches|Dataset|");
       expect(two).toContain("|Training loader|0|3|100.0 ms|");
       expect(two).toContain("|Evaluation loader|main|3|101.0 ms|");
@@ -119,37 +118,35 @@ describe("recorded workers", () => {
     });
   });
 
-  describe("figures that rest on the sampled batches", () => {
-    const some = (looked: number, few: boolean): Recorded => ({
+  describe("figures that rest on the batches that were sampled", () => {
+    const some = (sampled: number, few: boolean): Recorded => ({
       ...RECORDED,
-      looked: 2 * looked,
-      few_looked: few,
+      sampled: 2 * sampled,
+      few_sampled: few,
       workers: RECORDED.workers.map((worker) => ({
         ...worker,
-        looked,
-        few_looked: few,
-        cpu_share: looked ? worker.cpu_share : null,
-        kind: looked ? worker.kind : null,
+        sampled,
+        few_sampled: few,
+        cpu_share: sampled ? worker.cpu_share : null,
+        kind: sampled ? worker.kind : null,
       })),
     });
 
     test("say so where others were not", () => {
       const page = view({ recorded: some(2, false) });
-      expect(page).toContain("; CPU-bound, 95.0 % CPU in the 4 that were sampled|");
-      expect(page).toContain("|CPU, No core and Limit are of 4 of 6 batches, which were sampled.|");
+      expect(page).toContain("; CPU-bound, 95.0 % CPU in 4 sampled batches|");
+      expect(page).toContain("|CPU, No core and Limit are of 4 sampled batches of 6.|");
       expect(page).toContain("|Every worker is CPU-bound|on 4 cores|");
     });
 
     test("are estimates where they are few", () => {
       const page = view({ recorded: some(1, true) });
-      expect(page).toContain("; est. CPU-bound, 95.0 % CPU in the 2 that were sampled|");
+      expect(page).toContain("; est. CPU-bound, 95.0 % CPU in 2 sampled batches|");
       expect(page).toContain("|Every worker is CPU-bound, est. from 2 of 6 batches|on 4 cores|");
       expect(page).toContain("|95.0 %|2.0 %|est. CPU-bound|1|");
-      expect(page).toContain(
-        "|CPU, No core and Limit are of 2 of 6 batches, which were sampled; est. where these are few.|",
-      );
+      expect(page).toContain("|CPU, No core and Limit are of 2 sampled batches of 6; est. where these are few.|");
       const html = renderToString(
-        <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1, true) })} tab={tab()} compared={null} />,
+        <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1, true) }, TITLES)} tab={tab()} compared={null} />,
       ).replaceAll("\u00a0", " ");
       // three figures of two workers
       expect(html.match(/title="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(6);
@@ -162,43 +159,44 @@ describe("recorded workers", () => {
     });
 
     test("say nothing where all were", () => {
-      expect(page).not.toContain("looked at");
+      expect(page).not.toContain("sampled");
     });
   });
 
   test("lines of the workers are shares with their error, from how many samples; too few are a reason", () => {
     const seen = {
       lines: [{ line: "pack/data.py(41): __getitem__", share: 0.75, error: 0.04, ns_per_batch: 90 * MS }],
-      looks: 48,
+      samples: 48,
       bursts: 12,
       whole: true,
       why: null,
     };
     expect(view({ recorded: { ...RECORDED, lines: seen } })).toContain(
-      "|About 75 % of batch production is in data.py:41 __getitem__|Line|Share|±|A batch|data.py:41 " +
+      "|About 75 % of batch production is in data.py:41 __getitem__|Line|Share|±|A batch|" +
+        "data.py:41 " +
         "__getitem__|75 %|4 %|90.0 ms|Est. from 48 samples in 12 bursts of the whole recording, " +
         "because this span has too few.|",
     );
     expect(
-      view({ recorded: { ...RECORDED, lines: { ...seen, lines: [], whole: false, why: plain("Too few looks.") } } }),
-    ).toContain("|Which lines does batch production spend its time in?|Too few looks.|");
+      view({
+        recorded: {
+          ...RECORDED,
+          lines: { ...seen, lines: [], whole: false, why: { code: "too_few_line_samples", values: {} } },
+        },
+      }),
+    ).toContain("|Which lines does batch production spend its time in?|Too few samples.|");
   });
 
   test("requests that all find their batch say so without a figure", () => {
-    expect(
-      view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, late_share: 0, passed_share: 0 }] } }),
-    ).toContain("|Every request finds its batch ready.|");
+    expect(view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, late_share: 0 }] } })).toContain(
+      "|Every request finds its batch ready.|",
+    );
   });
 
-  test("a request whose batch is late though later ones lie ready says so", () => {
-    const of = (passed: number) =>
-      view({ recorded: { ...RECORDED, queues: [{ ...RECORDED.queues[0]!, late_share: 0.5, passed_share: passed }] } });
-    expect(of(0)).toContain("|50 % of the requests find their batch not ready.|");
-    expect(of(0.25)).toContain(
-      "|50 % of the requests find their batch not ready, 25 % while later batches are ready.|",
-    );
-    expect(of(0.5)).toContain(
-      "|50 % of the requests find their batch not ready, each time while later batches are ready.|",
+  test("requests that wait say how many", () => {
+    const late = [{ ...RECORDED.queues[0]!, late_share: 0.5 }];
+    expect(view({ recorded: { ...RECORDED, queues: late } })).toContain(
+      "|50 % of the requests find their batch not ready.|",
     );
   });
 
@@ -217,6 +215,6 @@ describe("recorded workers", () => {
     });
     expect(alone).toContain("|dataset|collate|trains|");
     expect(alone).toContain("|The training process is CPU-bound|");
-    expect(alone).not.toContain("Ready|0 ms");
+    expect(alone).not.toContain("Prefetched|0 ms");
   });
 });

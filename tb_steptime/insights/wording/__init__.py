@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.data_loading import data_loading_titles
 from tb_steptime.insights.wording.host import host_titles
 
 #: By view id; views that are not here have no titles of their own.
 TITLES: dict[str, Callable[[Facts], Titles]] = {
+    "data_loading": data_loading_titles,
     "host": host_titles,
 }
 

@@ -3,14 +3,10 @@ for what limits a worker."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.text import Unit
 
-#: What limits who produces batches; see `RecordedWorker`.
-WorkerLimit = Literal["cpu", "io", "mixed", "cores"]
-
+#: Of `recorded.workers.Kind`.
 LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "mixed", "cores": "short of cores"}
 
 
@@ -27,7 +23,7 @@ PRODUCTION_PARTS = (
           "The batch is on its way from the worker into the training process, pinning included.", "copy"),
     _part("idle", "Waits for a request",
           "The worker has nothing to do: the training process has requested enough batches.", "other", True),
-    _part("ready", "Ready",
+    _part("ready", "Prefetched",
           "The batch is in the training process and has not been asked for yet: time to spare.", "other", True),
     _part("trains", "Trains", "The training process produces no batch: it trains.", "other", True),
     _part("loop_waits", "The training loop waits", "The training loop asks for a batch and waits until it has it.",

@@ -222,7 +222,7 @@ def test_a_hidden_wait_names_the_line_that_made_it():
     assert insight is not None
     assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
     assert plain(insight.why) == ("aten::_coalesce, from model.py(31): forward, leaves the GPU idle for 100 µs a step.")
-    assert insight.how == "transposed = matrix.t().coalesce()  # once, for the backward of a torch.autograd.Function"
+    assert insight.how == "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"
 
 
 def test_a_hidden_wait_needs_a_hundredth_of_the_step():

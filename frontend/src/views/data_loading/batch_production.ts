@@ -3,7 +3,6 @@
 import type { PartMeaning, Recorded, RecordedWorker } from "../../api.gen";
 import { count, counted } from "../../format";
 import type { Meanings } from "../../meanings";
-import { sentence } from "../../phrase";
 
 export type ProductionPart = PartMeaning;
 
@@ -29,36 +28,33 @@ export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: numbe
 /** The training process produces batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);
 
-/** As of a worker or of all of them; `few_looked` is the server's to judge. */
-export type Sampled = Pick<RecordedWorker, "batches" | "looked" | "kind" | "few_looked">;
+/** As of a worker or of all of them; `few_sampled` is the server's to judge. */
+export type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind" | "few_sampled">;
 
 /** What limits who produces batches: "I/O-bound", "est. I/O-bound" where few batches show it. */
-export function limitOf({ kind, few_looked: few }: Pick<Sampled, "kind" | "few_looked">, { limits }: Meanings) {
+export function limitOf({ kind, few_sampled: few }: Pick<Sampled, "kind" | "few_sampled">, { limits }: Meanings) {
   return kind === null ? null : `${few ? "est. " : ""}${limits[kind] ?? kind}`;
 }
 
 /** Of which batches a figure is; undefined where it is of all. */
-export function sampledText({ batches, looked }: Sampled): string | undefined {
-  if (looked >= batches) return undefined;
-  return looked === 0
+export function sampledText({ batches, sampled }: Sampled): string | undefined {
+  if (sampled >= batches) return undefined;
+  return sampled === 0
     ? "No batch of it was sampled"
-    : `Of ${count(looked)} of its ${counted(batches, "batch", "batches")}: the others were not sampled`;
+    : `Of ${count(sampled)} of its ${counted(batches, "batch", "batches")}: the others were not sampled`;
 }
 
 /** Below the figures of several workers; null where all batches were shown. */
 export function sampledInAll(rows: readonly Sampled[]): string | null {
-  const { looked, batches } = summed(rows);
-  if (looked >= batches) return null;
-  if (looked === 0) return "CPU, No core and Limit are not known: no batch was sampled.";
-  const few = rows.some((row) => row.few_looked && row.kind !== null) ? "; est. where these are few" : "";
-  return (
-    `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, ` +
-    `which were sampled${few}.`
-  );
+  const { sampled, batches } = summed(rows);
+  if (sampled >= batches) return null;
+  if (sampled === 0) return "CPU, No core and Limit are not known: no batch was sampled.";
+  const few = rows.some((row) => row.few_sampled && row.kind !== null) ? "; est. where these are few" : "";
+  return `CPU, No core and Limit are of ${count(sampled)} sampled batches of ${count(batches)}${few}.`;
 }
 
 export const summed = (rows: readonly Sampled[]) => ({
-  looked: sum(rows.map((row) => row.looked)),
+  sampled: sum(rows.map((row) => row.sampled)),
   batches: sum(rows.map((row) => row.batches)),
 });
 
@@ -75,14 +71,14 @@ export interface LoaderNames {
   place(loader: number): number;
 }
 
-export function loaderNames({ loaders, whose }: Pick<Recorded, "loaders" | "whose">): LoaderNames {
+export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames {
   const place = (loader: number) => loaders.findIndex((each) => each.loader === loader);
-  const of = (loader: number) => sentence(loaders[place(loader)]!.label);
+  const of = (loader: number) => loaders[place(loader)]!.label;
   return {
-    several: whose !== null,
+    several: loaders.length > 1,
     of,
     place,
     before: (loader, said) =>
-      whose === null ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
+      loaders.length === 1 ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
   };
 }

@@ -3,10 +3,10 @@ import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { bytes, count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { limitOf, type ProductionPart, partOf } from "./batch_production";
+import { limitOf, loaderNames, type ProductionPart, partOf } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 interface Stage extends ProductionPart {
@@ -27,7 +27,8 @@ function stagesOf({ dataset_ns, collate_ns, transfer_ns, ready_ns }: Recorded, m
 const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, byReader, tab, name }: RecordedProps) {
+export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedProps) {
+  const title = titles["batch_split"]!;
   const stages = stagesOf(recorded, tab.meanings).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const waits = partOf(tab.meanings, byReader ? "reader_waits" : "loop_waits");
@@ -41,17 +42,13 @@ export function BatchSplit({ recorded, byReader, tab, name }: RecordedProps) {
   );
   return (
     <Picture
-      title={recorded.split_title}
+      title={title}
       name={`a batch ${name}`}
       drawn={false}
       table={() => stagesTable(stages, waits.label, recorded.wait_ns)}
       link={() => tab.address()}
     >
-      <SplitBar
-        label={`${sentence(recorded.split_title)}. ${parts.map((part) => part.title).join("; ")}.`}
-        parts={parts}
-        off={NONE}
-      />
+      <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <Table
         label="What becomes of a batch"
         columns={columns(scale, whole, tab.meanings)}
@@ -69,7 +66,7 @@ export function BatchSplit({ recorded, byReader, tab, name }: RecordedProps) {
       />
       <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
       {recorded.loaders.map((loader) => (
-        <Settings key={loader.loader} loader={loader} named={recorded.whose !== null} />
+        <Settings key={loader.loader} loader={loader} named={recorded.loaders.length > 1} />
       ))}
     </Picture>
   );
@@ -99,15 +96,16 @@ const columns = (scale: Scale, whole: number, meanings: Meanings): Column<Stage>
 ];
 
 function aboutOf(recorded: Recorded, meanings: Meanings) {
-  const { whose, batches, samples, bytes: size, cpu_share: cpu, looked } = recorded;
+  const { main, loaders, batches, samples, bytes: size, cpu_share: cpu, sampled } = recorded;
+  const of = loaders.length > 1 ? ` of ${loaderNames(recorded).of(main)}` : "";
   const many = [
-    `${counted(batches, "batch", "batches")}${whose === null ? "" : ` of ${sentence(whose)}`}`,
+    `${counted(batches, "batch", "batches")}${of}`,
     ...(samples === null ? [] : [counted(samples, "sample")]),
     ...(size === null ? [] : [bytes(size)]),
   ];
   const limit = limitOf(recorded, meanings);
-  const of = looked < batches ? ` in the ${count(looked)} that ${looked === 1 ? "was" : "were"} sampled` : "";
-  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${of}`}`;
+  const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
+  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
   return (
     <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
@@ -131,7 +129,7 @@ function Settings({ loader, named }: { loader: RecordedLoader; named: boolean })
   return (
     <p class="quiet small aside settings">
       {[
-        ...(named || loader.dataset === null ? [sentence(loader.label)] : []),
+        ...(named || loader.dataset === null ? [loader.label] : []),
         ...(loader.dataset === null ? [] : [loader.dataset]),
       ].join(", ")}
       , {counted(loader.batches, "batch", "batches")}: <code>{written.join(", ")}</code>

@@ -1,11 +1,9 @@
 import type { EpochStarts, LoaderRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, counted, DASH, ns, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { sentence } from "../../phrase";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 
@@ -38,12 +36,8 @@ function columns(scale: Scale, longest: number, meanings: Meanings): Column<Load
     {
       id: "loader",
       label: "Loader",
-      order: (row) => sentence(row.label),
-      cell: (row) => (
-        <span title={row.iterator}>
-          <Sentence phrase={row.label} />
-        </span>
-      ),
+      order: (row) => row.label,
+      cell: (row) => <span title={row.iterator}>{row.label}</span>,
     },
     {
       id: "batches",
@@ -99,7 +93,7 @@ function loadersTable(loaders: readonly LoaderRow[]) {
       ...times,
     ],
     rows: loaders.map((row) => [
-      sentence(row.label),
+      row.label,
       row.iterator,
       row.role,
       row.batches,
@@ -127,8 +121,8 @@ export function FirstBatch({
         : `${counted(many, "first batch", "first batches")} of epochs take`}{" "}
       <b>{ns(first)}</b>
       {many === 1 ? "" : " each"}
-      {multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: not part of
-      the figures per batch.
+      {multiprocess !== false && starts?.respawned !== false && ", with the start of the workers"}: not part of the
+      figures per batch.
     </p>
   );
 }

@@ -6,7 +6,7 @@ import { count, counted, fine, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { StepSelection } from "../choices";
-import type { Tab } from "../props";
+import type { Tab, Titles } from "../props";
 import {
   type LoaderNames,
   laneParts,
@@ -19,6 +19,7 @@ import {
 
 export interface RecordedProps {
   recorded: Recorded;
+  titles: Titles;
   /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
   byReader: boolean;
   chosen: StepSelection;
@@ -27,8 +28,9 @@ export interface RecordedProps {
 }
 
 /** Which worker makes what when, and how many batches lie ready under the steps. */
-export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps) {
-  const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
+export function ProductionPicture({ recorded, titles, chosen, tab, name }: RecordedProps) {
+  const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to } = recorded;
+  const title = titles["workers_over_time"]!;
   if (lanes.length === 0) return null;
   const names = loaderNames(recorded);
   const parts = laneParts(tab.meanings);
@@ -69,17 +71,11 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   );
 }
 
-/**
- * Whether the training loop finds its batch: a later one that lies ready does not help a loader that keeps the order.
- */
-function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, names: LoaderNames): string[] {
+/** Whether the training loop finds its batch. */
+function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames): string[] {
   if (late === null) return [];
   if (late === 0) return [names.before(loader, "Every request finds its batch ready")];
-  const ahead =
-    passed === null || passed === 0
-      ? ""
-      : `, ${passed === late ? "each time" : share(passed)} while later batches are ready`;
-  return [names.before(loader, `${share(late)} of the requests find their batch not ready${ahead}`)];
+  return [names.before(loader, `${share(late)} of the requests find their batch not ready`)];
 }
 
 function Keys({ parts }: { parts: readonly ProductionPart[] }) {

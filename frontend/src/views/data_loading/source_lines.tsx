@@ -1,6 +1,6 @@
 /** Source lines that a batch spends its time in: of the training process, and of worker processes. */
 
-import type { LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import type { LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -10,27 +10,12 @@ import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
 import type { Tab } from "../props";
 
-/**
- * Lines of the user's code that a batch spends its time in. `opsOnly`: without the Python around their ops, which has
- * no call stack.
- */
-export function SlowLines({
-  lines,
-  opsOnly,
-  tab,
-  name,
-}: {
-  lines: readonly LoaderLine[];
-  opsOnly: boolean;
-  tab: Tab;
-  name: string;
-}) {
+/** Lines of the user's code that a batch spends its time in. */
+export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
     <Picture
-      title={
-        `A batch spends ${opsOnly ? "at least " : ""}${ns(lines[0]!.ns_per_batch)} in ` + `${shortLine(lines[0]!.line)}`
-      }
+      title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
       name={`dataset lines ${name}`}
       drawn={false}
       table={() => ({
@@ -47,11 +32,7 @@ export function SlowLines({
         maxRows={8}
         {...sorting(tab, "lines")}
       />
-      <p class="quiet small aside">
-        {opsOnly
-          ? "Ops that they call, without the Python around those."
-          : "With what they call in torch and in Python's own library."}
-      </p>
+      <p class="quiet small aside">With what they call in torch and in Python's own library.</p>
     </Picture>
   );
 }
@@ -79,9 +60,9 @@ const columns = (longest: number): Column<LoaderLine>[] => [
   },
 ];
 
-/** Lines that the workers were seen in, as often as the recorder looked. */
+/** Lines that the workers were seen in, in the samples of the recorder. */
 export function WorkerLines({
-  lines: { lines, looks, bursts, whole, why },
+  lines: { lines, samples, bursts, whole, why },
   tab,
   name,
 }: {
@@ -90,7 +71,7 @@ export function WorkerLines({
   name: string;
 }) {
   const [first] = lines;
-  if (!first) return why && <NoLines why={why} />;
+  if (!first) return why && <NoLines why={tab.meanings.explain(why)} />;
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <Picture
@@ -109,14 +90,14 @@ export function WorkerLines({
         {...sorting(tab, "worker_lines")}
       />
       <p class="quiet small aside">
-        Est. from {counted(looks, "sample")} in {counted(bursts, "burst")}
+        Est. from {counted(samples, "sample")} in {counted(bursts, "burst")}
         {whole && " of the whole recording, because this span has too few"}.
       </p>
     </Picture>
   );
 }
 
-function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
+function NoLines({ why }: { why: Phrase }) {
   return (
     <section class="picture no-curve">
       <div class="head">

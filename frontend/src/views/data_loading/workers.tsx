@@ -25,7 +25,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
   const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
-  const looked = sampledInAll(workers);
+  const sampled = sampledInAll(workers);
   return (
     <Picture
       title={titleOf(workers, tab.meanings)}
@@ -43,7 +43,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
         maxRows={MOST}
         {...sorting(tab, "workers")}
       />
-      {looked && <p class="quiet small aside">{looked}</p>}
+      {sampled && <p class="quiet small aside">{sampled}</p>}
     </Picture>
   );
 }
@@ -57,11 +57,11 @@ function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string
     ? "What does the training process spend its time on?"
     : "What do the workers spend their time on?";
   if (!alike || first!.kind === null || first!.kind === "mixed") return asked;
-  const { looked, batches } = summed(workers);
-  const from = workers.some((worker) => worker.few_looked)
-    ? `, est. from ${count(looked)} of ${counted(batches, "batch", "batches")}`
+  const { sampled, batches } = summed(workers);
+  const from = workers.some((worker) => worker.few_sampled)
+    ? `, est. from ${count(sampled)} of ${counted(batches, "batch", "batches")}`
     : "";
-  return `${who} is ${limitOf({ ...first!, few_looked: false }, meanings)}${from}`;
+  return `${who} is ${limitOf({ ...first!, few_sampled: false }, meanings)}${from}`;
 }
 
 function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
@@ -189,7 +189,7 @@ function workersTable(workers: readonly RecordedWorker[], names: LoaderNames, me
       row.batches,
       row.dataset_ns,
       row.collate_ns,
-      row.looked,
+      row.sampled,
       row.busy_share,
       row.cpu_share,
       row.core_wait_share,

@@ -9,7 +9,10 @@ from tb_steptime.text import agreeing, code, count, ns, phrase
 
 
 def layout_conversion(facts: Facts) -> Insight | None:
-    """Fires when the conversions are worth a card."""
+    """Fires when the conversions are worth a card.
+
+    Gain: the time of these conversions.
+    """
     device = device_split(facts)
     if device is None or not device.waste.layout_conversions.count:
         return None

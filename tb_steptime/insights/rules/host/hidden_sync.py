@@ -17,12 +17,20 @@ _TITLES = {
 
 
 def hidden_sync_backward(facts: Facts) -> Insight | None:
-    """Fires when blocking calls inside autograd nodes and hooks are worth a card."""
+    """Fires when blocking calls inside autograd nodes and hooks are worth a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     return _hidden_sync(facts, "backward")
 
 
 def hidden_sync_optimizer(facts: Facts) -> Insight | None:
-    """Fires when blocking calls inside an optimizer step are worth a card."""
+    """Fires when blocking calls inside an optimizer step are worth a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     return _hidden_sync(facts, "optimizer")
 
 

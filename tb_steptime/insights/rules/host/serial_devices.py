@@ -18,7 +18,10 @@ SERIAL_FRACTION = 0.25
 
 
 def serial_devices(facts: Facts) -> Insight | None:
-    """Fires when the GPUs of a process hardly ever work at the same time."""
+    """Fires when the GPUs of a process hardly ever work at the same time.
+
+    Gain: the time in which any GPU works, less that of the GPU that works longest, mean over the steps.
+    """
     several = facts.host.several_devices
     if several is None or several.concurrency - 1 > SERIAL_FRACTION * (len(several.devices) - 1):
         return None

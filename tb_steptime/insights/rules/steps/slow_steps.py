@@ -24,8 +24,10 @@ _OF_OTHERS = ("data_loading", "tail")
 
 
 def slow_steps(facts: Facts) -> Insight | None:
-    """Fires when outliers lift the mean step far enough above the median one, waits for batches left out of both. The
-    rest of it belongs to other cards too, so this gain is none of those that may be added."""
+    """Fires when outliers lift the mean step far enough above the median one, waits for batches left out of both.
+
+    Gain: the mean step less the median step, both without their waits for batches.
+    """
     slow = _slow(facts.host)
     if not slow:
         return None

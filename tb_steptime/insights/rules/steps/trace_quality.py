@@ -8,7 +8,10 @@ from tb_steptime.text import code, ns, phrase
 
 
 def trace_quality(facts: Facts) -> Insight | None:
-    """Fires when for a good part of the step nobody can tell why the GPU is idle, as its launches are not recorded."""
+    """Fires when for a good part of the step nobody can tell why the GPU is idle, as its launches are not recorded.
+
+    Gain: none; the other figures become certain.
+    """
     idle = facts.idle
     if idle is None or facts.share(idle.unknown) < WARNING_FRACTION:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,9 +17,9 @@ from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, e
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.file.source_locations import SourceLocations, is_followed, name_of
 from tb_steptime.record.loaders import line_samples
-from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
 from tb_steptime.trace.ops import is_source
+from tests.drawn.machine import skip_busy
 from tests.unit.record.test_format import HEADER, refuse
 
 
@@ -113,34 +114,26 @@ def test_shares_are_of_all_looks_and_their_error_of_how_bursts_differ():
         assert [(line.line, line.share, line.error, line.ns_per_batch) for line in result.lines] == [
             ("data.py(1): get", 0.5, error, 500), ("data.py(2): crop", 0.5, error, 500),
         ]  # fmt: skip
-        assert (result.looks, result.bursts, result.whole, result.why) == (400, 20, False, None)
+        assert (result.samples, result.bursts, result.whole, result.why) == (400, 20, False, None)
 
 
 def test_where_the_span_has_few_looks_those_of_the_whole_recording_tell():
     result = recorded_lines(bursts(*[{"data.py(1): get": 3}] * 30), 0, 1000, (0, 1000 * (LEAST_BURSTS - 1)))
-    assert (result.looks, result.bursts, result.whole) == (90, 30, True)
+    assert (result.samples, result.bursts, result.whole) == (90, 30, True)
 
 
-@pytest.mark.parametrize(
-    ("late", "why"),
-    [
-        (
-            0,
-            "Lines cannot be told: the recorder looked at the workers 4 times, once a second at most, and 5 are "
-            "needed. Let the training run for longer.",
-        ),
-        (9, "Lines cannot be told: the machine was too busy to look at the workers in time."),
-    ],
-)
-def test_too_few_looks_tell_nothing_and_say_so(late, why):
+@pytest.mark.parametrize(("late", "why"), [(0, "too_few_line_samples"), (9, "machine_too_busy_to_sample_lines")])
+def test_too_few_samples_show_nothing_and_say_so(late, why):
     result = recorded_lines(bursts(*[{"data.py(1): get": 3}] * 4, late=late), 0, 1000, (0, 10**6))
     assert result.lines == []
     assert result.why is not None
-    assert plain(result.why) == why
+    assert result.why.code == why
 
 
-def test_workers_are_met_in_the_lines_that_take_their_time():
-    """Real workers, whose parts time themselves; looks may be off by chance, and by some tenths of a millisecond."""
+@pytest.mark.live
+def test_lines_are_sampled_as_often_as_they_take_time():
+    """Real workers, whose parts time themselves; samples may be off by chance, and by some tenths of a millisecond.
+    `tests.recordings` has such a recording."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     from benchmarks.lines import compare
 
@@ -150,14 +143,34 @@ def test_workers_are_met_in_the_lines_that_take_their_time():
         if late < bursts:
             break
     else:
-        pytest.skip(f"This machine is too busy for looks in time: {late} bursts were late, {bursts} were not.")
-    assert {each.part: each.told for each in parts} == {
+        skip_busy(f"{late} bursts were late, {bursts} were not")
+    assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }
 
 
-def test_late_looks_do_not_count(monkeypatch, tmp_path):
-    """The clock jumps by 2 ms at each reading, so that every look comes too late."""
+class Frame:
+    """Of a stack."""
+
+    def __init__(self, code, line, back=None):
+        self.f_code, self.f_lineno, self.f_back = code, line, back
+
+
+def test_an_instruction_without_a_line_counts_for_its_function(monkeypatch, tmp_path):
+    outer = code_of("around.py")
+    journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    sampler = line_samples.LineSampler(journal, (outer,), ())
+    code = code_of("data.py", 7)
+    counts = Counter()
+    for line in (9, None):
+        frames = {sampler._thread: Frame(code, line, Frame(outer, 1))}
+        monkeypatch.setattr(line_samples.sys, "_current_frames", lambda frames=frames: frames)
+        sampler._sample(counts)
+    assert counts == {(code, 9): 1, (code, 7): 1}
+
+
+def test_late_samples_do_not_count(monkeypatch, tmp_path):
+    """The clock jumps by 2 ms at each reading, so that every sample is too late."""
     now = [0]
 
     def later() -> int:
