@@ -1,7 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
+import type { CouldBe, OverviewResult, PartMeaning, Parts } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
 import { Swatch } from "../colour";
@@ -15,6 +15,7 @@ import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Devices } from "./devices";
 import type { Compared, SpanViewProps, Tab } from "./props";
+import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
@@ -65,12 +66,7 @@ function legendPart(meaning: PartMeaning, { mean_parts_ns: mean, mean_duration_n
   return { meaning, ns: length, share: whole ? length / whole : 0, absent: absent[meaning.id] };
 }
 
-function comparedFigure({ metric }: Series, compared: Compared<"overview"> | null) {
-  const other = compared?.page.result.tiles.find((series) => series.metric === metric);
-  return compared && other ? { name: compared.name, value: other.value } : undefined;
-}
-
-interface StepAnatomyProps {
+interface MeanStepBarProps {
   result: OverviewResult;
   couldBe: CouldBe | null;
   compared: Compared<"overview"> | null;
@@ -79,7 +75,7 @@ interface StepAnatomyProps {
 }
 
 /** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function MeanStepBar({ result, couldBe, compared, off, parts }: StepAnatomyProps) {
+function MeanStepBar({ result, couldBe, compared, off, parts }: MeanStepBarProps) {
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
