@@ -1049,7 +1049,7 @@ export interface ProductionLane {
   batch: number[];
 }
 
-/** Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told. */
+/** Reading one file. Bytes are bytes on disk; seconds_left is None until it is known. */
 export interface Progress {
   read_bytes: number;
   total_bytes: number;
@@ -1325,7 +1325,7 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts beside the views: which span this is and what recorded it. sidebar: by view id. */
+/** The facts next to the views: which span this is and what recorded it. sidebar: by view id. */
 export interface SpanHead {
   id: string;
   run: string;
