@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
-from tests.browser.tab import Tab
-from tests.browser.test_tab import state
+from tests.browser.tab import Tab, state
 from tools.serve import TensorBoard
 
 RECORDED = "cpu_recorded_workers"
