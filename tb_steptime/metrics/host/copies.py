@@ -13,9 +13,10 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import Way, way
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
 from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import places, short_range
+from tb_steptime.trace.ops import places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 

@@ -26,10 +26,12 @@ from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, Groups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import forward_of, innermost, outermost, short_range, user_ranges
+from tb_steptime.trace.nesting import innermost, outermost
+from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, UInt8

@@ -109,8 +109,8 @@ def test_no_card_is_built_on_waits_and_the_views_say_what_is_known(tmp_path):
     assert plain(headline.verdict) == "The loader is read on another thread."
     assert headline.action is None
     assert plain(judgement.titles["data_loading"]["steps"]) == "The loader is read on another thread"
-    rail = judgement.rails["data_loading"]
-    assert (rail.share, rail.reason) == (None, OTHER_THREAD)
+    bar = judgement.sidebar["data_loading"]
+    assert (bar.share, bar.reason) == (None, OTHER_THREAD)
 
 
 def test_the_command_line_says_what_is_recorded(tmp_path):
