@@ -109,10 +109,10 @@ def test_a_recorded_batch_is_split_from_dataset_to_wait(
     server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
     table = view.get_by_role("table", name="What becomes of a batch")
-    assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Lies ready"]
+    assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Prefetched"]
     assert all(re.fullmatch(r"[\d.]+\sms", row[1]) for row in rows(table))
     expect(table.locator("tfoot")).to_contain_text("The training loop waits")
-    expect(view.get_by_role("img", name=re.compile("Dataset .*; Collate .*; Transfer .*; Lies ready"))).to_be_visible()
+    expect(view.get_by_role("img", name=re.compile("Dataset .*; Collate .*; Transfer .*; Prefetched"))).to_be_visible()
 
 
 def test_recorded_workers_and_their_slowest_batches_are_listed(
@@ -157,7 +157,7 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
 ) -> None:
     server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=BURST, view="data_loading")))
-    needed = answer(server, BURST)["burst"]["needed_workers"]
+    needed = answer(server, BURST)["needed_workers"]
     sentence = view.get_by_role("heading", name=re.compile("every third step waits"))
     expect(sentence).to_have_text(re.compile(rf"^3 workers need .* per batch, .*; {needed} workers would end it\.$"))
     waits = view.locator("svg.wait-columns")
