@@ -52,7 +52,7 @@ def data_loading_titles(facts: Facts) -> Titles:
     if result.activities is not None:
         found["activities"] = _activities_title(result.activities.rows)
         if not any(row.lines for row in result.activities.rows):
-            found["lines_missing"] = phrase("No call stacks are recorded; {stack} shows lines.", stack=_WITH_STACK)
+            found["lines_missing"] = phrase("No Python frames are recorded; {stack} records them.", stack=_WITH_STACK)
     if result.copy is not None:
         found["copy"] = _copy_title(result.copy)
     main = main_label(result)
