@@ -196,7 +196,7 @@ def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
     view = view_of(tab(tensorboard(measured_demo), state(run=ALIKE, view="data_loading")))
     place = view.locator(".no-curve")
     expect(place.get_by_role("heading")).to_have_text("How many workers are enough?")
-    expect(place).to_contain_text("not known from this trace, because")
+    expect(place).to_contain_text("ambiguous in this trace: record the workers")
     expect(view.locator("svg.worker-curve")).to_have_count(0)
     workers = view.locator(".tiles li").filter(has_text="Workers needed")
     expect(workers).to_contain_text("–")
