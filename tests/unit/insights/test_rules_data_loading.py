@@ -61,6 +61,7 @@ def test_more_workers_are_worth_what_late_batches_cost():
     assert plain(insight.title) == "Use 6 workers"
     assert said(insight) == "A step waits 3 µs (47 %). 3 workers need 17 µs per batch, the rest of the step 3 µs."
     assert insight.how == "DataLoader(..., num_workers=6)"
+    assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, one batch in 3 is slow instead.")
     assert insight.confidence is Confidence.MEDIUM
     assert cards(trace) == {"more_workers", "loader_overhead"}
 
