@@ -26,7 +26,7 @@ from tb_steptime.ingest.recorder_files.decoding import read_all
 from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.metrics.data_loading.recorded.lines import line_shares
 from tb_steptime.record import LoaderRecorder
-from tb_steptime.trace.loader_records import LineLooks
+from tb_steptime.trace.loader_records import LineSamples
 
 
 def read(scale: int) -> None:
@@ -101,12 +101,12 @@ def record(folder: Path, batches: int, workers: int, scale: int) -> dict[str, fl
     return dict(zip((part.__name__ for part in PARTS), (taken / taken.sum()).tolist(), strict=True))
 
 
-def shares(real: Mapping[str, float], samples: LineLooks) -> tuple[list[Share], int, int]:
+def shares(real: Mapping[str, float], samples: LineSamples) -> tuple[list[Share], int, int]:
     """real: by function. See `compare`."""
     samples = by_function(samples)
     bursts = len(np.unique(np.stack((samples.worker, samples.at_ns)), axis=1).T)
-    found = line_shares(samples, np.ones(len(samples.met), bool)) if bursts > 1 else []
-    sampled = {samples.places[each.place]: each for each in found}
+    found = line_shares(samples, np.ones(len(samples.count), bool)) if bursts > 1 else []
+    sampled = {samples.locations[each.location]: each for each in found}
     return (
         [
             Share(part, share, *((each.share, each.error) if (each := sampled.get(part)) else (0.0, 0.0)))
@@ -117,12 +117,12 @@ def shares(real: Mapping[str, float], samples: LineLooks) -> tuple[list[Share], 
     )
 
 
-def by_function(samples: LineLooks) -> LineLooks:
+def by_function(samples: LineSamples) -> LineSamples:
     """The samples of all lines of a function as those of one location."""
-    functions = [name.rpartition("): ")[2] for name in samples.places]
+    functions = [name.rpartition("): ")[2] for name in samples.locations]
     names = sorted(set(functions))
     number = np.array([names.index(function) for function in functions] + [-1], np.int64)
-    return replace(samples, place=number[samples.place], places=tuple(names))
+    return replace(samples, location=number[samples.location], locations=tuple(names))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

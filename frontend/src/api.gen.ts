@@ -42,13 +42,32 @@ export interface BatchCopy {
   pageable: boolean | null;
 }
 
+/** A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores. */
+export interface BinMeaning {
+  id: "matmul_like" | "other" | "tensor_core" | "unknown";
+  label: string;
+  short: string;
+  answer: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+}
+
+/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+export interface Blocker {
+  op: string;
+  by_device: number;
+  idle_device: number;
+  idle_ns: number;
+}
+
 /**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
  * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
  * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
  * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
- * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+ * module and line of the forward pass that made it, None elsewhere or where it is not known.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
  * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
  * copied.
@@ -56,10 +75,10 @@ export interface BatchCopy {
 export interface BlockingRow {
   op: string | null;
   outer_op: string | null;
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   site: string;
   call: string;
-  kind: string;
+  kind: "allocator" | "copy" | "pageable_copy" | "sync";
   direction: string | null;
   user_range: string | null;
   module: string | null;
@@ -131,7 +150,8 @@ export interface BurstStep {
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
- * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
+ * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
  */
 export interface Catalogue {
   version: string;
@@ -143,6 +163,9 @@ export interface Catalogue {
   bounds: Record<string, string>;
   causes: Record<string, string>;
   phases: Record<string, string>;
+  kernel_bins: BinMeaning[];
+  production_parts: PartMeaning[];
+  limits: Record<string, string>;
   views: ViewMeaning[];
 }
 
@@ -160,7 +183,7 @@ export interface Change {
 export type Confidence = "high" | "low" | "medium";
 
 /**
- * Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+ * Copies of one direction between two kinds of memory, by the activity's name; means per step.
  * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
  * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
  * (or the range) that makes most of them.
@@ -427,14 +450,6 @@ export interface Headline {
   code: string | null;
 }
 
-/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
-export interface Holder {
-  op: string;
-  by_device: number;
-  idle_device: number;
-  idle_ns: number;
-}
-
 /**
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
  * `unknown` says so, and only steps, phases and ranges of the host are measured.
@@ -624,7 +639,7 @@ export interface KernelGroup {
 
 /** Groups with most time; more_* fold the others: groups, their launches, their time. */
 export interface KernelGrouping {
-  by: string;
+  by: "module" | "name" | "name,op" | "op";
   rows: KernelGroup[];
   more_rows: number;
   more_count: number;
@@ -638,7 +653,7 @@ export interface KernelGrouping {
  */
 export interface KernelRow {
   name: string;
-  bin: string;
+  bin: "matmul_like" | "other" | "tensor_core" | "unknown";
   reason: string;
   count: number;
   total_ns: number;
@@ -650,7 +665,7 @@ export interface KernelRow {
  * for each whether it is the second sense of the lane's colour (a wait that is hidden).
  */
 export interface Lane {
-  id: string;
+  id: "cpu" | "gpu" | "loader";
   label: string;
   start_ns: number[];
   end_ns: number[];
@@ -937,12 +952,12 @@ export interface Parts {
 
 /**
  * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+ * cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
  * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
  * mean; worst_*: the longest one.
  */
 export interface Pause {
-  cause: string;
+  cause: "garbage_collection" | "lazy_loading" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -958,7 +973,7 @@ export interface Pause {
  * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
  */
 export interface PhaseRow {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   host_ns: number;
   device_ns: number;
@@ -971,11 +986,11 @@ export interface PhaseRow {
 }
 
 /**
- * A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
- * are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast.
+ * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+ * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
  */
 export interface PhaseSpan {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   start_ns: number;
   end_ns: number;
@@ -984,7 +999,7 @@ export interface PhaseSpan {
 
 /** The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded. */
 export interface PhaseSplit {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
   split: Split;
 }
@@ -1068,7 +1083,7 @@ export interface QueueLevel {
  */
 export interface RangeRow {
   path: string[];
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
   host_ns: number;
   self_ns: number;
@@ -1237,7 +1252,7 @@ export interface SeveralDevices {
   concurrency: number;
   busy_ns: number[];
   union_busy_ns: number;
-  holders: Holder[];
+  blockers: Blocker[];
 }
 
 export type Severity = "major" | "minor" | "warning";
@@ -1259,7 +1274,7 @@ export interface SidebarShare {
  */
 export interface SiteRow {
   site: string;
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   launches: number;
   starved_share: number | null;
@@ -1449,12 +1464,12 @@ export interface TimelineStep {
 }
 
 /**
- * One track of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * One track of the picture. rows: nesting levels, at least one.
  * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
  */
 export interface Track {
   id: number;
-  kind: string;
+  kind: "calls" | "loader" | "phases" | "ranges" | "steps" | "stream" | "thread";
   group: string;
   label: string;
   rows: number;

@@ -19,8 +19,8 @@ from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
 from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.tensor_cores.usage import Split, device_has_tensor_cores, split_kernel_time
 from tb_steptime.text import Phrase, Reason, fraction, phrase, text
+from tb_steptime.trace.host_ranges import named_ranges, short_range
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import named_ranges, short_range
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
@@ -72,7 +72,7 @@ class GpuStrip(msgspec.Struct, frozen=True):
 class KernelGrouping(msgspec.Struct, frozen=True):
     """Groups with most time; more_* fold the others: groups, their launches, their time."""
 
-    by: str
+    by: By
     rows: list[KernelGroup]
     more_rows: int
     more_count: int

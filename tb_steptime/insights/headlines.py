@@ -12,7 +12,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
-from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase
+from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
 #: Bounds nearer than this read as one number.
 TELL_APART_FRACTION = 0.01
@@ -54,7 +54,7 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 _RECORD = phrase("Two lines in the script record how fast its batches are produced.")
-#: Cards that no number of workers of the main loader mends.
+#: Cards that no number of workers of the main loader helps.
 _OTHER_SETTINGS = ("other_loader", "input_bound")
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
 
@@ -65,21 +65,28 @@ def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
     return phrase("The loader keeps up: the GPU waits {exposed} a step for data.", exposed=ns(mean.exposed_ns))
 
 
+#: By the card that names the cause; else by whether the loader has worker processes, None: not known.
+_WAITS_BECAUSE = {
+    "epoch_starts": "no batch is ready when an epoch begins",
+    "loader_overhead": "the training process receives each batch itself",
+    "other_loader": "another loader does not have its batches in time",
+    False: "the training process produces each batch itself",
+    True: "the worker processes do not finish batches in time",
+    None: "the next batch is not ready in time",
+}
+
+
 def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
     """first: what costs most, which is the cause that is named."""
-    who = "The GPU waits {exposed} a step because " if facts.overview.has_device else "A step waits {exposed} because "
-    why = {
-        False: "the training process produces each batch itself.",
-        True: "the worker processes do not finish batches in time.",
-        None: "the next batch is not ready in time.",
-    }[facts.data_loading.multiprocess]
-    if first.id == "epoch_starts":
-        return phrase(who + "no batch is ready when an epoch begins.", exposed=ns(shares(facts).first_ns))
-    if first.id == "loader_overhead":
-        return phrase(who + "the training process receives each batch itself.", exposed=ns(first.gain_ns))
-    if first.id == "other_loader":
-        return phrase(who + "another loader does not have its batches in time.", exposed=ns(first.gain_ns))
-    return phrase(who + why, exposed=ns(mean.exposed_ns - shares(facts).others_ns))
+    exposed_ns = {
+        "epoch_starts": shares(facts).first_ns,
+        "loader_overhead": first.gain_ns,
+        "other_loader": first.gain_ns,
+    }.get(first.id, mean.exposed_ns - shares(facts).others_ns)
+    cause = text(_WAITS_BECAUSE.get(first.id, _WAITS_BECAUSE[facts.data_loading.multiprocess]))
+    if facts.overview.has_device:
+        return phrase("The GPU waits {exposed} a step because {cause}.", exposed=ns(exposed_ns), cause=cause)
+    return phrase("A step waits {exposed} because {cause}.", exposed=ns(exposed_ns), cause=cause)
 
 
 def _loader_code(facts: Facts, first: Insight) -> str | None:
@@ -144,7 +151,7 @@ _ON_TENSOR_CORES = {
 
 
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
-    """With the first thing to do about the step: an idle GPU is mended before a half-empty one."""
+    """With the first thing to do about the step: an idle GPU comes before a half-empty one."""
     assert facts.gpu is not None  # a view's headline is asked for where its result is
     headline = gpu_headline(facts.gpu)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
@@ -155,12 +162,12 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
 
 def host(facts: Facts, insights: list[Insight]) -> Headline:
     """With what the host itself can do, and how many launches of the phase that launches most come too late."""
-    text = judge_span(facts).text
+    verdict = judge_span(facts).text
     first = next((insight for insight in insights if insight.view == "host"), None)
     if first is None or first.gain_fraction < WARNING_FRACTION:
-        return Headline(text)
+        return Headline(verdict)
     gain = phrase("[up to {gain} a step ({share})].", gain=ns(first.gain_ns), share=fraction(first.gain_fraction))
-    return Headline(text, joined(first.title, joined(gain, *_starved(facts)), by=": "), "timeline")
+    return Headline(verdict, joined(first.title, joined(gain, *_starved(facts)), by=": "), "timeline")
 
 
 def _starved(facts: Facts) -> list[Phrase]:

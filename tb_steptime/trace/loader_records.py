@@ -38,7 +38,7 @@ class LoaderSettings(msgspec.Struct, frozen=True):
 class Produced:
     """Batches produced, one row each, by start. All columns int64; times in ns from the trace's origin.
 
-    loader, worker, pid, passage, batch    which batch of which pass over the data, and the process that produced it
+    loader, worker, pid, pass_number, batch    which batch of which pass over the data, and the process that produced it
     requested_ns, start_ns, collate_ns, end_ns    dataset from start to collate, collate_fn from there to the end
     dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that produced it; -1: not measured, as few batches are
     core_wait_ns                           time that it was runnable but had no core; -1: not measured, or not known
@@ -48,7 +48,7 @@ class Produced:
     loader: Int64
     worker: Int64
     pid: Int64
-    passage: Int64
+    pass_number: Int64
     batch: Int64
     requested_ns: Int64
     start_ns: Int64
@@ -73,7 +73,7 @@ class Received:
     """
 
     loader: Int64
-    passage: Int64
+    pass_number: Int64
     batch: Int64
     requested_ns: Int64
     asked_ns: Int64
@@ -101,9 +101,9 @@ class Begun:
 
 
 @dataclass(frozen=True, eq=False)
-class LineLooks:
+class LineSamples:
     """Source lines of workers that produce batches; int64, a row for each line of each burst of samples, of the whole
-    recording. place: row of places, "data.py(41): __getitem__", or -1; met: how many samples.
+    recording. location: row of locations, "data.py(41): __getitem__", or -1; count: of samples.
 
     late: bursts that do not count, because the machine was too busy to sample in time.
     """
@@ -111,9 +111,9 @@ class LineLooks:
     loader: Int64
     worker: Int64
     at_ns: Int64
-    place: Int64
-    met: Int64
-    places: tuple[str, ...]
+    location: Int64
+    count: Int64
+    locations: tuple[str, ...]
     late: int
 
 
@@ -131,6 +131,6 @@ class LoaderRecords:
     produced: Produced
     received: Received
     begun: Begun
-    lines: LineLooks
+    lines: LineSamples
     killed: frozenset[int]
     notes: tuple[Note, ...]

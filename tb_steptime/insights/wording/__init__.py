@@ -1,4 +1,4 @@
-"""Sentences that results need: what stands above pictures and tables, under figures, and in place of what is not known.
+"""Sentences that results need: above pictures and tables, under figures, and in place of what is not known.
 
 Pure functions of results, asked when a page is served, so that stored results hold numbers and codes alone.
 """

@@ -174,5 +174,5 @@ def _recorded_ends(trace: Trace, marks: Marks, records: LoaderRecords) -> Bool:
     name, taken = trace.events.name[marks.row], records.received
     after = np.append(NOT_RECORDED, np.where(name[1:] == name[:-1], marks.recorded[:-1], NOT_RECORDED))
     ends: Bool = (marks.recorded == NOT_RECORDED) & (marks.seed_ns == NO_SEED) & (after != NOT_RECORDED)
-    passes = len(np.unique(np.stack((taken.loader, taken.passage)), axis=1).T)
+    passes = len(np.unique(np.stack((taken.loader, taken.pass_number)), axis=1).T)
     return np.asarray(ends & (ends.sum() <= passes))

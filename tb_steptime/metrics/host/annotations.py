@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
+from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import parents
-from tb_steptime.trace.ops import innermost, open_at, short_range
+from tb_steptime.trace.nesting import innermost, open_at, parents
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
@@ -41,7 +41,7 @@ class RangeRow(msgspec.Struct, frozen=True):
     """
 
     path: list[str]
-    phase: str
+    phase: PhaseId
     count: float
     host_ns: int
     self_ns: int
@@ -60,7 +60,7 @@ class _Tree(NamedTuple):
     path: Int64
     parent: Int64
     label: list[str]
-    phase: list[str]
+    phase: list[PhaseId]
 
 
 class _Sums(NamedTuple):

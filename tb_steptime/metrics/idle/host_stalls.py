@@ -1,4 +1,4 @@
-"""Rare long stops of the host that no op explains: garbage collection, lazy loading of kernels, and unexplained ones.
+"""Rare long pauses of the host that no op explains: garbage collection, lazy loading of kernels, and unexplained ones.
 
 thread   --op--[garbage collection]--op--      what the trace names comes first (trace/stops.py)
          --op--[ first launch of k  ]-op-      then launch calls that must have loaded their kernel
@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
-from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.launches.queue import FULL_QUEUE, LaunchCalls, find_queue, launch_calls
@@ -31,7 +31,9 @@ from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: What makes the host pause, as it is called.
-CAUSE_WORDS = {
+PauseCause = Literal["garbage_collection", "lazy_loading", "unexplained"]
+
+CAUSE_WORDS: dict[PauseCause, str] = {
     "garbage_collection": "Garbage collection",
     "lazy_loading": "Lazy loading of kernels",
     "unexplained": "Nothing recorded",
@@ -44,18 +46,18 @@ LOADING_TIMES = 20
 UNEXPLAINED_NS = 2_000_000
 #: What happens in more than this share of the steps is the program's habit and not a pause of it.
 RARE_FRACTION = 0.25
-#: With fewer steps nobody can tell what is rare.
-STEPS_TO_TELL = 3
+#: With fewer steps it is not known what is rare.
+LEAST_STEPS = 3
 
 
 class Pause(msgspec.Struct, frozen=True):
     """Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
-    cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+    cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
     that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
     mean; worst_*: the longest one.
     """
 
-    cause: str
+    cause: PauseCause
     sure: bool
     name: str | None
     count: int
@@ -70,7 +72,7 @@ class _Stops(NamedTuple):
     """Stops of one cause. rows: events of which each is or, for a loaded kernel, that each led to; None without.
     least_ns: what another cause leaves of a stop counts if it is that long."""
 
-    cause: str
+    cause: PauseCause
     sure: bool
     start: Int64
     end: Int64
@@ -96,7 +98,8 @@ def pauses(trace: Trace, device: int) -> list[Pause]:
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     collections = garbage_collections(trace)
     loads = np.sort(np.concatenate((loading_calls(trace), loading_overheads(trace))))
-    for cause, rows in (("garbage_collection", collections), ("lazy_loading", loads)):
+    recorded: dict[PauseCause, Int64] = {"garbage_collection": collections, "lazy_loading": loads}
+    for cause, rows in recorded.items():
         yield _Stops(cause, True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
     slow = _slow_first_launches(trace, device, Intervals.union(trace.events.start_ns[loads], trace.events.ends(loads)))
     yield _Stops("lazy_loading", False, trace.events.start_ns[slow.call], trace.events.ends(slow.call), slow.activity)
@@ -134,7 +137,7 @@ def _step_at(trace: Trace, instant: int) -> Step:
     return steps.steps[int(np.searchsorted(steps.start_ns, instant, side="right")) - 1]
 
 
-def _slow_first_launches(trace: Trace, device: int, told: Intervals) -> LaunchCalls:
+def _slow_first_launches(trace: Trace, device: int, named: Intervals) -> LaunchCalls:
     """Launches, each the first one of its kernel in the recording, that took far longer than usual although the queue
     had room. Those in which the trace names the loading are left out, and captured graphs: their first launch takes
     long for other reasons."""
@@ -148,7 +151,7 @@ def _slow_first_launches(trace: Trace, device: int, told: Intervals) -> LaunchCa
     usual_ns = float(np.median(events.dur_ns[call]))
     first = np.sort(np.unique(events.name[activity], return_index=True)[1])
     first = first[events.dur_ns[call[first]] >= LOADING_TIMES * usual_ns]
-    first = first[told.overlap_ns(events.start_ns[call[first]], events.ends(call[first])) == 0]
+    first = first[named.overlap_ns(events.start_ns[call[first]], events.ends(call[first])) == 0]
     first = first[find_queue(trace, device).depth_at(events.start_ns[call[first]] - 1) < FULL_QUEUE]
     return LaunchCalls(call[first], activity[first])
 
@@ -163,16 +166,16 @@ def _named(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
-    """Long idle times of the device in which the thread that launches next does nothing on record, in few steps. The
+    """Long idle times of the device in which the thread that launches next has nothing recorded, in few steps. The
     recording's first moments are the profiler's."""
     steps, gaps = find_steps(trace), find_gaps(trace, device)
     none = np.empty(0, np.int64)
-    if len(steps.steps) < STEPS_TO_TELL or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
+    if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
         return none, none
     nothing, low, found = REASONS.index("nothing_recorded"), steps.window[0], []
-    for pieces in idle_pieces(trace, device):
-        long = (pieces.reason == nothing) & (pieces.end - pieces.start >= UNEXPLAINED_NS) & (pieces.start > low)
-        found.append((pieces.start[long], pieces.end[long], pieces.step[long]))
+    for segments in idle_segments(trace, device):
+        long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
+        found.append((segments.start[long], segments.end[long], segments.step[long]))
     start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
     rare = len(distinct_in(step)) <= max(1, RARE_FRACTION * len(steps.steps))
     return (start, end) if rare else (none, none)

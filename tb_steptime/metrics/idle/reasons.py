@@ -1,4 +1,4 @@
-"""The reasons for which a GPU is idle, and what their time is called. How it is found: `idle_pieces`."""
+"""The reasons for which a GPU is idle, and what their time is called. How it is found: `idle_segments`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class IdleNs(msgspec.Struct, frozen=True):
         return self.blocking_call + self.allocator + self.cpu_work + self.nothing_recorded + self.launch_latency
 
 
-#: Reasons in the order in which they are shown; a piece of idle time has the place of its reason here.
+#: Reasons in the order in which they are shown; a segment of idle time has the place of its reason here.
 REASONS = IdleNs.__struct_fields__
 
 

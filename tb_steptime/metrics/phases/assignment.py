@@ -26,6 +26,7 @@ from tb_steptime.metrics.phases.marks import (
     SITE,
     SITES,
     Marks,
+    PhaseId,
     Site,
     autograd_threads,
     backward_passes,
@@ -39,7 +40,8 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import op_by_id, open_at
+from tb_steptime.trace.nesting import open_at
+from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
@@ -48,7 +50,7 @@ __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "act
            "host_time_ns", "kernel_phases", "optimizer_marks", "site_of", "training_threads"]  # fmt: skip
 
 #: Every phase and what it is called, in the order of a step.
-PHASE_LABELS = {
+PHASE_LABELS: dict[PhaseId, str] = {
     "data_loading": "Data loading",
     "zero_grad": "Zero gradients",
     "forward": "Forward",
@@ -63,14 +65,14 @@ PHASES = tuple(PHASE_LABELS)
 SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 
 #: When the host is in each phase: disjoint, and together all steps.
-HostPhases = Mapping[str, Intervals]
+HostPhases = Mapping[PhaseId, Intervals]
 
 _EVER = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What a thread is at over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
+    """What a thread does over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
 
     knots: Int64
     site: UInt8

@@ -1,4 +1,4 @@
-"""The marks that say what a host thread is at: a mark holds until a mark inside it begins.
+"""The marks that say what a host thread does: a mark holds until a mark inside it begins.
 
 training thread   |-- loader --|-------- forward --------|= backward pass ======|-- Optimizer.step# --|
                                  |broadcast|               (waits for the engine)
@@ -11,7 +11,7 @@ whichever thread runs them. It ends where the training thread goes on with work 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,17 +19,20 @@ from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import innermost
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
+
+#: Phases of a step, in its order; the last one is of work whose launch is not recorded.
+PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer", "other", "unknown"]
 
 
 class Site(NamedTuple):
     """A place that work is launched from, within a phase. id is stable and public."""
 
     id: str
-    phase: str
+    phase: PhaseId
     label: str
 
 
@@ -78,7 +81,7 @@ _BUFFER_SYNC = re.compile(
 _BROADCAST = re.compile(r"\w+:{1,2}_?broadcast")
 _DDP_FORWARD = "DistributedDataParallel.forward"
 
-#: Rows that are looked at at once: columns of a large trace would be tens of MB each.
+#: Rows that are handled at once: columns of a large trace would be tens of MB each.
 ROWS_AT_ONCE = 1 << 18
 
 

@@ -1,17 +1,19 @@
-import { sorting } from "../choices";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { Sized } from "../../dom/size";
-import { CopyButton } from "../../components/copy";
 import { InlineBar } from "../../charts/bars/split_bar";
+import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
-import { DASH, type Scale, count, counted, scaleFor, sentence } from "../../format";
+import { Sized } from "../../dom/size";
+import { count, counted, DASH, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { type Left, gainOf, holding, inputsOf, leftOf, opportunitiesData } from "./opportunities";
 import { fitted } from "./kernel_name";
+import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
 
 const TITLE = "What could use the tensor cores, and why does it not?";
 
@@ -57,10 +59,10 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
         {(width) => (
           <Table
             label="Opportunities"
-            columns={opportunityColumns(all, width)}
+            columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
-            most={MOST}
+            maxRows={MOST}
             {...sorting(tab, "could_sort", "-gain")}
             empty={
               <>
@@ -102,7 +104,11 @@ const LEAST = 420;
 /** The gap to the next column. */
 const GAP = 8;
 
-export function opportunityColumns(all: readonly Opportunity[], width: number): Column<Opportunity>[] {
+export function opportunityColumns(
+  all: readonly Opportunity[],
+  width: number,
+  meanings: Meanings,
+): Column<Opportunity>[] {
   const scale = scaleOf(all);
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
@@ -120,7 +126,7 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
     { id: "why", label: "Why not", order: (row) => sentence(row.why), cell: (row) => <Why row={row} /> },
     {
       id: "count",
-      label: "Launches",
+      ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
       numeric: true,
       order: (row) => row.count,
@@ -128,7 +134,7 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
     },
     {
       id: "total",
-      label: "Total",
+      ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
       numeric: true,
       order: (row) => row.total_ns,
@@ -136,14 +142,13 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
     },
     {
       id: "gain",
-      label: "Gain, up to",
+      ...columnHead(meanings, "opportunity_gain_ns"),
       width: `${GAIN}px`,
       numeric: true,
       order: gainOf,
-      meaning: "At most, over the span. The formula stands in each row's tooltip.",
       cell: (row) => (
         <span class="total" title={sentence(row.formula)}>
-          <InlineBar pieces={[{ ...binOf("matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
+          <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
       ),

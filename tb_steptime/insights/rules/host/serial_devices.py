@@ -49,9 +49,9 @@ def _how(devices: int) -> str:
 def _why(several: SeveralDevices) -> Phrase:
     mean = Quantity(several.concurrency, Unit.NUMBER)
     values = {"number": count(len(several.devices)), "mean": mean}
-    if not several.holders:
+    if not several.blockers:
         return Phrase("On average {mean} of {number} GPUs work at a time.", values)
-    worst = several.holders[0]
+    worst = several.blockers[0]
     values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
     return Phrase(
         "On average {mean} of {number} GPUs work at a time; {op} keeps GPU {waits} idle for {idle} a step.", values

@@ -61,9 +61,9 @@ def find_ways(trace: Trace) -> Ways | None:
 def producers(records: LoaderRecords) -> Int64:
     """For each row of `Received` that of `Produced`, the same batch of the same pass; -1 for none."""
     made, taken = records.produced, records.received
-    keys = _key(made.loader, made.passage, made.batch)
+    keys = _key(made.loader, made.pass_number, made.batch)
     order = np.argsort(keys, kind="stable")
-    wanted = _key(taken.loader, taken.passage, taken.batch)
+    wanted = _key(taken.loader, taken.pass_number, taken.batch)
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
@@ -84,8 +84,8 @@ def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
     return np.where(taken.pinned_ns != UNKNOWN_TIME, taken.pinned_ns, made)
 
 
-def _key(loader: Int64, passage: Int64, batch: Int64) -> Int64:
-    key: Int64 = (loader << 56) + (passage << 32) + batch
+def _key(loader: Int64, pass_number: Int64, batch: Int64) -> Int64:
+    key: Int64 = (loader << 56) + (pass_number << 32) + batch
     return key
 
 

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Reason, count
-from tb_steptime.trace.loader_records import LineLooks, LoaderRecords
-from tb_steptime.trace.ops import short_frame
+from tb_steptime.trace.frames import short_frame
+from tb_steptime.trace.loader_records import LineSamples, LoaderRecords
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Samples of one burst see the same batch, so that it is bursts that count. Fewer show no shares.
@@ -55,11 +55,13 @@ def recorded_lines(
     inside = mine & (samples.at_ns >= window[0]) & (samples.at_ns < window[1])
     whole = _bursts(samples, inside)[1] < LEAST_BURSTS
     chosen = mine if whole else inside
-    bursts, total = _bursts(samples, chosen)[1], int(samples.met[chosen].sum())
+    bursts, total = _bursts(samples, chosen)[1], int(samples.count[chosen].sum())
     if bursts < LEAST_BURSTS or production_ns is None:
         return RecordedLines([], total, bursts, whole, _why(samples, bursts))
     lines = [
-        RecordedLine(short_frame(samples.places[each.place]), each.share, each.error, round(each.share * production_ns))
+        RecordedLine(
+            short_frame(samples.locations[each.location]), each.share, each.error, round(each.share * production_ns)
+        )
         for each in line_shares(samples, chosen)[:MOST_LINES]
     ]
     return RecordedLines(lines, total, bursts, whole, None)
@@ -67,27 +69,27 @@ def recorded_lines(
 
 @dataclass(frozen=True)
 class LineShare:
-    """Of the samples of workers that produce batches, those at one place; error: see RecordedLine."""
+    """Of the samples of workers that produce batches, those at one location; error: see RecordedLine."""
 
-    place: int
+    location: int
     share: float
     error: float
 
 
-def line_shares(samples: LineLooks, chosen: Bool) -> list[LineShare]:
-    """Of the chosen rows, of more than one burst, largest first. Places without a name count in the whole."""
+def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
+    """Of the chosen rows, of more than one burst, largest first. Locations without a name count in the whole."""
     burst, _ = _bursts(samples, chosen)
-    place, met = samples.place[chosen], samples.met[chosen]
-    of_burst = np.bincount(burst, met).astype(np.float64)
+    location, number_of = samples.location[chosen], samples.count[chosen]
+    of_burst = np.bincount(burst, number_of).astype(np.float64)
     shares = []
-    for number in np.unique(place[place >= 0]).tolist():
-        mine = np.bincount(burst, met * (place == number)).astype(np.float64)
+    for number in np.unique(location[location >= 0]).tolist():
+        mine = np.bincount(burst, number_of * (location == number)).astype(np.float64)
         share = float(mine.sum() / of_burst.sum())
         shares.append(LineShare(number, share, _error(mine, of_burst, share)))
-    return sorted(shares, key=lambda each: (-each.share, samples.places[each.place]))
+    return sorted(shares, key=lambda each: (-each.share, samples.locations[each.location]))
 
 
-def _bursts(samples: LineLooks, chosen: Bool) -> tuple[Int64, int]:
+def _bursts(samples: LineSamples, chosen: Bool) -> tuple[Int64, int]:
     """The burst of each chosen row, and how many there are."""
     keys = np.stack((samples.worker[chosen], samples.at_ns[chosen]), axis=1)
     found, burst = np.unique(keys, axis=0, return_inverse=True)
@@ -99,7 +101,7 @@ def _error(mine: Float64, whole: Float64, share: float) -> float:
     return float(np.sqrt(bursts / (bursts - 1) * ((mine - share * whole) ** 2).sum()) / whole.sum())
 
 
-def _why(samples: LineLooks, bursts: int) -> Reason:
+def _why(samples: LineSamples, bursts: int) -> Reason:
     if samples.late and samples.late >= bursts:
         return Reason("machine_too_busy_to_sample_lines")
     return Reason("too_few_line_samples", {"bursts": count(bursts), "least": count(LEAST_BURSTS)})

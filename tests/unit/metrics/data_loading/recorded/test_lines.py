@@ -17,8 +17,8 @@ from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, e
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.file.source_locations import SourceLocations, is_followed, name_of
 from tb_steptime.record.loaders import line_samples
-from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
-from tb_steptime.trace.ops import is_source
+from tb_steptime.trace.frames import is_source
+from tb_steptime.trace.loader_records import Begun, LineSamples, LoaderRecords, Produced, Received
 from tests.drawn.machine import skip_busy
 from tests.unit.record.test_format import HEADER, refuse
 
@@ -41,9 +41,9 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
         [np.array(column, np.int64) for column in zip(*rows, strict=True)] if rows else [np.empty(0, np.int64)] * 5
     )
     empty = np.empty(0, np.int64)
-    looks = LineLooks(*columns, places=tuple(names), late=late)
+    samples = LineSamples(*columns, locations=tuple(names), late=late)
     return LoaderRecords(
-        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), looks, frozenset(), ()
+        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), samples, frozenset(), ()
     )
 
 
@@ -60,10 +60,10 @@ def test_names_of_any_length_are_read_back(tmp_path, size):
     journal.add(at, LINES, LATE, 4, (at,))
     journal.close()
     read, broken = read_all(tmp_path, [path.name])
-    looks = read_line_samples(read, 0)
+    samples = read_line_samples(read, 0)
     assert broken == []
-    assert looks.places == (f"{file}(7): made", f"{file}(8): made")
-    assert (looks.place.tolist(), looks.met.tolist(), looks.late) == ([0, 1], [15, 5], 1)
+    assert samples.locations == (f"{file}(7): made", f"{file}(8): made")
+    assert (samples.location.tolist(), samples.count.tolist(), samples.late) == ([0, 1], [15, 5], 1)
 
 
 def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, monkeypatch):
@@ -91,8 +91,8 @@ def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
     content = bytearray(path.read_bytes())
     content[-2 * 96] ^= 1  # the last part of the name
     path.write_bytes(content)
-    (looks,) = [read_line_samples(read_all(tmp_path, [path.name])[0], 0)]
-    assert (looks.place.tolist(), looks.met.tolist(), looks.places) == ([-1], [20], ())
+    (samples,) = [read_line_samples(read_all(tmp_path, [path.name])[0], 0)]
+    assert (samples.location.tolist(), samples.count.tolist(), samples.locations) == ([-1], [20], ())
 
 
 @pytest.mark.parametrize(

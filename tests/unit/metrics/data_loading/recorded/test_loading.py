@@ -524,7 +524,7 @@ def stamp(folder: Path) -> tuple[bool, int, int, int]:
     return span.stamp
 
 
-def test_a_span_is_looked_at_again_when_files_appear_or_grow_into_its_time(tmp_path):
+def test_a_span_is_read_again_when_files_appear_or_grow_into_its_time(tmp_path):
     trace = tmp_path / "host_1.5.pt.trace.json"
     trace.write_text("{}")
     now = trace.stat().st_mtime_ns
