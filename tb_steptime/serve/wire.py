@@ -95,7 +95,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts beside the views: which span this is and what recorded it. sidebar: by view id."""
+    """The facts next to the views: which span this is and what recorded it. sidebar: by view id."""
 
     id: str
     run: str
@@ -250,7 +250,7 @@ def catalogue() -> Catalogue:
 
 
 def _figures() -> list[Metric]:
-    """Meanings of strips and columns that are not among the metrics, each once."""
+    """Meanings of time bins and columns that are not among the metrics, each once."""
     known = {metric.id for metric in METRICS}
     return list({metric.id: metric for metric in (*STRIPS, *_COLUMNS) if metric.id not in known}.values())
 
