@@ -331,12 +331,10 @@ export interface DeviceGpu {
   sm_count: number | null;
   tiles: Series[];
   strips: GpuStrip[];
-  strips_title: Phrase;
+  idle: IdleTime;
   split: Split;
-  split_title: Phrase;
   kineto_zero_fraction: number | null;
   tables: KernelGrouping[];
-  kernels_title: Phrase;
   details: KernelDetail[];
 }
 
@@ -378,7 +376,7 @@ export interface DeviceSplit {
   share_high: number | null;
   matmul_like_share: number | null;
   profiler_tab_share: number | null;
-  profiler_tab_why: Phrase | null;
+  profiler_tab_why: Reason | null;
   steps: SplitStep[];
   kernels: KernelRow[];
   more_count: number;
@@ -597,6 +595,17 @@ export interface IdleNs {
   dependency: number;
   unknown: number;
   tail: number;
+}
+
+/**
+ * share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
+ * are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
+ * holds most of its other idle time; None where none holds much.
+ */
+export interface IdleTime {
+  share: number;
+  reason: string | null;
+  range: string | null;
 }
 
 /**
@@ -939,7 +948,7 @@ export interface Note {
  */
 export interface Obstacle {
   why_not: string;
-  why: Phrase;
+  why: Reason;
   setting: string | null;
   op: string | null;
   shapes: string | null;
@@ -960,7 +969,7 @@ export interface OpSplit {
 /**
  * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
  * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
- * why_not, why     why they do not: a stable id, and the sentence; setting: what to type, if that would change it
+ * why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
  * gain_ns          over the span, at most; formula says how it was computed
  */
 export interface Opportunity {
@@ -969,12 +978,12 @@ export interface Opportunity {
   dtypes: string | null;
   kernel: string;
   why_not: string;
-  why: Phrase;
+  why: Reason;
   setting: string | null;
   count: number;
   total_ns: number;
   gain_ns: number;
-  formula: Phrase;
+  formula: Reason;
 }
 
 /**
@@ -995,7 +1004,7 @@ export interface Overhead {
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length ("communication": no collective in this trace).
+ * absent says why a part is a dash and not a length, by the part's id.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1009,9 +1018,7 @@ export interface OverviewResult {
   device: number | null;
   devices: DeviceFigures[];
   tiles: Series[];
-  tile_remarks: Record<string, Phrase>;
-  absent: Record<string, Phrase>;
-  steps_title: Phrase;
+  absent: Record<string, Reason>;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1535,8 +1542,6 @@ export interface TensorCoresResult {
   unknown: Reason | null;
   devices: DeviceSplit[];
   tiles: Series[];
-  split_title: Phrase;
-  kernels_title: Phrase;
 }
 
 /** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */

@@ -8,7 +8,6 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
-from tb_steptime.metrics.gpu.utilization import kernel_intervals
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
@@ -16,9 +15,8 @@ from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
-from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
-from tb_steptime.metrics.tensor_cores.usage import Split, device_has_tensor_cores, split_kernel_time
-from tb_steptime.text import Phrase, Reason, fraction, phrase, text
+from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import named_ranges, short_range
 from tb_steptime.trace.steps import find_steps
@@ -79,6 +77,16 @@ class KernelGrouping(msgspec.Struct, frozen=True):
     more_ns: int
 
 
+class IdleTime(msgspec.Struct, frozen=True):
+    """share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
+    are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
+    holds most of its other idle time; None where none holds much."""
+
+    share: float
+    reason: str | None
+    range: str | None
+
+
 class DeviceGpu(msgspec.Struct, frozen=True):
     """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns.
@@ -91,12 +99,10 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     sm_count: int | None
     tiles: list[Series]
     strips: list[GpuStrip]
-    strips_title: Phrase
+    idle: IdleTime
     split: Split
-    split_title: Phrase
     kineto_zero_fraction: float | None
     tables: list[KernelGrouping]
-    kernels_title: Phrase
     details: list[KernelDetail]
 
 
@@ -134,12 +140,10 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         sm_count=known.sm_count if known else None,
         tiles=[_tile(trace, device, metric) for metric in TILES],
         strips=_strips(trace, device, _values(trace) // device_count),
-        strips_title=_strips_title(trace, device),
+        idle=_idle_time(trace, device),
         split=split,
-        split_title=use_of_tensor_cores(split, device_has_tensor_cores(trace, device)),
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
         tables=[_table(by, rows) for by, rows in mine.items()],
-        kernels_title=most_of_the_time([(row.share, row.tensor_core_reason) for row in mine["name"]]),
         details=kernel_details(trace, device, OPENED_KERNELS),
     )
 
@@ -205,34 +209,17 @@ def _permille(bins: Bins) -> list[int | None]:
     return [value if told else None for value, told in zip(rounded, known.tolist(), strict=True)]
 
 
-#: When the GPU is empty, by the reason for most of its idle time.
-EMPTY_WHEN = {
-    "data_loading": "while the loader runs",
-    "host_late": "while the host prepares its next work",
-    "launch_latency": "between a launch and its start",
-    "queued": "between queued kernels",
-    "dependency": "while queued work waits for other work",
-    "unknown": "for {idle} of the steps",
-    "tail": "after its last kernel",
-}
-
-
-def _strips_title(trace: Trace, device: int) -> Phrase:
-    """When the GPU is empty: the reason for most of its idle time, and the named range that holds most of the rest."""
+def _idle_time(trace: Trace, device: int) -> IdleTime:
     partition = idle_partition(trace)[device]
-    waits = {reason: int(values.sum()) for reason, values in partition.per_step_ns.items() if reason not in HOST_LATE}
-    waits["host_late"] = int(partition.host_late_ns.sum())
+    by_reason = {key: int(ns.sum()) for key, ns in partition.per_step_ns.items() if key not in HOST_LATE}
+    by_reason["host_late"] = int(partition.host_late_ns.sum())
     low, high = find_steps(trace).window
-    idle = sum(waits.values())
-    share = idle / (high - low) if high > low else 0.0
-    if not len(kernel_intervals(trace, device).clip(low, high)):
-        return phrase("No kernel runs within the steps")
+    idle_ns = sum(by_reason.values())
+    share = idle_ns / (high - low) if high > low else 0.0
     if share < IDLE_FRACTION:
-        return phrase("The GPU is busy for {busy} of the steps", busy=fraction(1 - share))
-    reason = max(waits, key=lambda key: waits[key])
-    again = _idle_range(trace, device, idle) if reason == "data_loading" else None
-    also = ", and again in {range}" if again else ""
-    return phrase(f"The GPU is empty {EMPTY_WHEN[reason]}{also}", idle=fraction(share), range=text(again or ""))
+        return IdleTime(share, None, None)
+    reason = max(by_reason, key=lambda key: by_reason[key])
+    return IdleTime(share, reason, _idle_range(trace, device, idle_ns) if reason == "data_loading" else None)
 
 
 def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:

@@ -1,7 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Series } from "../api.gen";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, Series } from "../api.gen";
 import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { Legend } from "../components/legend";
@@ -12,8 +12,9 @@ import type { TableData } from "../components/data_table";
 import { Tiles } from "../components/tile";
 import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
 import { hiddenParts, keptStep, keysOfHidden } from "./choices";
+import type { Meanings } from "../meanings";
 import { Devices } from "./devices";
-import type { Compared, SpanViewProps, Tab } from "./props";
+import { type Compared, type SpanViewProps, type Tab, titleOf } from "./props";
 import { ToDo } from "./to_do";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
@@ -25,7 +26,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       <StepAnatomy result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result))}
+        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
@@ -35,7 +36,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
           <SeriesTile
             key={series.metric}
             series={series}
-            remark={result.tile_remarks[series.metric]}
+            remark={page.titles[`tile.${series.metric}`]}
             head={page.head}
             neighbours={page.neighbours}
             meanings={tab.meanings}
@@ -46,6 +47,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       <div class="split">
         <Steps
           result={result}
+          title={titleOf(page, "steps")}
           off={off}
           tab={tab}
           name={`${page.head.run} ${page.head.worker} span ${page.head.number}`}
@@ -59,9 +61,11 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
 
 const lengthOf = (parts: Parts, { id }: PartMeaning): number => parts[id as keyof Parts];
 
-function legendPart(meaning: PartMeaning, { mean_parts_ns: mean, mean_duration_ns: whole, absent }: OverviewResult) {
+function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Meanings) {
+  const { mean_parts_ns: mean, mean_duration_ns: whole, absent } = result;
+  const reason = absent[meaning.id];
   const length = lengthOf(mean, meaning);
-  return { meaning, ns: length, share: whole ? length / whole : 0, absent: absent[meaning.id] };
+  return { meaning, ns: length, share: whole ? length / whole : 0, absent: reason && meanings.explain(reason) };
 }
 
 function comparedFigure({ metric }: Series, compared: Compared<"overview"> | null) {
@@ -190,13 +194,14 @@ function spokenAnatomy(result: OverviewResult, couldBe: CouldBe | null): string 
 }
 
 interface StepsProps {
+  title: Phrase;
   result: OverviewResult;
   off: ReadonlySet<string>;
   tab: Tab;
   name: string;
 }
 
-function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsProps) {
+function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
   const [lit, setLit] = useState<number | null>(null);
   const { parts, scale, ...drawn } = useMemo(
     () => stepBars(steps, tab.meanings.parts, off),

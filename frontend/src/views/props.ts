@@ -6,7 +6,7 @@
  */
 
 import type { ComponentType } from "preact";
-import type { HostResult, Index, PageOf, TrendsPage, ViewId } from "../api.gen";
+import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
 import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
 import type { Changes, UrlState } from "../address/url";
@@ -32,6 +32,10 @@ export interface Compared<V extends ViewId> {
   name: string;
   page: PageOf<V>;
 }
+
+/** What the server says above or under a picture, a table or a tile of the page. */
+export const titleOf = ({ titles }: Pick<PageOf<ViewId>, "titles">, id: string): Phrase =>
+  titles[id] ?? { template: "", values: {} };
 
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;

@@ -9,9 +9,16 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.gpu import gpu_titles
+from tb_steptime.insights.wording.overview import overview_titles
+from tb_steptime.insights.wording.tensor_cores import tensor_core_titles
 
 #: By view id; views that are not here have no titles of their own.
-TITLES: dict[str, Callable[[Facts], Titles]] = {}
+TITLES: dict[str, Callable[[Facts], Titles]] = {
+    "overview": overview_titles,
+    "tensor_cores": tensor_core_titles,
+    "gpu": gpu_titles,
+}
 
 
 def titles(facts: Facts) -> dict[str, Titles]:

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.analyses import gpu
-from tb_steptime.analyses.gpu import COARSEST_BINS, FINER, NO_ACTIVITY, GpuResult, analyse
+from tb_steptime.analyses.gpu import COARSEST_BINS, FINER, NO_ACTIVITY, GpuResult, IdleTime, analyse
 from tb_steptime.metrics.gpu.occupancy import est_achieved_occupancy, slot_efficiency
 from tb_steptime.metrics.gpu.utilization import est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
 from tb_steptime.metrics.tensor_cores.usage import tensor_core_share
-from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
@@ -151,13 +150,12 @@ def test_tables_are_groupings_of_one_kernel_time_and_what_is_folded_is_counted(m
     assert (names.more_rows, names.more_count, names.more_ns) == (2, 2, 6_000)
 
 
-def test_sentences():
+def test_idle_time_has_the_reason_for_most_of_it_and_the_range_of_the_rest():
     (device,) = analyse(loading()).devices
-    assert plain(device.strips_title) == "The GPU is empty while the loader runs"
-    assert plain(device.kernels_title) == "One matrix-product kernel takes 57 % of kernel time"
+    assert device.idle == IdleTime(10 / 24, "data_loading", None)
 
 
-def test_the_title_names_the_range_that_holds_the_other_waits():
+def test_the_range_that_holds_the_other_waits():
     trace = timeline(
         f"""
         step             | 000000000000000000000000 |
@@ -168,10 +166,10 @@ def test_the_title_names_the_range_that_holds_the_other_waits():
         kernel 7         | .................xxxxxxx |"""
     )
     (device,) = analyse(trace).devices
-    assert plain(device.strips_title) == "The GPU is empty while the loader runs, and again in zero_grad"
+    assert device.idle == IdleTime(17 / 24, "data_loading", "zero_grad")
 
 
-def test_a_busy_gpu():
+def test_a_busy_gpu_has_no_reason():
     trace = timeline(
         """
         step     | 0000000000 |
@@ -179,7 +177,7 @@ def test_a_busy_gpu():
         runtime  | x......... |
         kernel 7 | xxxxxxxxxx |"""
     )
-    assert plain(analyse(trace).devices[0].strips_title) == "The GPU is busy for 100 % of the steps"
+    assert analyse(trace).devices[0].idle == IdleTime(0.0, None, None)
 
 
 def test_a_trace_without_a_device():

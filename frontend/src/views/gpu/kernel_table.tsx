@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, KernelGroup } from "../../api.gen";
+import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Sized } from "../../dom/size";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
@@ -11,6 +11,7 @@ import { type Grouping, GROUPINGS, groupingOf, keyOf, matching, type Rest, restO
 
 interface GpuKernelsProps {
   device: DeviceGpu;
+  title: Phrase;
   tab: Tab;
   name: string;
   /** The kernel whose launches are shown below. */
@@ -22,7 +23,7 @@ interface GpuKernelsProps {
 const MOST = 14;
 
 /** Kernels by time, grouped as the person wishes. */
-export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps) {
+export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernelsProps) {
   const grouping = groupingOf(tab.state["by"]);
   const table = tableBy(device, grouping);
   const typed = tab.state["kernel"] ?? "";
@@ -32,7 +33,7 @@ export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps)
   const choose = chooserOf(grouping, tab, open);
   return (
     <Picture
-      title={device.kernels_title}
+      title={title}
       sub="over the span"
       name={`kernels by ${grouping.id} ${name}`}
       table={() => csvOf(rows, tab.meanings)}

@@ -1,4 +1,4 @@
-import type { DeviceGpu } from "../../api.gen";
+import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
@@ -9,6 +9,7 @@ import { BINS } from "../tensor_cores/bins";
 
 interface KernelSplitProps {
   device: DeviceGpu;
+  title: Phrase;
   /** Of the span. */
   steps: number;
   tab: Tab;
@@ -18,8 +19,8 @@ interface KernelSplitProps {
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is told in its own view. */
-export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
-  const { split, split_title: title } = device;
+export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProps) {
+  const { split } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
   const parts = BINS.map((bin) => {

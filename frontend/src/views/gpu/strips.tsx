@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, GpuResult, GpuStrip, Metric, Series } from "../../api.gen";
+import type { DeviceGpu, GpuResult, GpuStrip, Metric, Phrase, Series } from "../../api.gen";
 import { type Zoom, zoomKey, zoomOf } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import type { StackLayer } from "../../charts/time/bin_layers";
@@ -14,6 +14,7 @@ import type { Tab } from "../props";
 interface GpuStripsProps {
   result: GpuResult;
   device: DeviceGpu;
+  title: Phrase;
   /** Of the span. */
   number: number;
   chosen: Chosen;
@@ -35,7 +36,7 @@ const LETTERS = 22;
 const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && short ? short : label);
 
 /** All figures of a device over the span. */
-export function GpuStrips({ result, device, number, chosen, tab, name }: GpuStripsProps) {
+export function GpuStrips({ result, device, title, number, chosen, tab, name }: GpuStripsProps) {
   const whole = result.end_ns - result.start_ns;
   const zoom = zoomWithin(result, tab.state["zoom"]);
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
@@ -47,7 +48,7 @@ export function GpuStrips({ result, device, number, chosen, tab, name }: GpuStri
     .join(", ");
   return (
     <Picture
-      title={device.strips_title}
+      title={title}
       sub={
         zoom ? (
           <>
@@ -73,7 +74,7 @@ export function GpuStrips({ result, device, number, chosen, tab, name }: GpuStri
       }
     >
       <StripStack
-        label={`${sentence(device.strips_title)}. Figures over ${ns(whole)}: ${spoken}.`}
+        label={`${sentence(title)}. Figures over ${ns(whole)}: ${spoken}.`}
         rows={rows}
         steps={steps}
         whole={whole}

@@ -7,6 +7,7 @@ import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
 import { DASH, type Scale, count, counted, scaleFor, sentence } from "../../format";
+import type { Meanings } from "../../meanings";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
 import { type Left, gainOf, holding, inputsOf, leftOf, opportunitiesData } from "./opportunities";
@@ -27,7 +28,7 @@ const MOST = 8;
 export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   const typed = tab.state["could"] ?? "";
   const all = device.opportunities;
-  const rows = useMemo(() => holding(all, typed), [all, typed]);
+  const rows = useMemo(() => holding(all, typed, tab.meanings), [all, typed, tab.meanings]);
   const left = leftOf(device, rows);
   if (all.length === 0)
     return (
@@ -38,7 +39,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
       title={TITLE}
       sub={`over the span, ${counted(all.length, "row")}`}
       name={`tensor core opportunities ${name}`}
-      table={() => opportunitiesData(rows)}
+      table={() => opportunitiesData(rows, tab.meanings)}
       link={() => tab.address()}
       drawn={false}
       tools={
@@ -56,7 +57,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
         {(width) => (
           <Table
             label="Opportunities"
-            columns={opportunityColumns(all, width)}
+            columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
             most={MOST}
@@ -79,7 +80,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
 }
 
 const keyOf = (row: Opportunity): string =>
-  [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, sentence(row.why), sentence(row.formula)].join("\n");
+  [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");
 
 const scaleOf = (rows: readonly Opportunity[]): Scale =>
   scaleFor(
@@ -102,7 +103,11 @@ const LEAST = 420;
 /** The gap to the next column. */
 const GAP = 8;
 
-export function opportunityColumns(all: readonly Opportunity[], width: number): Column<Opportunity>[] {
+export function opportunityColumns(
+  all: readonly Opportunity[],
+  width: number,
+  meanings: Meanings,
+): Column<Opportunity>[] {
   const scale = scaleOf(all);
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
@@ -117,7 +122,12 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
       order: (row) => row.kernel,
       cell: (row) => <Kernel name={row.kernel} most={kernel - GAP} />,
     },
-    { id: "why", label: "Why not", order: (row) => sentence(row.why), cell: (row) => <Why row={row} /> },
+    {
+      id: "why",
+      label: "Why not",
+      order: (row) => sentence(meanings.explain(row.why)),
+      cell: (row) => <Why row={row} meanings={meanings} />,
+    },
     {
       id: "count",
       label: "Launches",
@@ -142,7 +152,7 @@ export function opportunityColumns(all: readonly Opportunity[], width: number): 
       order: gainOf,
       meaning: "At most, over the span. The formula stands in each row's tooltip.",
       cell: (row) => (
-        <span class="total" title={sentence(row.formula)}>
+        <span class="total" title={sentence(meanings.explain(row.formula))}>
           <InlineBar pieces={[{ ...binOf("matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
@@ -174,11 +184,12 @@ function Kernel({ name, most }: { name: string; most: number }) {
   );
 }
 
-function Why({ row }: { row: Opportunity }) {
+function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
+  const why = meanings.explain(row.why);
   return (
-    <span class="why-not" title={[sentence(row.why), row.setting].filter((each) => each !== null).join("\n")}>
+    <span class="why-not" title={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
       <span class="clip">
-        <Sentence phrase={row.why} />
+        <Sentence phrase={why} />
       </span>
       {row.setting !== null && <code class="clip">{row.setting}</code>}
     </span>

@@ -66,7 +66,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
           </li>
         ))}
       </ul>
-      <Counts device={device} />
+      <Counts device={device} tab={tab} />
     </Picture>
   );
 }
@@ -96,7 +96,7 @@ function OtherBar({ name, device, off }: { name: string; device: DeviceSplit; of
 }
 
 /** Ours with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
-function Counts({ device }: { device: DeviceSplit }) {
+function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
   const { share_low: low, share_high: high, profiler_tab_share: theirs, profiler_tab_why: why } = device;
   const bounded = low !== null && high !== null && percent(low) !== percent(high);
   return (
@@ -110,7 +110,13 @@ function Counts({ device }: { device: DeviceSplit }) {
       <dd>
         <b>{percent(theirs)}</b>{" "}
         <span class="quiet">
-          {why ? <Sentence phrase={why} /> : theirs === null ? "cannot be told" : "counts the same"}
+          {why ? (
+            <Sentence phrase={tab.meanings.explain(why)} />
+          ) : theirs === null ? (
+            "cannot be told"
+          ) : (
+            "counts the same"
+          )}
         </span>
       </dd>
     </dl>
