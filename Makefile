@@ -11,7 +11,7 @@ PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
 API := frontend/src/api.gen.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torch check gen golden bench bundle chromium
+.PHONY: help demo test torch check gen golden bench docs screenshots bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -43,6 +43,14 @@ golden: .venv/.dev  ## write the expected answers in tests/golden; read the diff
 bench: .venv/.dev  ## measure reading speed and memory against the peers (ARGS="--size 10GB" for more)
 	@$(BIN)/python -m benchmarks.bench $(ARGS)
 
+docs: .venv/.docs  ## build the documentation into docs/_build; a warning is an error, and so is a page that loads other hosts
+	@$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d docs/_build/cache docs docs/_build/html
+	@$(BIN)/python -m tools.docs.offline docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+screenshots: .venv/.dev .venv/.docs bundle chromium  ## take the pictures in docs/screenshots (ARGS="host" for some)
+	@$(BIN)/python -m tools.docs.screenshots $(ARGS)
+
 # The tab, built where its sources changed (compared by content, which is quick).
 bundle: | .venv/.node
 	@$(BIN)/python -m build_backend.bundle
@@ -70,6 +78,11 @@ chromium:
 	@echo "Installing the package and its tools into .venv ..."
 	@$(PIP) install --editable '.[profiler,dev]'
 	@touch $@ .venv/.demo
+
+.venv/.docs: $(PACKAGE_FILES) | .venv/.python bundle
+	@echo "Installing the package and what builds its documentation into .venv ..."
+	@$(PIP) install --editable '.[docs]'
+	@touch $@
 
 # Apart from the rest, because looking at recordings needs none of it.
 .venv/.torch: $(PACKAGE_FILES) | .venv/.dev

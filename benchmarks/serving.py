@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.generate import size_of, write_trace
-from tb_steptime.ingest.discovery import Place
+from tb_steptime.ingest.places import Place
 from tb_steptime.serve.store import SpanNames, Store
 from tools.serve import TensorBoard
 

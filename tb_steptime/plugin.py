@@ -31,7 +31,7 @@ BUNDLE = Path(__file__).parent / "static" / "index.js"
 WORK_HEADER = "X-Tb-Steptime"
 #: Smaller answers travel in one packet anyway.
 _GZIP_FROM_BYTES = 1_400
-#: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first look is waited for.
+#: TensorBoard asks every plugin in turn whether it is active before it draws; only the very first scan is waited for.
 _ACTIVE_PATIENCE_SECONDS = 0.5
 
 #: As many digits as surely fit: 30 years in ns.
@@ -65,14 +65,14 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     @functools.cached_property
     def store(self) -> Store:
-        from tb_steptime.ingest.discovery import parse_places
+        from tb_steptime.ingest.places import parse_places
         from tb_steptime.serve.store import Store
 
         spec = getattr(self._context.flags, "logdir_spec", "") or ""
         return Store(parse_places(self._context.logdir or "", spec))
 
     def get_plugin_apps(self) -> dict[str, _Wsgi]:
-        self.store.look_soon()  # so that the first page knows whether there is anything to show
+        self.store.scan_soon()  # so that the first page knows whether there is anything to show
         routes = {
             "/index": self._index,
             "/catalogue": self._catalogue,
@@ -184,7 +184,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.serve.store import SpanFailed, UnknownEvent, UnknownSpan
+    from tb_steptime.serve.refusals import SpanFailed, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")

@@ -323,7 +323,8 @@ export interface DeviceFigures {
 /**
  * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns.
- * kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+ * idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
+ * occupancy of 0 that cannot be.
  */
 export interface DeviceGpu {
   device: number;
@@ -331,7 +332,7 @@ export interface DeviceGpu {
   sm_count: number | null;
   tiles: Series[];
   strips: GpuStrip[];
-  idle: IdleTime;
+  idle: IdleTime | null;
   split: Split;
   kineto_zero_fraction: number | null;
   tables: KernelGrouping[];
@@ -619,7 +620,7 @@ export interface Index {
   spans_total: number;
   places: string[];
   folders: number;
-  looked_at_ms: number;
+  scanned_at_ms: number;
   problems: Problem[];
 }
 

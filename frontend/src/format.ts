@@ -122,7 +122,7 @@ export function date(epoch_ns: number): string {
 }
 
 /** "5–10", or "5" where both are the same. */
-export function range(first: string, last: string): string {
+export function rangeText(first: string, last: string): string {
   return first === last ? first : `${first}–${last}`;
 }
 
@@ -193,7 +193,7 @@ function unitScale([size, unit, decimals]: Size): Scale {
 
 // Phrases -------------------------------------------------------------------------------------------------------------
 
-/** A stretch of a sentence. Code is something to type, strong the words that count; both may hold. */
+/** A range of a sentence. Code is something to type, strong the words that count; both may hold. */
 export interface Piece {
   text: string;
   strong: boolean;

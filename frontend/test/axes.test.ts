@@ -83,7 +83,7 @@ describe("a line", () => {
 describe("the axis of values", () => {
   test("bars start at 0, lines may start higher, and noise looks like noise", () => {
     expect(valueAxis([119, 203], true, 4)).toMatchObject({ low: 0, ticks: [0, 100, 200, 300].slice(0, 4) });
-    expect(valueAxis([119, 203], false, 4)).toEqual({ low: 100, high: 203, ticks: [100, 125, 150, 175, 200] });
+    expect(valueAxis([119, 203], false, 4)).toEqual({ low: 100, high: 203, ticks: [100, 120, 140, 160, 180, 200] });
     const { low, high } = valueAxis([100, 100.4], false, 4);
     expect(high - low).toBeGreaterThanOrEqual(0.2 * 100);
     expect((low + high) / 2).toBeCloseTo(100, -1);

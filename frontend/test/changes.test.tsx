@@ -1,6 +1,7 @@
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
-import { type ChartLine, Plot } from "../src/charts/lines/line_chart";
+import { Plot } from "../src/charts/lines/line_chart";
+import type { ChartLine } from "../src/charts/lines/line_layout";
 import { scaleFor } from "../src/format";
 import { h } from "preact";
 
@@ -19,10 +20,10 @@ function borders(lines: ChartLine[]): number {
       lines,
       scale: scaleFor(20 * MS, "ns"),
       colour: "ink",
-      lit: null,
-      kept: null,
-      light: () => undefined,
-      keep: () => undefined,
+      hovered: null,
+      selected: null,
+      hover: () => undefined,
+      select: () => undefined,
       tip: () => ({ title: "", rows: [] }),
     }),
   );

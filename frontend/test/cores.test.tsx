@@ -1,5 +1,6 @@
 /** The tables of Tensor cores: what could use them, and kernel time by kernel, op and phase. */
 
+import type { Address } from "../src/address/keys";
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
@@ -186,8 +187,7 @@ describe("kernel time by kernel, op and phase", () => {
       "phase",
       "name",
     ]);
-    const page = (state: Record<string, string>) =>
-      words(<TensorCores page={coresPage([SPLIT])} tab={tab(state)} compared={null} />);
+    const page = (state: Address) => words(<TensorCores page={coresPage([SPLIT])} tab={tab(state)} compared={null} />);
     expect(page({})).toContain("|One kernel takes half|over the span|Kernel|Op|Phase|");
     expect(page({ by: "op" })).toContain("|Which ops run on tensor cores?|over the span|Kernel|Op|Phase|");
     expect(page({ by: "phase" })).toContain("|Which phases run on tensor cores?|");

@@ -107,10 +107,10 @@ describe("a line chart", () => {
         lines={[line(values)]}
         scale={scaleFor(100e6, "ns")}
         colour="ink"
-        lit={null}
-        kept="1/6"
-        light={() => {}}
-        keep={() => {}}
+        hovered={null}
+        selected="1/6"
+        hover={() => {}}
+        select={() => {}}
         tip={() => ({ title: "", rows: [] })}
       />,
     );
@@ -126,7 +126,7 @@ describe("a line chart", () => {
     expect(html).toContain('role="img" aria-label="Step time." tabindex="0"');
     expect(html.match(/\u00a0ms/g)).toHaveLength(1);
     expect(html.match(/class="ring"/g)).toHaveLength(1);
-    expect(html.match(/class="lit kept"/g)).toHaveLength(1);
+    expect(html.match(/class="hovered selected"/g)).toHaveLength(1);
   });
 });
 
@@ -154,7 +154,7 @@ describe("Trends", () => {
   });
 
   test("only the runs that the address names are drawn", () => {
-    const one = words(<Trends page={trendsPage(SPANS)} tab={tab({ runs: "a" })} />);
+    const one = words(<Trends page={trendsPage(SPANS)} tab={tab({ runs: ["a"] })} />);
     expect(one).toContain("|1 of 2…|");
     expect(one).not.toContain("in focus");
   });
@@ -205,7 +205,7 @@ describe("Tensor cores", () => {
 
   test("several devices can be chosen between, each with its own titles", () => {
     const page = words(
-      <TensorCores page={coresPage([DEVICE, { ...DEVICE, device: 3 }])} tab={tab({ device: "3" })} compared={null} />,
+      <TensorCores page={coresPage([DEVICE, { ...DEVICE, device: 3 }])} tab={tab({ device: 3 })} compared={null} />,
     );
     expect(page).toContain("|Device|GPU 0|GPU 3|");
     expect(page).toContain("|A third runs on tensor cores|");

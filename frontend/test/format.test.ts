@@ -86,7 +86,7 @@ test("progress is written in the unit of the whole", () => {
 test("words for those who wait", () => {
   expect([format.wait(1.6), format.wait(0), format.wait(200)]).toEqual([`2${SPACE}s`, `1${SPACE}s`, `3${SPACE}min`]);
   expect([format.roughCount(2_310_000), format.roughCount(61_204)]).toEqual([`2.31${SPACE}million`, `61${THIN}204`]);
-  expect([format.range("5", "10"), format.range("5", "5")]).toEqual(["5–10", "5"]);
+  expect([format.rangeText("5", "10"), format.rangeText("5", "5")]).toEqual(["5–10", "5"]);
   expect(format.date(1_623_143_089_861e6)).toBe(`8${SPACE}June${SPACE}2021`);
 });
 

@@ -1,15 +1,16 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { areaPath, binsPerPixel, carried, meanOf, mostOf, peakPath } from "../src/charts/time/queue_paths";
+import { areaPath, carried, peakPath } from "../src/charts/time/queue_paths";
+import { binsPerPixel, maxOf, meanOf } from "../src/charts/time/time_bins";
 import { Host } from "../src/views/host";
 import { blockingKey, madeBy, matching } from "../src/views/host/blocking";
 import { hiddenReasons, idleOf, withToggled } from "../src/views/host/idle";
 import { linesOf, openAtFirst } from "../src/views/host/range_tree";
 import { barsOfPhases, barsOfSteps } from "../src/views/host/reasons";
-import { shownStep } from "../src/views/host/queue";
+import { shownStep } from "../src/views/choices";
 import { verdictsDiffer } from "../src/views/host/sites";
-import { keysOfStretch } from "../src/views/choices";
+import { timelineKeys } from "../src/views/choices";
 import { BLOCKING, MS, RESULT, hostPage, hostTab, idle, range, step } from "./fixtures/host";
 import { because, plain } from "./fixtures/pages";
 
@@ -69,7 +70,7 @@ describe("the Host view", () => {
   });
 
   test("a zoom within the step is said and can be left; another step's does not hold", () => {
-    expect(draw(RESULT, { step: "5", zoom: `${230 * MS}-${240 * MS}` })).toContain(
+    expect(draw(RESULT, { step: "5", zoom: { from: 230 * MS, to: 240 * MS } })).toContain(
       "|step 5, 10.0 ms of 219.0 ms |Show all|",
     );
     expect(draw(RESULT, { step: "5", zoom: `${0}-${10 * MS}` })).toContain("|step 5, 219.0 ms |");
@@ -161,13 +162,13 @@ describe("the Host view", () => {
 });
 
 describe("the shown step", () => {
-  test("is the kept one, else that of median length", () => {
+  test("is the selected one, else that of median length", () => {
     const steps = [step("1", 0, 30), step("2", 30, 10), step("3", 40, 20), step("4", 60, 90)];
     expect([
-      shownStep(steps, "4"),
-      shownStep(steps, undefined),
-      shownStep(steps, "9"),
-      shownStep([], undefined),
+      shownStep(steps, { step: "4" }),
+      shownStep(steps, {}),
+      shownStep(steps, { step: "9" }),
+      shownStep([], {}),
     ]).toEqual([3, 2, 2, 0]);
   });
 });
@@ -266,24 +267,24 @@ describe("blocking calls", () => {
 });
 
 describe("the way to the timeline", () => {
-  test("shows what stands around a stretch, and nothing before the start", () => {
-    expect(keysOfStretch({ step: "5", start_ns: 1_000_000, end_ns: 3_000_000 })).toEqual({
+  test("shows what stands around a range, and nothing before the start", () => {
+    expect(timelineKeys({ step: "5", start_ns: 1_000_000, end_ns: 3_000_000 })).toEqual({
       view: "timeline",
       step: "5",
-      zoom: "500000-3500000",
+      zoom: { from: 500_000, to: 3_500_000 },
     });
-    expect(keysOfStretch({ step: "1", start_ns: 100_000, end_ns: 1_100_000 })).toEqual({
+    expect(timelineKeys({ step: "1", start_ns: 100_000, end_ns: 1_100_000 })).toEqual({
       view: "timeline",
       step: "1",
-      zoom: "0-1350000",
+      zoom: { from: 0, to: 1_350_000 },
     });
   });
 
   test("a short one has room around it", () => {
-    expect(keysOfStretch({ step: "5", start_ns: 100_000, end_ns: 102_000 })).toEqual({
+    expect(timelineKeys({ step: "5", start_ns: 100_000, end_ns: 102_000 })).toEqual({
       view: "timeline",
       step: "5",
-      zoom: "91000-111000",
+      zoom: { from: 91_000, to: 111_000 },
     });
   });
 });
@@ -323,7 +324,7 @@ describe("bins of a pixel", () => {
 
   test("join finer ones, means and peaks each in their way", () => {
     expect(binsPerPixel(levels, 0, 80, 4, meanOf)).toEqual({ start: 0, bin: 20, values: [1, 2.5, 6, 2] });
-    expect(binsPerPixel(levels, 0, 80, 4, mostOf)).toEqual({ start: 0, bin: 20, values: [1, 3, 9, 4] });
+    expect(binsPerPixel(levels, 0, 80, 4, maxOf)).toEqual({ start: 0, bin: 20, values: [1, 3, 9, 4] });
   });
 
   test("are as coarse as they come where those are fine enough, and the finest where none is", () => {
@@ -337,8 +338,8 @@ describe("bins of a pixel", () => {
   });
 
   test("begin with the window, at a whole join", () => {
-    expect(binsPerPixel(levels, 35, 75, 2, mostOf)).toEqual({ start: 20, bin: 20, values: [3, 9, 4] });
-    expect([meanOf([null, null]), mostOf([null])]).toEqual([null, null]);
+    expect(binsPerPixel(levels, 35, 75, 2, maxOf)).toEqual({ start: 20, bin: 20, values: [3, 9, 4] });
+    expect([meanOf([null, null]), maxOf([null])]).toEqual([null, null]);
   });
 });
 
@@ -361,11 +362,14 @@ describe("what is hidden in both pictures", () => {
   });
 
   test("the pictures take what is hidden from each other", () => {
-    const hollow = (off: string) =>
-      (renderToString(<Host page={hostPage()} tab={hostTab({ off })} compared={null} />).match(/class="off"/g) ?? [])
-        .length;
-    expect(hollow("")).toBe(0);
+    const hollow = (...off: string[]) =>
+      (
+        renderToString(<Host page={hostPage()} tab={hostTab({ off: new Set(off) })} compared={null} />).match(
+          /class="off"/g,
+        ) ?? []
+      ).length;
+    expect(hollow()).toBe(0);
     expect(hollow("cpu_forward")).toBe(1);
-    expect(hollow("cpu_forward,cpu_backward")).toBe(3);
+    expect(hollow("cpu_forward", "cpu_backward")).toBe(3);
   });
 });

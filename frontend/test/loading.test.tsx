@@ -3,9 +3,11 @@ import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, Recorded } from "../src/api.gen";
 import { around, boxOf, freeLabel } from "../src/charts/axes/free_label";
-import { gutterOf, pieceAt, pitchOf, ProductionPlot } from "../src/charts/time/production";
+import { ProductionPlot } from "../src/charts/time/production";
+import { gutterOf, rowHeight, segmentAt } from "../src/charts/time/production_lanes";
 import { ColumnsPlot } from "../src/charts/bars/wait_columns";
-import { bent, CurvePlot, cut } from "../src/charts/lines/worker_curve";
+import { bent, CurvePlot } from "../src/charts/lines/worker_curve";
+import { cut } from "../src/charts/lines/worker_curve_layout";
 import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading";
 import { periodsOf } from "../src/views/data_loading/burst";
@@ -138,7 +140,7 @@ describe("the view of worker processes", () => {
     };
     const said = "|2 first batches of epochs take |80.0 ms| each: apart from the figures per batch.|";
     expect(view({ loaders: [loader] })).toContain(said);
-    const kept = {
+    const selected = {
       loader: 0,
       batches: 2,
       whole: 2,
@@ -151,7 +153,7 @@ describe("the view of worker processes", () => {
       produced_ns: null,
       processes_ns: 0,
     };
-    const starts = { batches: 2, exposed_ns: 8 * MS, making_ns: 0, loaders: [kept] };
+    const starts = { batches: 2, exposed_ns: 8 * MS, making_ns: 0, loaders: [selected] };
     expect(view({ loaders: [{ ...loader, multiprocess: true }], starts })).toContain(said); // they stay
   });
 
@@ -621,10 +623,10 @@ describe("waits in the order of batches", () => {
         axis="step"
         colour="data"
         scale={scaleFor(60 * MS, "ns")}
-        lit={null}
-        kept="8"
-        light={() => {}}
-        keep={() => {}}
+        hovered={null}
+        selected="8"
+        hover={() => {}}
+        select={() => {}}
         tip={() => ({ title: "", rows: [] })}
       />,
     );
@@ -637,18 +639,18 @@ describe("waits in the order of batches", () => {
 describe("lanes of workers", () => {
   const lane = { key: "0", name: "Worker 0", start_ns: [10, 30], end_ns: [20, 40], part: [0, 1] };
 
-  test("find the piece under the pointer, and none between two", () => {
-    expect([5, 10, 19, 20, 39, 40].map((ns) => pieceAt(lane, ns))).toEqual([null, 0, 0, null, 1, null]);
+  test("find the segment under the pointer, and none between two", () => {
+    expect([5, 10, 19, 20, 39, 40].map((ns) => segmentAt(lane, ns))).toEqual([null, 0, 0, null, 1, null]);
   });
 
   test("begin where the longest name ends", () => {
     const named = (name: string) =>
       gutterOf({ lanes: [{ ...lane, name }], depths: [{ key: "0", name: "Ready", at_ns: [], depth: [] }] });
-    expect([named("Worker 0"), named("Evaluation loader: worker 0")]).toEqual([104, 176]);
+    expect([named("Worker 0"), named("Evaluation loader: worker 0")]).toEqual([104, 165]);
   });
 
   test("share the height: many workers are lower, none vanishes", () => {
-    expect([1, 8, 9, 16, 32, 200].map(pitchOf)).toEqual([26, 26, 18, 18, 12, 8]);
+    expect([1, 8, 9, 16, 32, 200].map(rowHeight)).toEqual([26, 26, 18, 18, 12, 8]);
   });
 
   test("are drawn by part, with ready batches below and the chosen step ringed", () => {
@@ -669,11 +671,11 @@ describe("lanes of workers", () => {
           { key: "6", at: 30 },
         ]}
         scale={scaleFor(60, "ns")}
-        lit={null}
-        kept="6"
-        light={() => {}}
-        keep={() => {}}
-        piece={() => ({ title: "", rows: [] })}
+        hovered={null}
+        selected="6"
+        hover={() => {}}
+        select={() => {}}
+        segmentTip={() => ({ title: "", rows: [] })}
       />,
     );
     expect(said(html)).toContain("|Worker 0|Ready|2|0|step 5|6|");

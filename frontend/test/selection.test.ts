@@ -1,3 +1,4 @@
+import type { Address } from "../src/address/keys";
 import { expect, test } from "vitest";
 import { apart, comparedWith, inRun, keysOf, selected } from "../src/address/selection";
 import { index, run, span } from "./fixtures/pages";
@@ -7,19 +8,19 @@ const INDEX = index([
   run("b", [span(1, "failed"), span(2)], "worker9"),
   run("broken", [span(1, "failed")]),
 ]);
-const found = (state: Record<string, string>) => {
+const found = (state: Address) => {
   const selection = selected(INDEX, state);
   return selection && [selection.run.name, selection.worker.name, selection.span.number];
 };
 
 test.each([
   [{}, ["a", "worker0", 2]],
-  [{ span: "1" }, ["a", "worker0", 1]],
+  [{ span: 1 }, ["a", "worker0", 1]],
   [{ run: "b" }, ["b", "worker9", 2]],
-  [{ run: "b", span: "1" }, ["b", "worker9", 1]],
+  [{ run: "b", span: 1 }, ["b", "worker9", 1]],
   [{ run: "broken" }, ["broken", "worker0", 1]],
   [{ run: "gone", worker: "worker9" }, ["b", "worker9", 2]],
-  [{ run: "a", worker: "gone", span: "99" }, ["a", "worker0", 2]],
+  [{ run: "a", worker: "gone", span: 99 }, ["a", "worker0", 2]],
 ])("%j opens what can be shown and is nearest to it", (state, expected) => {
   expect(found(state)).toEqual(expected);
 });
@@ -29,24 +30,24 @@ test("an empty log directory has nothing to open", () => {
 });
 
 test("another run opens with the same span where it has it", () => {
-  const like = selected(INDEX, { run: "a", span: "3" })!;
+  const like = selected(INDEX, { run: "a", span: 3 })!;
   expect(inRun(INDEX.runs[1]!, like)?.span.number).toBe(1);
   expect(inRun(INDEX.runs[0]!, like)?.span.number).toBe(3);
 });
 
 test("what is written into the address opens it again, and drops the step of another span", () => {
-  const like = selected(INDEX, { run: "b", span: "2" })!;
-  expect(keysOf(like)).toEqual({ run: "b", worker: "worker9", span: "2", step: null, zoom: null, event: null });
+  const like = selected(INDEX, { run: "b", span: 2 })!;
+  expect(keysOf(like)).toEqual({ run: "b", worker: "worker9", span: 2, step: null, zoom: null, event: null });
 });
 
 test("a span is compared with another one, never with itself or one that is gone", () => {
-  const chosen = selected(INDEX, { run: "b", span: "2" })!;
+  const chosen = selected(INDEX, { run: "b", span: 2 })!;
   const name = (key: string) => comparedWith(INDEX, { with: key }, chosen)?.run.name ?? null;
   expect([name("a/worker0/3"), name("b/worker9/2"), name("x/y/1")]).toEqual(["a", null, null]);
   expect(comparedWith(INDEX, {}, chosen)).toBeNull();
 });
 
 test("two spans are told apart by what differs", () => {
-  const [first, second] = [selected(INDEX, { run: "a", span: "1" })!, selected(INDEX, { run: "a", span: "2" })!];
+  const [first, second] = [selected(INDEX, { run: "a", span: 1 })!, selected(INDEX, { run: "a", span: 2 })!];
   expect([apart(first, second), apart(selected(INDEX, { run: "b" })!, second)]).toEqual(["span 1", "b"]);
 });

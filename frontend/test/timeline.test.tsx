@@ -2,36 +2,25 @@ import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
 import type { EventDetail, TimelineResult } from "../src/api.gen";
-import { boxAt, type Boxes, hit, inSight, rowKey } from "../src/views/timeline/boxes";
-import { boxBeside, type Way } from "../src/views/timeline/beside";
-import { eventOf } from "../src/views/timeline/detail";
+import { boxAt, type Boxes, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
+import { boxBeside, type Direction } from "../src/views/timeline/input/neighbours";
 import { inSightText, stepTitle, tableOf } from "../src/views/timeline/figures";
-import { fitted, unscoped } from "../src/views/timeline/fit";
-import { deedOf, turnOf } from "../src/views/timeline/keys";
+import { fitted, unscoped } from "../src/views/timeline/paint/box_names";
+import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
-import { answered } from "../src/views/timeline/loading";
-import { detailFor, keptPages, layers, type Page, wanted } from "../src/views/timeline/pages";
+import { answered } from "../src/views/timeline/data/loading";
+import { detailFor, cachedPages, layers, type Page, wanted } from "../src/views/timeline/data/pages";
 import { setPixels, stripFor } from "../src/charts/canvas/pixel_row";
-import { walkRow } from "../src/views/timeline/paint_boxes";
-import { paintScene } from "../src/views/timeline/paint";
-import { contrast, mixed, paletteOf, pixelOf, shadeOf } from "../src/views/timeline/palette";
-import { queuePixels } from "../src/views/timeline/paint_queue";
+import { walkRow } from "../src/views/timeline/paint/boxes";
+import { paintScene } from "../src/views/timeline/paint/paint";
+import { contrast, mixed, paletteOf, pixelOf, shadeOf } from "../src/views/timeline/paint/palette";
+import { queuePixels } from "../src/views/timeline/paint/queue";
 import { Panel } from "../src/views/timeline/panel";
-import { boxUnder, tipOf } from "../src/views/timeline/pointed";
+import { boxUnder, tipOf } from "../src/views/timeline/input/hit";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
-import { litBy, litCount, nextLit } from "../src/views/timeline/search";
-import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/steps";
-import {
-  around,
-  panned,
-  read,
-  ruler,
-  showing,
-  withNeighbours,
-  within,
-  written,
-  zoomed,
-} from "../src/views/timeline/stretch";
+import { matcherOf, matchCount, nextMatch } from "../src/views/timeline/data/search";
+import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
+import { around, panned, showing, timeScale, visibleOf, within, withNeighbours, zoomed } from "../src/time_range";
 import { scaleFor } from "../src/format";
 import { boxes, page } from "./fixtures/timeline";
 
@@ -58,29 +47,22 @@ test("a step shows a little of its neighbours, the first and the last what there
 });
 
 test("a jump moves only as far and as wide as it must", () => {
-  const seen = { from: 0, to: 200 };
-  expect(showing(seen, { from: 20, to: 30 }, WHOLE)).toBe(seen);
-  expect(showing(seen, { from: 500, to: 520 }, WHOLE)).toEqual({ from: 410, to: 610 });
-  expect(showing(seen, { from: 400, to: 800 }, WHOLE)).toEqual({ from: 350, to: 850 });
+  const visible = { from: 0, to: 200 };
+  expect(showing(visible, { from: 20, to: 30 }, WHOLE)).toBe(visible);
+  expect(showing(visible, { from: 500, to: 520 }, WHOLE)).toEqual({ from: 410, to: 610 });
+  expect(showing(visible, { from: 400, to: 800 }, WHOLE)).toEqual({ from: 350, to: 850 });
   expect(around({ from: 400, to: 600 }, WHOLE)).toEqual({ from: 200, to: 800 });
 });
 
-test("the address keeps a stretch in whole nanoseconds; what means nothing is left out", () => {
-  expect(written({ from: 1.4, to: 200.6 })).toBe("1-201");
-  expect(read("100-400", WHOLE)).toEqual({ from: 100, to: 400 });
-  expect(read("-50-150", { from: -100, to: 300 })).toEqual({ from: -50, to: 150 });
-  expect(["", "x", "400-100", "5000-6000", undefined].map((zoom) => read(zoom, WHOLE))).toEqual([
-    null,
-    null,
-    null,
-    null,
-    null,
-  ]);
+test("what the address zooms to is moved into the recording; what lies outside it is left out", () => {
+  expect(visibleOf({ from: 100, to: 400 }, WHOLE)).toEqual({ from: 100, to: 400 });
+  expect(visibleOf({ from: -50, to: 150 }, { from: -100, to: 300 })).toEqual({ from: -50, to: 150 });
+  expect([visibleOf(undefined, WHOLE), visibleOf({ from: 5000, to: 6000 }, WHOLE)]).toEqual([null, null]);
   expect(within({ from: -50, to: 150 }, WHOLE)).toEqual({ from: 0, to: 200 });
 });
 
 test("pixels and nanoseconds are each other's inverse", () => {
-  const { x, ns, ns_per_px } = ruler({ from: 100, to: 300 }, 50, 150);
+  const { x, ns, ns_per_px } = timeScale({ from: 100, to: 300 }, 50, 150);
   expect([x(100), x(300), ns(100), ns_per_px]).toEqual([50, 150, 200, 2]);
 });
 
@@ -109,7 +91,7 @@ test("a page without a box has no row", () => {
   expect([...boxes("stream |     ").rows]).toEqual([]);
 });
 
-test("of a row only what touches the stretch is walked", () => {
+test("of a row only what touches the range is walked", () => {
   expect(inSight(ROW, PLACE, { from: 20, to: 31 })).toEqual({ first: 1, end: 2 });
   expect(inSight(ROW, PLACE, { from: 19, to: 31 })).toEqual({ first: 0, end: 2 });
   expect(inSight(ROW, PLACE, { from: 60, to: 70 })).toEqual({ first: 2, end: 2 });
@@ -134,14 +116,14 @@ test("detail is the power of two that a pixel can show", () => {
 
 test("a page is asked for with its surroundings, and again only when it does not hold what is in sight", () => {
   const whole = { from: 0, to: 1_000_000 };
-  const seen = { from: 300_000, to: 400_000 };
-  const next = wanted([], seen, 100, whole)!;
+  const visible = { from: 300_000, to: 400_000 };
+  const next = wanted([], visible, 100, whole)!;
   expect(next).toEqual({ from: 245_760, to: 458_752, detail_ns: 64 });
   const page = kept(next.detail_ns, next.from, next.to);
   expect(wanted([page], { from: 250_000, to: 350_000 }, 100, whole)).toBeNull();
   expect(wanted([page], { from: 240_000, to: 340_000 }, 100, whole)).not.toBeNull();
-  expect(wanted([page], seen, 50, whole)).toMatchObject({ detail_ns: 32 });
-  expect(wanted([page], seen, 500, whole)).toBeNull();
+  expect(wanted([page], visible, 50, whole)).toMatchObject({ detail_ns: 32 });
+  expect(wanted([page], visible, 500, whole)).toBeNull();
 });
 
 test("a page that reaches the end of the recording holds what lies beyond it", () => {
@@ -166,7 +148,7 @@ test("far out, the page of that detail goes before a finer one", () => {
 });
 
 test("the oldest pages go first", () => {
-  const pages = Array.from({ length: 30 }, (_, at) => kept(1, at, at + 1)).reduce<Page[]>(keptPages, []);
+  const pages = Array.from({ length: 30 }, (_, at) => kept(1, at, at + 1)).reduce<Page[]>(cachedPages, []);
   expect([pages.length, pages[0]!.boxes.covers.from, pages.at(-1)!.boxes.covers.from]).toEqual([24, 6, 29]);
 });
 
@@ -196,12 +178,12 @@ const TWO = `
 
 test("groups have a heading, the queue stands before the streams, calls under their thread need no name", () => {
   const layout = layoutOf(boxes(TWO).tracks, true, new Set());
-  const told = layout.places.map((place) => [
+  const inPanel = layout.places.map((place) => [
     place.top,
     place.height,
     place.kind === "heading" ? place.text : place.kind === "track" ? place.name : place.kind,
   ]);
-  expect(told).toEqual([
+  expect(inPanel).toEqual([
     [0, 22, "Process 1"],
     [22, 36, "The thread"],
     [62, 18, "Its runtime calls"],
@@ -222,8 +204,8 @@ test("a folded track keeps its rows, thinly; a deep one is folded by itself", ()
     rowTop(layout, 9, 0),
     layout.tracks.get(0)!.height,
   ]).toEqual([22, 28, null, null, 18]);
-  const deep = (turned: number[]) =>
-    layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30 }], false, new Set(turned)).height - 4;
+  const deep = (toggledTracks: number[]) =>
+    layoutOf([{ id: 0, kind: "thread", group: "", label: "", rows: 30 }], false, new Set(toggledTracks)).height - 4;
   expect([deep([]), deep([0])]).toEqual([120, 540]);
 });
 
@@ -286,29 +268,35 @@ test("scopes and types before a name are not it", () => {
 
 test("a search lights boxes in any case, counts those in sight and goes round", () => {
   const all = [layer(boxes(TWO))];
-  const lit = litBy(" K ")!;
-  expect([litBy("  "), litCount(all, lit), litCount([layer(boxes(TWO), 0, 15)], lit)]).toEqual([null, 1, 0]);
-  const both: ReturnType<typeof litBy> = (of) => Uint8Array.from(of.names, (name) => Number("bk".includes(name)));
+  const matches = matcherOf(" K ")!;
+  expect([matcherOf("  "), matchCount(all, matches), matchCount([layer(boxes(TWO), 0, 15)], matches)]).toEqual([
+    null,
+    1,
+    0,
+  ]);
+  const both: ReturnType<typeof matcherOf> = (of) => Uint8Array.from(of.names, (name) => Number("bk".includes(name)));
   const order: (string | undefined)[] = [];
-  for (let here = nextLit(all, both, null, false); order.length < 3; here = nextLit(all, both, here, false))
+  for (let here = nextMatch(all, both, null, false); order.length < 3; here = nextMatch(all, both, here, false))
     order.push(here?.name);
   expect(order).toEqual(["k", "b", "k"]);
-  expect(nextLit(all, both, null, true)?.name).toBe("b");
-  expect(nextLit(all, litBy("nothing")!, null, false)).toBeNull();
+  expect(nextMatch(all, both, null, true)?.name).toBe("b");
+  expect(nextMatch(all, matcherOf("nothing")!, null, false)).toBeNull();
 });
 
 test("a box that crosses two pages is counted once", () => {
   const of = boxes("stream | aaaaaa");
-  expect(litCount([layer(of, 0, 30), layer(of, 30, 60)], litBy("a")!)).toBe(1);
+  expect(matchCount([layer(of, 0, 30), layer(of, 30, 60)], matcherOf("a")!)).toBe(1);
 });
 
 test("arrow keys go along a row and to the rows that have something there", () => {
   const all = [layer(boxes(TWO))];
   const layout = layoutOf(all[0]!.boxes.tracks, false, new Set());
-  const seen = { from: 0, to: 70 };
-  const walk = (...ways: Way[]) =>
-    ways.reduce<ReturnType<typeof boxBeside>>((here, way) => boxBeside(all, layout, here, way, seen) ?? here, null)
-      ?.name;
+  const visible = { from: 0, to: 70 };
+  const walk = (...ways: Direction[]) =>
+    ways.reduce<ReturnType<typeof boxBeside>>(
+      (here, direction) => boxBeside(all, layout, here, direction, visible) ?? here,
+      null,
+    )?.name;
   expect([
     walk("right"),
     walk("right", "right"),
@@ -322,12 +310,12 @@ test("arrow keys go along a row and to the rows that have something there", () =
     walk("right", "right", "down", "down", "down"),
   ]).toEqual(["c", "l", "k", "k"]);
   expect([walk("right", "down", "up"), walk("right", "up")]).toEqual(["a", "a"]);
-  expect(boxBeside(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", seen)?.name).toBe("a"); // gone out of sight
+  expect(boxBeside(all, layout, { ...boxAt(all[0]!.boxes, 0), from: 900, to: 950 }, "right", visible)?.name).toBe("a"); // gone out of sight
 });
 
-test("every deed has a key, and the browser keeps its own", () => {
+test("every command has a key, and the browser keeps its own", () => {
   const key = (name: string, more = {}) =>
-    deedOf({ key: name, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more })?.kind ?? null;
+    commandOf({ key: name, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more })?.kind ?? null;
   expect(["w", "S", "+", "a", "ArrowUp", "]", "Enter", "Escape", "0", "f", "/"].map((name) => key(name))).toEqual([
     "zoom",
     "zoom",
@@ -351,15 +339,15 @@ test("every deed has a key, and the browser keeps its own", () => {
 });
 
 test("the wheel scrolls, with Ctrl it zooms, sideways or with Shift it pans", () => {
-  const turn = (more: object) =>
-    turnOf({ deltaX: 0, deltaY: 100, deltaMode: 0, ctrlKey: false, metaKey: false, shiftKey: false, ...more });
-  expect([turn({}), turn({ shiftKey: true }), turn({ deltaX: 120 })]).toEqual([
+  const setToggledTracks = (more: object) =>
+    wheelCommand({ deltaX: 0, deltaY: 100, deltaMode: 0, ctrlKey: false, metaKey: false, shiftKey: false, ...more });
+  expect([setToggledTracks({}), setToggledTracks({ shiftKey: true }), setToggledTracks({ deltaX: 120 })]).toEqual([
     null,
     { kind: "pan", px: 100 },
     { kind: "pan", px: 120 },
   ]);
-  expect(turn({ ctrlKey: true })).toMatchObject({ kind: "zoom", factor: expect.closeTo(1.259, 2) });
-  expect(turn({ ctrlKey: true, deltaY: -3, deltaMode: 1 })).toMatchObject({
+  expect(setToggledTracks({ ctrlKey: true })).toMatchObject({ kind: "zoom", factor: expect.closeTo(1.259, 2) });
+  expect(setToggledTracks({ ctrlKey: true, deltaY: -3, deltaMode: 1 })).toMatchObject({
     kind: "zoom",
     factor: expect.closeTo(0.895, 2),
   });
@@ -411,10 +399,6 @@ test("the table holds every box in sight, from the step's start", () => {
   });
 });
 
-test("an event is a number", () => {
-  expect(["12", "", "-1", "1e3", undefined].map(eventOf)).toEqual([12, null, null, null, null]);
-});
-
 const TOKENS: Readonly<Record<string, string>> = {
   "--surface": "#ffffff",
   "--ink": "#1d1d1b",
@@ -459,21 +443,21 @@ function pen() {
 }
 
 function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
-  const seen = of.covers;
+  const visible = of.covers;
   const width = GUTTER_PX + 100;
   return {
     width,
     height: 200,
     scroll: 0,
-    seen,
-    ruler: ruler(seen, GUTTER_PX, width),
+    visible,
+    time: timeScale(visible, GUTTER_PX, width),
     layout: layoutOf(of.tracks, false, new Set()),
     layers: [layer(of)],
     palette: PALETTE,
     steps: [],
     step: { name: "1", start_ns: 0, end_ns: 100 },
     scale: scaleFor(100, "ns"),
-    lit: null,
+    matches: null,
     pointed: null,
     pointer_ns: null,
     chosen: null,
@@ -505,8 +489,8 @@ test("boxes that share a pixel are drawn once, with or without a search", () => 
   expect(pixels().length).toBeLessThanOrEqual(101);
   expect(new Set(pixels().map(([from]) => from)).size).toBeGreaterThanOrEqual(100);
   const found = PALETTE.fills.get("kernel")![shadeOf("b")]!.plainPixel;
-  const lit = new Map(pixels({ lit: litBy("b") }).map(([from, , pixel]) => [from, pixel]));
-  expect([...lit.values()].filter((pixel) => pixel !== found)).toEqual([]); // the faded ones beside it do not hide it
+  const matches = new Map(pixels({ matches: matcherOf("b") }).map(([from, , pixel]) => [from, pixel]));
+  expect([...matches.values()].filter((pixel) => pixel !== found)).toEqual([]); // the faded ones beside it do not hide it
 });
 
 test("a strip holds pixels as a canvas stores them", () => {
@@ -518,7 +502,7 @@ test("a strip holds pixels as a canvas stores them", () => {
 test("a box is as wide as its time, and what a search did not find fades", () => {
   const of = boxes("stream | aaaa    kk");
   const { pen: own, drawn } = pen();
-  paintScene(own, scene(of, { lit: litBy("k") }));
+  paintScene(own, scene(of, { matches: matcherOf("k") }));
   const [plain, dim] = [
     PALETTE.fills.get("kernel")![shadeOf("k")]!.plain,
     PALETTE.fills.get("kernel")![shadeOf("a")]!.dim,
@@ -532,7 +516,7 @@ test("a box is as wide as its time, and what a search did not find fades", () =>
 test("a point of the picture names the box there, and its tip says what it is", () => {
   const of = boxes(TWO);
   const at = scene(of);
-  const under = (ns: number, y: number) => boxUnder(at, at.ruler.x(ns), AXIS_PX + y)?.name ?? null;
+  const under = (ns: number, y: number) => boxUnder(at, at.time.x(ns), AXIS_PX + y)?.name ?? null;
   expect([under(15, 25), under(15, 45), under(35, 152), under(15, 5), under(45, 60)]).toEqual([
     "a",
     "c",
@@ -558,7 +542,7 @@ test("the queue is its mean and its peak in each pixel, from the page that is dr
   };
   const { mean, peak } = queuePixels({
     layers: [layer(of)],
-    ruler: ruler({ from: 0, to: 100 }, GUTTER_PX, GUTTER_PX + 2),
+    time: timeScale({ from: 0, to: 100 }, GUTTER_PX, GUTTER_PX + 2),
     width: GUTTER_PX + 2,
   });
   expect([[...mean], [...peak]]).toEqual([
@@ -567,7 +551,7 @@ test("the queue is its mean and its peak in each pixel, from the page that is dr
   ]);
   const close = queuePixels({
     layers: [layer(of)],
-    ruler: ruler({ from: 0, to: 50 }, GUTTER_PX, GUTTER_PX + 4),
+    time: timeScale({ from: 0, to: 50 }, GUTTER_PX, GUTTER_PX + 4),
     width: GUTTER_PX + 4,
   });
   expect([...close.mean]).toEqual([1, 1, 3, 3]);
@@ -608,7 +592,7 @@ test("the panel tells facts, ties and why the GPU was idle before", () => {
     .replace(/<[^>]+>/g, "\n")
     .replace(/\n+/g, "\n")
     .replace(/&lt;/g, "<");
-  for (const told of [
+  for (const inPanel of [
     "gemm<float>",
     "the longest of 12 events",
     "Start in the step\n500\u00a0ns",
@@ -617,7 +601,7 @@ test("the panel tells facts, ties and why the GPU was idle before", () => {
     "The GPU was idle for 1\u00a0µs.",
     "Launched by\ncudaLaunchKernel\n400\u00a0ns",
   ]) {
-    expect(words).toContain(told);
+    expect(words).toContain(inPanel);
   }
 });
 

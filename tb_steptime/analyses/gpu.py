@@ -91,7 +91,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns.
 
-    kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+    idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
     """
 
     device: int
@@ -99,7 +99,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     sm_count: int | None
     tiles: list[Series]
     strips: list[GpuStrip]
-    idle: IdleTime
+    idle: IdleTime | None
     split: Split
     kineto_zero_fraction: float | None
     tables: list[KernelGrouping]

@@ -7,12 +7,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tb_steptime.analyses import ANALYSES, quality
 from tb_steptime.ingest.allocator import give_back_large_blocks
-from tb_steptime.ingest.recorder_files import SeenRecords, with_records
-from tb_steptime.text import Note
+from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
+from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
 
@@ -25,47 +23,14 @@ if TYPE_CHECKING:
 LARGE_FILE_BYTES = 300_000_000
 
 
-class SpanFacts(msgspec.Struct, frozen=True):
-    """What a recording says of itself, whichever view is open.
-
-    file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0. rank,
-    world_size and sm_count are None where the file does not say, simulated is the simulator's statement or None for a
-    recording.
-    """
-
-    file: str
-    file_bytes: int
-    json_bytes: int
-    events: int
-    origin_ns: int
-    step_count: int
-    first_step: str | None
-    last_step: str | None
-    mean_step_ns: int | None
-    device_names: list[str]
-    sm_count: int | None
-    rank: int | None
-    world_size: int | None
-    simulated: str | None
-    notes: list[Note]
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """Everything that is known of a span. results by view id; records: the recorder's files that it was made with."""
-
-    facts: SpanFacts
-    results: dict[str, msgspec.Struct]
-    records: SeenRecords = SeenRecords()
-
-
 def measure_file(
     path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
-) -> Measured:
+) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
     trace, records = with_records(read_file(path, on_progress))
     facts = facts_of(trace)
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out}
-    return Measured(facts, results, records)
+    return MeasuredSpan(facts, results, records)
 
 
 def read_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:

@@ -79,11 +79,13 @@ def _read(trace: Path, folder: Path, makes: _Maker, say_progress: Callable[[Read
 
 def _summary(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
     from tb_steptime.ingest.measure import measure_file
-    from tb_steptime.ingest.summary import encode_summary, places_for, stamp, write_summary
+    from tb_steptime.ingest.summaries.freshness import stamp
+    from tb_steptime.ingest.summaries.reading import is_newer
+    from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
     measured = measure_file(trace, say_progress)
-    places = (*places_for(trace), fallback / before.digest)
+    places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
     with _keeping(trace):
         return write_summary(encode_summary(before, measured), places)
 

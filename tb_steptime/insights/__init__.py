@@ -98,7 +98,7 @@ __all__ = ["RULES", "judge", "judge_trends"]
 
 def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     """All rules on the results of one span, by view id."""
-    facts = Facts(**results)  # type: ignore[arg-type]
+    facts = Facts(results)
     of_partition = _fired(PARTITION_RULES, facts)
     insights = of_partition + _fired(OTHER_RULES, facts)
     insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import TensorCoresResult
-from tb_steptime.analyses.timeline import TimelineResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -23,17 +26,45 @@ WORTH_FRACTION, WARNING_FRACTION, MAJOR_FRACTION = 0.01, 0.05, 0.15
 FEW_STEPS = 3
 
 
+R = TypeVar("R", bound=msgspec.Struct)
+
+
 @dataclass(frozen=True)
 class Facts:
-    """The results of one span, by view. gpu and timeline are None where nobody asked for them: no rule needs them."""
+    """The results of one span, by view id; those that many rules ask have a name."""
 
-    overview: OverviewResult
-    trends: TrendsResult
-    data_loading: DataLoadingResult
-    tensor_cores: TensorCoresResult
-    host: HostResult
-    gpu: GpuResult | None = None
-    timeline: TimelineResult | None = None
+    results: Mapping[str, msgspec.Struct]
+
+    def result(self, view: str, kind: type[R]) -> R:
+        """Raises KeyError where that view was not measured."""
+        result = self.results[view]
+        assert isinstance(result, kind)
+        return result
+
+    @property
+    def overview(self) -> OverviewResult:
+        return self.result("overview", OverviewResult)
+
+    @property
+    def trends(self) -> TrendsResult:
+        return self.result("trends", TrendsResult)
+
+    @property
+    def data_loading(self) -> DataLoadingResult:
+        return self.result("data_loading", DataLoadingResult)
+
+    @property
+    def tensor_cores(self) -> TensorCoresResult:
+        return self.result("tensor_cores", TensorCoresResult)
+
+    @property
+    def host(self) -> HostResult:
+        return self.result("host", HostResult)
+
+    @property
+    def gpu(self) -> GpuResult | None:
+        """None where it was left out: the command line prints nothing of it."""
+        return self.result("gpu", GpuResult) if "gpu" in self.results else None
 
     @property
     def step_ns(self) -> int:

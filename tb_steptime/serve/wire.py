@@ -85,7 +85,7 @@ class Index(msgspec.Struct, frozen=True):
     spans_total: int
     places: list[str]
     folders: int
-    looked_at_ms: int
+    scanned_at_ms: int
     problems: list[Problem]
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.terminal.contract import ErrorReport
 from tb_steptime.terminal.printer import GAP, UNKNOWN, count, duration, number, percent_exact, printable
-from tb_steptime.terminal.report import Named
 from tb_steptime.trace.model import Trace
 
 #: Rows of the table; what is beyond them is one line.
@@ -41,8 +41,8 @@ class KernelReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def span_kernels(named: Named, trace: Trace, by: By) -> SpanKernels:
-    return SpanKernels(named.run, named.worker, named.number, named.trace, by, kernel_table(trace, by))
+def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
+    return SpanKernels(found.run, found.worker, found.number, found.path, by, kernel_table(trace, by))
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
-from tb_steptime.ingest.measure import Measured
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Verdict
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -40,71 +38,35 @@ from tb_steptime.terminal.contract import (
 )
 from tb_steptime.terminal.printer import plain
 
-R = TypeVar("R", bound=msgspec.Struct)
 
-
-class Named(msgspec.Struct, frozen=True):
-    """Which span it is; trace is the path as the user gave it or as it was found."""
-
-    run: str
-    worker: str
-    number: int
-    trace: str
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """A measured span with what the rules say of it."""
-
-    named: Named
-    measured: Measured
-    judgement: Judgement
-
-    @property
-    def overview(self) -> OverviewResult:
-        return _result(self.measured, "overview", OverviewResult)
-
-    @property
-    def data_loading(self) -> DataLoadingResult:
-        return _result(self.measured, "data_loading", DataLoadingResult)
-
-    @property
-    def host(self) -> HostResult:
-        return _result(self.measured, "host", HostResult)
-
-    @property
-    def tensor_cores(self) -> TensorCoresResult:
-        return _result(self.measured, "tensor_cores", TensorCoresResult)
-
-
-def judged(named: Named, measured: Measured) -> Judged:
-    return Judged(named, measured, judge(measured.results))
-
-
-def span_report(span: Judged) -> SpanReport:
-    facts, named = span.measured.facts, span.named
+def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> SpanReport:
+    overview = measured.result("overview", OverviewResult)
+    loading = measured.result("data_loading", DataLoadingResult)
+    host = measured.result("host", HostResult)
+    facts = measured.facts
     return SpanReport(
-        run=named.run,
-        worker=named.worker,
-        span=named.number,
-        trace=named.trace,
+        run=found.run,
+        worker=found.worker,
+        span=found.number,
+        trace=found.path,
         events=facts.events,
         trace_bytes=facts.file_bytes,
         json_bytes=facts.json_bytes,
         origin_ns=facts.origin_ns,
         rank=facts.rank,
         simulated=facts.simulated,
-        verdict=_verdict(span.judgement.verdict),
-        steps=_steps(span),
-        mean=_mean(span),
-        devices=_devices(span),
-        phases=[_phase(row) for row in span.host.phases],
-        blocking_calls=[_blocking_call(row) for row in span.host.blocking],
-        queue_depth=_queue_depth(span.host),
-        data_loading=_data_loading(span.data_loading),
-        insights=[_insight(insight) for insight in span.judgement.insights],
+        verdict=_verdict(judgement.verdict),
+        steps=_steps(overview, loading, host),
+        mean=_mean(overview, loading, host),
+        devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
+        phases=[_phase(row) for row in host.phases],
+        blocking_calls=[_blocking_call(row) for row in host.blocking],
+        queue_depth=_queue_depth(host),
+        data_loading=_data_loading(loading),
+        insights=[_insight(insight) for insight in judgement.insights],
         notes=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")
-            for note in (*facts.notes, *span.data_loading.recorder_notes)
+            for note in (*facts.notes, *loading.recorder_notes)
         ],
     )
 
@@ -113,14 +75,8 @@ def error_report(problem: Problem) -> ErrorReport:
     return ErrorReport(problem.file, problem.problem, problem.hint)
 
 
-def _result(measured: Measured, view: str, kind: type[R]) -> R:
-    result = measured.results[view]
-    assert isinstance(result, kind)
-    return result
-
-
-def _steps(span: Judged) -> list[StepReport]:
-    loader = {row.name: row for row in span.data_loading.steps}
+def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResult) -> list[StepReport]:
+    loader = {row.name: row for row in loading.steps}
     return [
         StepReport(
             name=row.name,
@@ -131,26 +87,24 @@ def _steps(span: Judged) -> list[StepReport]:
             data_loading_ns=_loading(loader.get(row.name)),
             gpu_busy_ns=row.gpu_busy_ns,
             slow=row.slow,
-            devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in span.host.devices],
+            devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
         )
-        for i, row in enumerate(span.overview.steps)
+        for i, row in enumerate(overview.steps)
     ]
 
 
-def _mean(span: Judged) -> StepReport:
-    result = span.overview
+def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult) -> StepReport:
+    step_ns = overview.mean_duration_ns
     return StepReport(
         name=None,
         start_ns=None,
-        duration_ns=result.mean_duration_ns,
-        host_ns=result.mean_host_ns,
-        parts_ns=result.mean_parts_ns,
-        data_loading_ns=_loading(span.data_loading.mean),
-        gpu_busy_ns=result.mean_gpu_busy_ns,
+        duration_ns=step_ns,
+        host_ns=overview.mean_host_ns,
+        parts_ns=overview.mean_parts_ns,
+        data_loading_ns=_loading(loading.mean),
+        gpu_busy_ns=overview.mean_gpu_busy_ns,
         slow=None,
-        devices=[
-            _in_step(each.device, result.mean_duration_ns - each.mean.total_ns, each.mean) for each in span.host.devices
-        ],
+        devices=[_in_step(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
 
 
@@ -230,9 +184,9 @@ def _loading(row: LoaderStep | None) -> LoadingNs:
     return LoadingNs(row.wait_ns, row.exposed_ns, row.hidden_ns) if row else LoadingNs()
 
 
-def _devices(span: Judged) -> list[DeviceReport]:
-    splits = {split.device: split for split in span.tensor_cores.devices}
-    return [_device(figures, splits.get(figures.device)) for figures in span.overview.devices]
+def _devices(overview: OverviewResult, tensor_cores: TensorCoresResult) -> list[DeviceReport]:
+    splits = {split.device: split for split in tensor_cores.devices}
+    return [_device(figures, splits.get(figures.device)) for figures in overview.devices]
 
 
 def _device(figures: DeviceFigures, split: DeviceSplit | None) -> DeviceReport:

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_steptime.analyses.tensor_cores import DeviceSplit
+from tb_steptime.analyses.data_loading import DataLoadingResult
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
+from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
+from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -26,7 +32,6 @@ from tb_steptime.terminal.printer import (
     printable,
     render,
 )
-from tb_steptime.terminal.report import Judged, Named
 from tb_steptime.text import Note, Phrase
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
@@ -51,32 +56,42 @@ PLAIN = Ink()
 ANSI = Ink(lambda text: f"\033[1m{text}\033[0m", lambda text: f"\033[2m{text}\033[0m")
 
 
-def span_table(span: Judged, width: int, ink: Ink = PLAIN) -> str:
+def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, width: int, ink: Ink = PLAIN) -> str:
     """The whole of a span, without a line end at the end. width is clamped to what can be read."""
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
+    overview = measured.result("overview", OverviewResult)
+    loading = measured.result("data_loading", DataLoadingResult)
+    host = measured.result("host", HostResult)
     sections = (
-        _top(span, width, ink), _parts(span), _loading(span), _idle(span), _blocking(span), _gpus(span),
-        _advice(span, width, ink),
-    )  # fmt: skip
+        [*_top(found, measured.facts, width, ink), *_headline(judgement.headlines["overview"], width, ink)],
+        _parts(overview),
+        _loading(loading, overview.has_device),
+        _idle(host),
+        _blocking(host),
+        _gpus(overview.devices, measured.result("tensor_cores", TensorCoresResult).devices),
+        _advice(judgement.insights, [*measured.facts.notes, *loading.recorder_notes], width, ink),
+    )
     text = "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines)
     return text.replace(GAP, " ")
 
 
-def _top(span: Judged, width: int, ink: Ink) -> Iterator[str]:
-    named, facts, headline = span.named, span.measured.facts, span.judgement.headlines["overview"]
-    rank = "" if facts.rank is None or str(facts.rank) in named.worker else f" · rank {facts.rank}"
-    name = printable(f"{_run(named)} · {named.worker}{rank} · span {named.number}")
+def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
+    rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
+    name = printable(f"{_run(found)} · {found.worker}{rank} · span {found.number}")
     size = f"{counted(facts.step_count, 'step')}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
+
+
+def _headline(headline: Headline, width: int, ink: Ink) -> Iterator[str]:
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(_stressed(headline.action, ink), width)
 
 
-def _run(named: Named) -> str:
+def _run(found: FoundSpan) -> str:
     """The run, which for the log directory itself is called as its folder is."""
-    return named.run if named.run != "." else Path(named.trace).absolute().parent.name
+    return found.run if found.run != "." else Path(found.path).absolute().parent.name
 
 
 def _stressed(phrase: Phrase, ink: Ink) -> str:
@@ -84,11 +99,10 @@ def _stressed(phrase: Phrase, ink: Ink) -> str:
     return render(phrase, lambda words: " ".join(map(ink.bold, words.split(" "))))
 
 
-def _parts(span: Judged) -> Iterator[str]:
+def _parts(result: OverviewResult) -> Iterator[str]:
     """The mean step, then its parts in the order of every picture; a part with no length is left out."""
-    result = span.overview
-    yield _row("Mean step", result.mean_duration_ns, _spread(span))
-    yield from _slow(span)
+    yield _row("Mean step", result.mean_duration_ns, _spread(result))
+    yield from _slow(result)
     for part in PART_MEANINGS:
         length = getattr(result.mean_parts_ns, part.id)
         if length:
@@ -100,16 +114,16 @@ def _row(label: str, length_ns: float | None, rest: str) -> str:
     return f"{label:<18}{value:>11}  {rest}".rstrip()
 
 
-def _spread(span: Judged) -> str:
-    lengths = [row.duration_ns for row in span.overview.steps]
+def _spread(result: OverviewResult) -> str:
+    lengths = [row.duration_ns for row in result.steps]
     if len(lengths) < 2:
         return ""
     low, middle, high = (duration(value) for value in (min(lengths), statistics.median(lengths), max(lengths)))
     return f"from {low} to {high}, median {middle}"
 
 
-def _slow(span: Judged) -> Iterator[str]:
-    names = [row.name for row in span.overview.steps if row.slow]
+def _slow(result: OverviewResult) -> Iterator[str]:
+    names = [row.name for row in result.steps if row.slow]
     if names:
         more = f" and {len(names) - _SLOW_NAMES} more" if len(names) > _SLOW_NAMES else ""
         yield f"{'':31}slow: {', '.join(names[:_SLOW_NAMES])}{more}"
@@ -121,20 +135,19 @@ def _bar(share: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def _loading(span: Judged) -> Iterator[str]:
-    mean = span.data_loading.mean
+def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
+    mean = loading.mean
     if mean is None:
-        yield f"{'Waits for batches':<18}{UNKNOWN:>11}  {_reason(span.data_loading.unknown)}".rstrip()
+        yield f"{'Waits for batches':<18}{UNKNOWN:>11}  {_reason(loading.unknown)}".rstrip()
         return
     split = f"{duration(mean.exposed_ns)} exposed, {duration(mean.hidden_ns)} hidden behind the GPU's work"
-    if not span.overview.has_device:
+    if not has_device:
         split = "all of it exposed: this trace has no GPU activity"
     yield _row("Waits for batches", mean.wait_ns, split)
 
 
-def _idle(span: Judged) -> Iterator[str]:
+def _idle(host: HostResult) -> Iterator[str]:
     """Why the device that stands for the span is idle; reasons under a thousandth of the step are left out."""
-    host = span.host
     idle = next((each.mean for each in host.devices if each.device == host.device), None)
     if idle is None or not idle.total_ns:
         return
@@ -152,9 +165,8 @@ def _share_row(label: str, length_ns: int, step_ns: int) -> str:
     return _row(label, length_ns, f"{percent_exact(share):>7}  {_bar(share)}".rstrip())
 
 
-def _blocking(span: Judged) -> Iterator[str]:
+def _blocking(host: HostResult) -> Iterator[str]:
     """Calls that make the host wait, where what they cost is worth a hundredth of the step."""
-    host = span.host
     worth = WORTH_FRACTION * host.mean_step_ns
     rows = [row for row in host.blocking if row.bubble_ns >= worth]
     if not rows or host.blocking_bubble_ns < worth:
@@ -182,8 +194,8 @@ def _reason(unknown: Phrase | None) -> str:
     return plain(unknown).partition(":")[0].rstrip(".") if unknown else ""
 
 
-def _gpus(span: Judged) -> Iterator[str]:
-    splits = {split.device: split for split in span.tensor_cores.devices}
+def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> Iterator[str]:
+    splits = {split.device: split for split in shares}
     rows = [
         (
             f"{figures.device}  {_shortened(printable(figures.name), 28)}",
@@ -192,7 +204,7 @@ def _gpus(span: Judged) -> Iterator[str]:
             _share(figures.est_achieved_occupancy),
             _tensor_share(splits.get(figures.device)),
         )
-        for figures in span.overview.devices
+        for figures in devices
     ]
     if rows:
         yield from _columns([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
@@ -221,14 +233,14 @@ def _shortened(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
-def _advice(span: Judged, width: int, ink: Ink) -> Iterator[str]:
-    for insight in span.judgement.insights:
+def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
+    for insight in insights:
         gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
         label = ink.bold(insight.severity.value.capitalize())
         title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
         yield from _wrap(title, width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
-    for note in (*span.measured.facts.notes, *span.data_loading.recorder_notes):  # a simulation says so first
+    for note in notes:  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
 
 

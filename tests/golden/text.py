@@ -30,7 +30,7 @@ def run_text(pages: dict[str, Any], catalogue: Any) -> str:
 
 def index_text(index: Any) -> str:
     """One line a span; what changes with time and place is left out."""
-    left_out = {"runs", "version", "places", "looked_at_ms"}
+    left_out = {"runs", "version", "places", "scanned_at_ms"}
     lines = [_line(each for each in index.items() if each[0] not in left_out)]
     for run in index["runs"]:
         for worker in run["workers"]:

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.summary import SUFFIX, encode_summary, places_for, stamp, write_summary
-from tb_steptime.terminal.report import judged, span_report
+from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
+from tb_steptime.insights import judge
+from tb_steptime.terminal.progress_bar import ProgressBar
+from tb_steptime.terminal.report import span_report
 from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
 from tests.conftest import SHARED
 from tests.drawn.small_trace import write_trace
@@ -263,17 +268,18 @@ def test_calls_that_cost_gpu_time_are_told(tmp_path, capsys):
 @pytest.mark.parametrize("width", [20, 80, 100, 300])
 def test_lines_fit_the_terminal(tmp_path, width):
     trace = write_trace(tmp_path / ("a long name of a run " * 4).strip() / "host.1.pt.trace.json")
-    span = judged(*named(trace))
-    lines = span_table(span, width).splitlines()
+    span = judged(trace)
+    lines = span_table(*span, width).splitlines()
     assert max(map(len, lines[2:])) <= max(80, min(width, 100))
-    assert span_table(span, width, ANSI).count("\033[0m") == span_table(span, width, ANSI).count("\033[") / 2
-    assert span_table(span, width, PLAIN) == span_table(span, width)
+    assert span_table(*span, width, ANSI).count("\033[0m") == span_table(*span, width, ANSI).count("\033[") / 2
+    assert span_table(*span, width, PLAIN) == span_table(*span, width)
 
 
-def named(trace):
-    from tb_steptime.terminal.report import Named
-
-    return Named(trace.parent.name, "host", 1, str(trace)), measure_file(trace)
+def judged(trace):
+    """The arguments of `span_report` and `span_table`."""
+    (found,) = spans_of_files([trace])
+    measured = measure_file(trace)
+    return found, measured, judge(measured.results)
 
 
 def test_a_name_from_a_trace_cannot_steer_the_terminal(tmp_path, capsys):
@@ -314,7 +320,7 @@ def test_a_terminal_sees_progress_and_then_nothing_of_it(tmp_path, monkeypatch):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with cli._ProgressBar("1 of 2  ") as bar:
+    with ProgressBar("1 of 2  ") as bar:
         bar.show(ReadProgress(25_000_000, 100_000_000, 12_345))
         bar.drawn = 0.0
         bar.show(ReadProgress(50_000_000, 100_000_000, 23_456))
@@ -388,6 +394,6 @@ def test_the_report_of_a_span_is_that_of_the_command(tmp_path, capsys):
     trace = write_trace(tmp_path / "run" / "host.1.pt.trace.json")
     import msgspec
 
-    direct = msgspec.to_builtins(span_report(judged(*named(trace))))
+    direct = msgspec.to_builtins(span_report(*judged(trace)))
     assert run(capsys, trace, "--format", "json")[1]["spans"] == [json.loads(msgspec.json.encode(direct))]
     assert Path(direct["trace"]) == trace

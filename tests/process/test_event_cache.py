@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tb_steptime.ingest.states import SpanState
-from tb_steptime.serve.store import SpanFailed, UnknownEvent
+from tb_steptime.serve.refusals import SpanFailed, UnknownEvent
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline import event_cache as event_files
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
@@ -50,7 +50,7 @@ def test_nothing_is_read_without_being_asked(logs, opened):  # noqa: F811
     (entry,) = all_read(opened).values()
     assert opened.timeline(entry.id, 0, 1000, 1, work=False) == Waiting(SpanState.UNREAD, entry.file, 1, 1, None)
     time.sleep(0.2)
-    assert opened.events.folder is None
+    assert opened.reader.events.folder is None
 
 
 def test_a_changed_trace_is_read_again(logs, opened):  # noqa: F811
@@ -87,7 +87,7 @@ def test_a_failure_is_told_and_other_views_stay_usable(logs, opened, monkeypatch
     assert problem in told.problem
     assert (told.file, "secret" in repr(told)) == (entry.file, False)
     assert opened.page(entry.id, "overview", work=False).head.id == entry.id
-    assert list(opened.events.folder.iterdir()) == []
+    assert list(opened.reader.events.folder.iterdir()) == []
     monkeypatch.undo()
     assert opened.retry(entry.id).state is SpanState.READY
     assert page(opened, entry.id)
@@ -100,7 +100,7 @@ def test_no_room_in_the_temporary_folder_is_told(logs, opened, monkeypatch):  # 
     def full(key):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(opened.events, "new_folder", full)
+    monkeypatch.setattr(opened.reader.events, "new_folder", full)
     with pytest.raises(SpanFailed) as failure:
         opened.timeline(entry.id, 0, 1000, 1, work=True)
     assert "No space left" in failure.value.problem.problem

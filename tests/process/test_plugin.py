@@ -83,7 +83,7 @@ def test_an_empty_log_directory_is_an_inactive_tab_that_can_be_opened(tmp_path):
     index = get(client, "index")
     assert (index["runs"], index["spans_total"], index["problems"]) == ([], 0, [])
     assert index["places"] == [str(tmp_path / "empty")]
-    assert abs(index["looked_at_ms"] / 1000 - time.time()) < 60
+    assert abs(index["scanned_at_ms"] / 1000 - time.time()) < 60
 
 
 def test_an_index_a_page_a_trend(client):

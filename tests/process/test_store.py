@@ -9,12 +9,14 @@ import time
 
 import pytest
 
-from tb_steptime.ingest import pool as reading
-from tb_steptime.ingest.discovery import Place
+from tb_steptime.ingest import pool
+from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
-from tb_steptime.ingest.summary import SUFFIX, DamagedSummary, Summary
-from tb_steptime.serve import store
-from tb_steptime.serve.store import SpanFailed, SpanNames, Store, UnknownSpan
+from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary
+from tb_steptime.ingest.summaries.reading import StoredResults
+from tb_steptime.serve import directory, reading
+from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
+from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
 from tests.conftest import SHARED
 from tests.drawn.small_trace import write_trace
@@ -99,7 +101,7 @@ def test_nothing_is_read_without_being_asked(logs, opened):
     )
     assert opened.trends(SpanNames(), work=False).spans[0].state is SpanState.UNREAD
     time.sleep(0.2)
-    assert opened.queue.threads == 0
+    assert opened.reader.queue.threads == 0
     assert list(logs.iterdir()) == [logs / "host.1.pt.trace.json"]
 
 
@@ -112,7 +114,7 @@ def test_summaries_are_enough(logs, opened):
     (again,) = entries(shared, work=False).values()
     assert (again.id, again.state, again.file_bytes) == (entry.id, SpanState.READY, entry.file_bytes)
     assert shared.page(entry.id, "overview", work=False) == with_trace
-    assert shared.queue.threads == 0
+    assert shared.reader.queue.threads == 0
 
 
 def test_a_damaged_summary_without_its_trace_is_a_failure_that_says_so(logs, opened):
@@ -138,13 +140,13 @@ def test_a_damaged_summary_is_made_again(logs, opened):
 def test_a_summary_that_is_never_whole_is_a_failure_in_the_end(logs, opened, monkeypatch):
     write_trace(logs / "host.1.pt.trace.json.gz")
     (entry,) = all_read(opened).values()
-    view = Summary.view
+    result = StoredResults.__getitem__
 
-    def cut(summary, name):
-        view(summary, name)
+    def cut(results, view):
+        result(results, view)
         raise DamagedSummary("always")
 
-    monkeypatch.setattr(Summary, "view", cut)
+    monkeypatch.setattr(StoredResults, "__getitem__", cut)
 
     def failed():
         try:
@@ -157,7 +159,7 @@ def test_a_summary_that_is_never_whole_is_a_failure_in_the_end(logs, opened, mon
     assert entries(opened)[entry.file].state is SpanState.FAILED
     monkeypatch.undo()
     opened.retry(entry.id)
-    monkeypatch.setattr(store, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(reading, "SETTLE_SECONDS", 0.0)
     assert page(opened, entry.id).head.step_count == 3
 
 
@@ -188,11 +190,11 @@ def test_new_files_appear_and_changed_ones_are_read_again(logs, opened):
 
 
 def test_a_file_that_is_still_written_to_is_left_alone(logs, opened, monkeypatch):
-    monkeypatch.setattr(store, "SETTLE_SECONDS", 3600.0)
+    monkeypatch.setattr(reading, "SETTLE_SECONDS", 3600.0)
     write_trace(logs / "host.1.pt.trace.json.gz")
     (entry,) = entries(opened).values()
     assert opened.page(entry.id, "overview", work=True).state is SpanState.UNREAD
-    assert opened.queue.threads == 0
+    assert opened.reader.queue.threads == 0
 
 
 def test_an_unreadable_trace_is_a_failure_and_others_stay_usable(logs, opened):
@@ -228,7 +230,7 @@ def replace_program(monkeypatch, source):
     def start(command, **options):
         return popen([sys.executable, "-c", source, *command[3:]], **options)
 
-    monkeypatch.setattr(reading.subprocess, "Popen", start)
+    monkeypatch.setattr(pool.subprocess, "Popen", start)
 
 
 def test_a_killed_process_is_told_as_want_of_memory(logs, opened, monkeypatch):
@@ -258,7 +260,7 @@ def test_nonsense_from_a_process_is_a_failure(logs, opened, monkeypatch, said):
 
 
 def test_a_silent_process_is_ended(logs, opened, monkeypatch):
-    monkeypatch.setattr(reading, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(pool, "SILENCE_SECONDS", 0.5)
     replace_program(monkeypatch, "import time; time.sleep(1000)")
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
@@ -301,7 +303,7 @@ def test_never_more_processes_than_asked_for(logs, monkeypatch):
     until(lambda: sum(entry.state is SpanState.READING for entry in entries(made).values()) == 2)
     time.sleep(0.3)
     assert sum(entry.state is SpanState.READING for entry in entries(made).values()) == 2
-    running = [job.process for job in made.queue.running.values()]
+    running = [job.process for job in made.reader.queue.running.values()]
     made.close()
     assert all(process.wait(10) != 0 for process in running)
 
@@ -374,21 +376,22 @@ def test_where_no_summary_can_be_written_the_page_is_served_all_the_same(logs, o
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     (entry,) = all_read(opened).values()
     assert page(opened, entry.id).head.step_count == 3
-    fallback = opened.queue.fallback
+    fallback = opened.reader.queue.fallback
     assert len(list(fallback.iterdir())) == 1
     opened.close()
     assert not fallback.exists()
 
 
-def test_a_tree_that_takes_long_to_look_at_is_looked_at_seldom(logs, opened, monkeypatch):
-    monkeypatch.setattr(store, "LOOK_SHARE", 0.1)
-    looks = []
-    look = opened.discovery.look
-    monkeypatch.setattr(opened.discovery, "look", lambda: (looks.append(1), time.sleep(0.1), look())[-1])
+def test_a_tree_that_takes_long_to_scan_is_scanned_seldom(logs, opened, monkeypatch):
+    monkeypatch.setattr(directory, "SCAN_SHARE", 0.1)
+    scans = []
+    discovery = opened.directory._discovery
+    scan = discovery.scan
+    monkeypatch.setattr(discovery, "scan", lambda: (scans.append(1), time.sleep(0.1), scan())[-1])
     end = time.monotonic() + 0.8
     while time.monotonic() < end:
         opened.index(work=False)
-    assert len(looks) == 1
+    assert len(scans) == 1
 
 
 def test_many_threads_may_ask_at_once(logs, opened):
@@ -411,7 +414,7 @@ def test_many_threads_may_ask_at_once(logs, opened):
         thread.join()
     assert failures == []
     assert all(entry.state is SpanState.READY for entry in all_read(opened).values())
-    assert opened.queue.places() == {}
+    assert opened.reader.queue.places() == {}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not beside the checkout")

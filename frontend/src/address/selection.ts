@@ -1,7 +1,7 @@
 /** Which span the address means: `run`, `worker` and `span` (its number), each optional. */
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
-import type { Changes, UrlState } from "./url";
+import type { Changes, Address } from "./keys";
 
 export interface Selection {
   run: RunEntry;
@@ -13,13 +13,13 @@ export interface Selection {
 const WITHIN_SPAN = { step: null, zoom: null, event: null } as const;
 
 /** What the address asks for, or the nearest to it that can be shown; null where there is no span at all. */
-export function selected(index: Index, state: UrlState): Selection | null {
+export function selected(index: Index, state: Address): Selection | null {
   const all = selections(index);
-  const asked = state["run"] === undefined ? all : all.filter(({ run }) => run.name === state["run"]);
+  const asked = state.run === undefined ? all : all.filter(({ run }) => run.name === state.run);
   const among = asked.length > 0 ? asked : all;
-  const byWorker = among.filter(({ worker }) => worker.name === state["worker"]);
+  const byWorker = among.filter(({ worker }) => worker.name === state.worker);
   const ofWorker = byWorker.length > 0 ? byWorker : among;
-  const exact = ofWorker.find(({ span }) => String(span.number) === state["span"]);
+  const exact = ofWorker.find(({ span }) => span.number === state.span);
   return (
     exact ??
     ofWorker.find(({ span }) => span.state === "ready") ??
@@ -48,16 +48,16 @@ export function inWorker(run: RunEntry, worker: WorkerEntry, like: Selection): S
 
 /** What to write into the address for a span. */
 export function keysOf({ run, worker, span }: Selection): Changes {
-  return { run: run.name, worker: worker.name, span: String(span.number), ...WITHIN_SPAN };
+  return { run: run.name, worker: worker.name, span: span.number, ...WITHIN_SPAN };
 }
 
 /** How the address names the span that is compared with. */
 export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
 
 /** The span that the address compares with; null where it names none, or the chosen span itself. */
-export function comparedWith(index: Index, state: UrlState, chosen: Selection): Selection | null {
-  if (state["with"] === undefined) return null;
-  const found = selections(index).find((other) => compareKey(other) === state["with"]) ?? null;
+export function comparedWith(index: Index, state: Address, chosen: Selection): Selection | null {
+  if (state.with === undefined) return null;
+  const found = selections(index).find((other) => compareKey(other) === state.with) ?? null;
   return found?.span.id === chosen.span.id ? null : found;
 }
 

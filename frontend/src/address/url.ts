@@ -5,60 +5,59 @@
  * frame; where there is none (the bundle opened by itself) in the page's own.
  */
 
-export type UrlState = Readonly<Record<string, string>>;
-
-/** Keys to write; null takes a key out. */
-export type Changes = Readonly<Record<string, string | null>>;
+import { type Address, type Changes, decode, encode } from "./keys";
 
 const PLUGIN = "tb_steptime";
 const PREFIX = `p.${PLUGIN}.`;
 
 /** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are not ours to see. */
-export function parse(hash: string): UrlState {
+export function parse(hash: string): Address {
   const ours = fields(hash).filter((field) => field.startsWith(PREFIX));
-  return Object.fromEntries(ours.map((field) => entry(field.slice(PREFIX.length))));
+  return decode(ours.map((field) => entry(field.slice(PREFIX.length))));
 }
 
 /** The hash with the changes made. What is not ours keeps its place and its spelling. */
 export function write(hash: string, changes: Changes): string {
-  const kept = fields(hash).filter((field) => !(field.startsWith(PREFIX) && keyOf(field) in changes));
-  const added = Object.entries(changes).flatMap(([key, value]) =>
+  const written = new Map(encode(changes));
+  const others = fields(hash).filter((field) => !(field.startsWith(PREFIX) && written.has(keyOf(field))));
+  const ours = [...written].flatMap(([key, value]) =>
     value === null ? [] : [`${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value)}`],
   );
-  const [first, ...rest] = kept;
-  const others = first === undefined || first.includes("=") ? [PLUGIN, ...kept] : [first, ...rest];
-  return `#${[...others, ...added].join("&")}`;
+  const namesPlugin = others[0] !== undefined && !others[0].includes("=");
+  return `#${[...(namesPlugin ? [] : [PLUGIN]), ...others, ...ours].join("&")}`;
 }
 
-/** The state of the page: read, change, hear of changes (back, a hand-edited address). */
+/** The address of the page: read, change, be told of changes (back, a hand-edited address). */
 export interface UrlStore {
-  read(): UrlState;
+  read(): Address;
   update(changes: Changes): void;
   /** The whole address with changes made, to be shared or opened elsewhere. */
   address(changes?: Changes): string;
-  listen(heard: () => void): () => void;
+  listen(changed: () => void): () => void;
 }
 
 export function openUrlStore(page: Window = outerPage()): UrlStore {
-  const heardBy = new Set<() => void>();
-  const tell = () => heardBy.forEach((heard) => heard());
-  page.addEventListener("hashchange", tell);
-  window.addEventListener("pagehide", () => page.removeEventListener("hashchange", tell));
+  const listeners = new Set<() => void>();
+  const notify = () => {
+    for (const changed of listeners) changed();
+  };
+  page.addEventListener("hashchange", notify);
+  window.addEventListener("pagehide", () => page.removeEventListener("hashchange", notify));
   return {
     read: () => parse(page.location.hash),
     update(changes) {
       const hash = write(page.location.hash, changes);
       if (hash === page.location.hash) return;
       page.history.replaceState(page.history.state, "", hash);
-      tell();
+      notify();
     },
     address(changes = {}) {
       const { href, hash } = page.location;
       return href.slice(0, href.length - hash.length).replace(/#$/, "") + write(hash, changes);
     },
-    listen(heard) {
-      heardBy.add(heard);
-      return () => heardBy.delete(heard);
+    listen(changed) {
+      listeners.add(changed);
+      return () => listeners.delete(changed);
     },
   };
 }

@@ -9,7 +9,7 @@ interface CardProps {
   /** Title of the view with the evidence; undefined: it is this one. */
   evidence: string | undefined;
   open(): void;
-  /** Opens the first of the insight's stretches of time; undefined where it names none. */
+  /** Opens the first of the insight's ranges of time; undefined where it names none. */
   look?: { name: string; open(): void } | undefined;
 }
 

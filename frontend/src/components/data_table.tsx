@@ -2,6 +2,7 @@
 
 import type { Unit } from "../api.gen";
 import { text } from "../format";
+import { widestOf } from "../dom/text_width";
 import { useMemo, useState } from "preact/hooks";
 import { type Column, Table } from "./table";
 
@@ -67,14 +68,12 @@ export function DataTable({ data }: { data: TableData }) {
   );
 }
 
-/** Mean width of a character of small type, and the room for an arrow and the gap, px. */
-const CHARACTER = 6.6;
+/** Room for an arrow and the gap, px. */
 const BESIDE = 22;
 
 /** Rows that a column's width is measured by; longer cells further down are cut off. */
 const MEASURED = 200;
 
 function widthOf(label: string, cells: readonly string[]): number {
-  const longest = cells.slice(0, MEASURED).reduce((most, cell) => Math.max(most, cell.length), label.length);
-  return Math.min(320, Math.round(longest * CHARACTER) + BESIDE);
+  return Math.min(320, Math.round(widestOf([label, ...cells.slice(0, MEASURED)], "small")) + BESIDE);
 }

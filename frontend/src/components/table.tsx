@@ -26,11 +26,11 @@ interface TableProps<Row> {
   /** "total" up, "-total" down; undefined keeps the order of the rows. */
   sort: string | undefined;
   onSort(sort: string): void;
-  /** Chosen row, shown sunken. */
+  /** StepSelection row, shown sunken. */
   chosen?: string | number | undefined;
   onChoose?(row: Row): void;
   /** The row under the pointer or the focus; null when it left the table. */
-  onLight?(row: Row | null): void;
+  onHover?(row: Row | null): void;
   /** Rows before the box scrolls. */
   most?: number;
   /** Totals, under the rows. */
@@ -62,7 +62,7 @@ export function Table<Row>(props: TableProps<Row>) {
             ))}
           </tr>
         </thead>
-        <tbody onPointerLeave={props.onLight && (() => props.onLight!(null))}>
+        <tbody onPointerLeave={props.onHover && (() => props.onHover!(null))}>
           {view.above_px > 0 && <tr class="space" style={{ height: `${view.above_px}px` }} />}
           {ordered.slice(view.first, view.end).map((row) => (
             <Line key={props.rowKey(row)} row={row} {...props} />
@@ -114,7 +114,7 @@ function Head<Row>({
   );
 }
 
-function Line<Row>({ row, columns, rowKey, chosen, onChoose, onLight }: TableProps<Row> & { row: Row }) {
+function Line<Row>({ row, columns, rowKey, chosen, onChoose, onHover }: TableProps<Row> & { row: Row }) {
   const key = rowKey(row);
   return (
     <tr
@@ -122,9 +122,9 @@ function Line<Row>({ row, columns, rowKey, chosen, onChoose, onLight }: TablePro
       tabIndex={onChoose && 0}
       onClick={onChoose && (() => onChoose(row))}
       onKeyDown={onChoose && ((event) => event.key === "Enter" && onChoose(row))}
-      onPointerEnter={onLight && (() => onLight(row))}
-      onFocus={onLight && (() => onLight(row))}
-      onBlur={onLight && (() => onLight(null))}
+      onPointerEnter={onHover && (() => onHover(row))}
+      onFocus={onHover && (() => onHover(row))}
+      onBlur={onHover && (() => onHover(null))}
     >
       {columns.map((column) => (
         <td key={column.id} class={column.numeric ? "num" : "clip"}>

@@ -87,7 +87,7 @@ function copySelected(text: string): boolean {
   const focused = document.activeElement;
   const field = document.createElement("textarea");
   field.value = text;
-  field.className = "heard";
+  field.className = "visually-hidden";
   document.body.append(field);
   field.select();
   try {

@@ -1,7 +1,29 @@
 /** Draws at the size that the page gives. */
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLatest } from "./latest";
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** Reports the size of an element, without its scroll bar. A hidden tab has none: then the last one holds. */
+export function useSize(element: RefObject<HTMLElement | null>, report: (size: Size) => void): void {
+  const latest = useLatest(report);
+  useLayoutEffect(() => {
+    const box = element.current!;
+    const measure = () => {
+      const { clientWidth: width, clientHeight: height } = box;
+      if (width > 0) latest.current({ width, height });
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, [element, latest]);
+}
 
 interface SizedProps {
   /** Fixed before the width is known, so that nothing below moves. */
@@ -9,18 +31,11 @@ interface SizedProps {
   children(width: number): ComponentChildren;
 }
 
-/** Draws at the width that the frame gives. A hidden tab has no width: then the last one holds. */
+/** Draws at the width that the frame gives. */
 export function Sized({ height, children }: SizedProps) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = box.current!;
-    const measure = () => element.clientWidth > 0 && setWidth(element.clientWidth);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
+  useSize(box, (size) => setWidth(size.width));
   return (
     <div class="plot" ref={box} style={{ minHeight: `${height}px` }}>
       {width > 0 && children(width)}

@@ -6,7 +6,8 @@ import type { Client } from "../server/client";
 import { Hatches } from "../colour";
 import { type Meanings, meaningsOf } from "../meanings";
 import { type Selection, selected, selections } from "../address/selection";
-import type { UrlState, UrlStore } from "../address/url";
+import type { Address } from "../address/keys";
+import type { UrlStore } from "../address/url";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
 import { type Kept, useAnswer } from "../server/use_answer";
@@ -41,7 +42,7 @@ function Outside({ trouble, again }: { trouble: Problem | null; again(): void })
       {trouble ? (
         <Failed title="Step Insights cannot be shown." problem={trouble} about="" again={again} />
       ) : (
-        <h1 class="heard">Looking for traces.</h1>
+        <h1 class="visually-hidden">Looking for traces.</h1>
       )}
     </main>
   );
@@ -50,7 +51,7 @@ function Outside({ trouble, again }: { trouble: Problem | null; again(): void })
 function Inside({ tab, source }: { tab: Tab; source: Source }) {
   const selection = useSelection(tab.index, tab.state);
   const spansAtFirst = useRef(tab.index.spans_total).current;
-  const view = isViewId(tab.state["view"]) ? tab.state["view"] : "overview";
+  const view = isViewId(tab.state.view) ? tab.state.view : "overview";
   return (
     <div class="app">
       <Hatches />
@@ -75,7 +76,7 @@ function Inside({ tab, source }: { tab: Tab; source: Source }) {
   );
 }
 
-function useUrl(url: UrlStore): UrlState {
+function useUrl(url: UrlStore): Address {
   const [state, setState] = useState(url.read);
   useEffect(() => url.listen(() => setState(url.read())), [url]);
   return state;
@@ -96,12 +97,12 @@ const useMeanings = (catalogue: Catalogue | null): Meanings | null =>
   useMemo(() => (catalogue ? meaningsOf(catalogue) : null), [catalogue]);
 
 /** An address that names nothing must not make the tab jump to another span when that one becomes ready first. */
-function useSelection(index: Index, state: UrlState): Selection | null {
-  const last = useRef<UrlState>({});
-  const named = ["run", "worker", "span"].some((key) => state[key] !== undefined);
+function useSelection(index: Index, state: Address): Selection | null {
+  const last = useRef<Address>({});
+  const named = state.run !== undefined || state.worker !== undefined || state.span !== undefined;
   const found = selected(index, named ? state : last.current);
   if (!named && found?.span.state === "ready") {
-    last.current = { run: found.run.name, worker: found.worker.name, span: String(found.span.number) };
+    last.current = { run: found.run.name, worker: found.worker.name, span: found.span.number };
   }
   return found;
 }
@@ -123,7 +124,7 @@ export function Finished({ index }: { index: Index }) {
   if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
   ready.current = new Set(now.map(({ span }) => span.id));
   return (
-    <p class="heard" role="status">
+    <p class="visually-hidden" role="status">
       {said.current}
     </p>
   );

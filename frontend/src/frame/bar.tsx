@@ -2,7 +2,7 @@
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
-import { bytes, bytesOf, count, counted, ns, range } from "../format";
+import { bytes, bytesOf, count, counted, ns, rangeText } from "../format";
 import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
@@ -174,7 +174,7 @@ function spanValue(span: SpanEntry, worker: WorkerEntry): string {
 }
 
 const steps = ({ first_step: first, last_step: last }: SpanEntry): string =>
-  first === null || last === null ? "" : first === last ? `, step ${first}` : `, steps ${range(first, last)}`;
+  first === null || last === null ? "" : first === last ? `, step ${first}` : `, steps ${rangeText(first, last)}`;
 
 /** "2 of 2 spans read", or what is being read. */
 export function readState(index: Index, spansAtFirst: number): string {

@@ -157,7 +157,7 @@ function NotReady({ view, answer, selection, tab, again }: AnsweredProps<unknown
       />
     );
   }
-  if (answer === null && selection.span.state === "ready") return <h1 class="heard">Opening.</h1>; // a moment: its summary is read
+  if (answer === null && selection.span.state === "ready") return <h1 class="visually-hidden">Opening.</h1>; // a moment: its summary is read
   const { worker, span, run } = selection;
   const waiting =
     answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;

@@ -25,10 +25,10 @@ export interface Client {
   view<V extends ViewId>(span: string, view: V): Promise<Answer<PageOf<V>>>;
   /** Of these runs (none named: all). Titles speak of the one in focus (null: the last). */
   trends(runs: readonly string[], focus: string | null): Promise<Answer<TrendsPage>>;
-  /** Events that touch a stretch of a span, ns from its origin; those narrower than `detail` stand together. */
+  /** Events that touch a range of a span, ns from its origin; those narrower than `detail` stand together. */
   timeline(
     span: string,
-    stretch: { from: number; to: number; detail_ns: number },
+    range: { from: number; to: number; detail_ns: number },
     signal: AbortSignal,
   ): Promise<Answer<TimelinePage>>;
   /** All about one event. */

@@ -36,7 +36,7 @@ export function Reading({ name, waiting, fileBytes, tiles, ready }: ReadingProps
       <p class="quiet">
         {about(waiting, progress)} {ready > 0 && "Other spans are ready: choose one above."}
       </p>
-      <p class="heard" role="status">
+      <p class="visually-hidden" role="status">
         {percent > 0 && `${25 * Math.floor(percent / 25)} percent read`}
       </p>
       <Tiles label="Figures of this span">

@@ -1,75 +1,82 @@
 /** What the user chose, as several views share it and as it stands in the address. */
 
-import type { Changes, UrlState } from "../address/url";
 import { useState } from "preact/hooks";
+import type { Address, Changes, SortKey } from "../address/keys";
+import { lengthOf, type TimeRange } from "../time_range";
 import type { Tab } from "./props";
-import { zoomKey } from "../charts/time/time_bins";
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** Parts of the step that the legend hides, in every stacked picture. */
-export function hiddenParts(state: UrlState): ReadonlySet<string> {
-  return new Set((state["off"] ?? "").split(",").filter((part) => part !== ""));
-}
+export const hiddenParts = (state: Address): ReadonlySet<string> => state.off ?? NONE;
 
-export function keysOfHidden(off: ReadonlySet<string>): Changes {
-  return { off: off.size === 0 ? null : [...off].join(",") };
-}
+export const keysOfHidden = (off: ReadonlySet<string>): Changes => ({ off: off.size === 0 ? null : off });
 
-/** The kept step's place among `names`; null where none is kept, or it is another span's. */
-export function keptStep(state: UrlState, names: readonly string[]): number | null {
-  const at = names.indexOf(state["step"] ?? "");
+/** The selected step's place among `names`; null where none is selected, or it is another span's. */
+export function selectedStep(state: Address, names: readonly string[]): number | null {
+  const at = names.indexOf(state.step ?? "");
   return at < 0 ? null : at;
 }
 
+/** The selected step's place, else that of the step of median length: it stands for the others. */
+export function shownStep(
+  steps: readonly { name: string; start_ns: number; end_ns: number }[],
+  state: Address,
+): number {
+  const selected = steps.findIndex((step) => step.name === state.step);
+  if (selected >= 0) return selected;
+  const byLength = steps.map((step, at) => [step.end_ns - step.start_ns, at] as const).sort((a, b) => a[0] - b[0]);
+  return byLength[Math.floor((byLength.length - 1) / 2)]?.[1] ?? 0;
+}
+
 /** The runs of Trends that the address names, of those that there are; none: all are shown. */
-export function namedRuns(state: UrlState, runs: readonly string[]): readonly string[] {
-  const named = new Set(state["runs"]?.split(BETWEEN_RUNS));
+export function namedRuns(state: Address, runs: readonly string[]): readonly string[] {
+  const named = new Set(state.runs);
   return runs.filter((run) => named.has(run));
 }
 
-export const keyOfRuns = (runs: readonly string[]): string => runs.join(BETWEEN_RUNS);
-
-/** The one character that no name of a folder holds in practice. */
-const BETWEEN_RUNS = "\n";
-
 /** The run that Trends speaks of: the one that was chosen, where it is among those shown; null: the last. */
-export function focusRun(state: UrlState, shown: readonly string[]): string | null {
-  return state["run"] !== undefined && shown.includes(state["run"]) ? state["run"] : null;
+export function focusRun(state: Address, shown: readonly string[]): string | null {
+  return state.run !== undefined && shown.includes(state.run) ? state.run : null;
 }
 
-export interface Chosen {
+/** The order of a table's rows, kept in the address. */
+export const sorting = ({ state, update }: Tab, key: SortKey, initial?: string) => ({
+  sort: state[key] ?? initial,
+  onSort: (sort: string) => update({ [key]: sort }),
+});
+
+/** The step for all pictures of a view: hovered while the pointer is there, kept in the address after a press. */
+export interface StepSelection {
   /** Under the pointer or the focus, in whichever picture. */
-  lit: string | null;
-  kept: string | null;
-  light(key: string | null): void;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
   /** The same a second time drops it. */
-  keep(key: string | null): void;
+  select(key: string | null): void;
 }
 
-export function useChosen(tab: Tab): Chosen {
-  const [pointed, setPointed] = useState<string | null>(null);
-  const kept = tab.state["step"] ?? null;
-  return {
-    lit: pointed,
-    kept,
-    light: setPointed,
-    keep: (key) => tab.update({ step: key === kept ? null : key }),
-  };
+export function useStepSelection({ state, update }: Tab): StepSelection {
+  const [hovered, hover] = useState<string | null>(null);
+  const selected = state.step ?? null;
+  return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
 }
 
-/** A stretch of time, ns from the span's origin, and the step in which it begins. */
-export interface Stretch {
-  step: string;
-  start_ns: number;
-  end_ns: number;
-}
-
-/** What stands on either side of the stretch, as a share of its length: what led to it and what followed. */
+/** What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed. */
 const MARGIN = 0.25;
 
-/** A shorter window would show a single call and nothing around it. */
-const LEAST_NS = 20_000;
+/** A shorter range would show a single call and nothing around it. */
+const MIN_NS = 20_000;
 
-export function keysOfStretch({ step, start_ns: start, end_ns: end }: Stretch): Changes {
-  const margin = Math.max(MARGIN * (end - start), (LEAST_NS - (end - start)) / 2);
-  return { view: "timeline", step, zoom: zoomKey([Math.max(0, start - margin), end + margin]) };
+/** Shows a range of time in the timeline, ns from the span's origin, and the step in which it begins. */
+export function timelineKeys(range: { step: string; start_ns: number; end_ns: number }): Changes {
+  const length = range.end_ns - range.start_ns;
+  const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);
+  const zoom = { from: Math.max(0, range.start_ns - margin), to: range.end_ns + margin };
+  return { view: "timeline", step: range.step, zoom };
+}
+
+/** What the address zooms to, where it lies within a step or a span; another span's zoom does not. */
+export function zoomWithin({ zoom }: Address, whole: TimeRange): TimeRange | null {
+  return zoom && zoom.from >= whole.from && zoom.to <= Math.ceil(whole.to) && lengthOf(zoom) > 0 ? zoom : null;
 }

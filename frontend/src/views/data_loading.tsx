@@ -4,7 +4,7 @@ import { Notes } from "../components/note";
 import { SeriesTile } from "../components/series_tile";
 import { Sentence } from "../components/sentence";
 import { Tiles } from "../components/tile";
-import { useChosen } from "./choices";
+import { useStepSelection } from "./choices";
 import { comparedFigure } from "./tiles";
 import { Activities } from "./data_loading/activities";
 import { BatchCopyPicture } from "./data_loading/batch_copy";
@@ -25,7 +25,7 @@ import type { SpanViewProps } from "./props";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
-  const chosen = useChosen(tab);
+  const chosen = useStepSelection(tab);
   const shared = { result, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
   const { recorded } = result;
   const place = recorded ? null : placeOf(tab.index.places[0], head.run);

@@ -3,7 +3,7 @@
 import type { DeviceGpu } from "../api.gen";
 import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
-import { useChosen } from "./choices";
+import { useStepSelection } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
 import { KernelSplit } from "./gpu/split";
@@ -12,10 +12,10 @@ import { type SpanViewProps, titleOf } from "./props";
 
 export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
   const { result, head } = page;
-  const chosen = useChosen(tab);
-  const device = result.devices.find((each) => String(each.device) === tab.state["device"]) ?? result.devices[0];
+  const chosen = useStepSelection(tab);
+  const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
   const name = `${head.run} ${head.worker} span ${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
-  const opened = tab.state["opened"] ?? null;
+  const opened = tab.state.opened ?? null;
   return (
     <div class="view" data-view="gpu">
       {device === undefined && result.unknown && (
@@ -27,7 +27,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
         </section>
       )}
       {device && result.devices.length > 1 && (
-        <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: id })} />
+        <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: Number(id) })} />
       )}
       {device && (
         <GpuStrips

@@ -10,8 +10,8 @@ import { SeriesTile } from "../components/series_tile";
 import { Swatch } from "../colour";
 import type { TableData } from "../components/data_table";
 import { Tiles } from "../components/tile";
-import { ns, range, rough, type Scale, scaleFor, sentence, share } from "../format";
-import { hiddenParts, keptStep, keysOfHidden } from "./choices";
+import { ns, rangeText, rough, type Scale, scaleFor, sentence, share } from "../format";
+import { hiddenParts, selectedStep, keysOfHidden } from "./choices";
 import type { Meanings } from "../meanings";
 import { Devices } from "./devices";
 import { type Compared, type SpanViewProps, type Tab, titleOf } from "./props";
@@ -202,7 +202,7 @@ interface StepsProps {
 }
 
 function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
-  const [lit, setLit] = useState<number | null>(null);
+  const [hovered, setLit] = useState<number | null>(null);
   const { parts, scale, ...drawn } = useMemo(
     () => stepBars(steps, tab.meanings.parts, off),
     [steps, tab.meanings, [...off].join()],
@@ -226,16 +226,16 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
       link={() => tab.address()}
     >
       <StackedBars
-        label={`${sentence(title)}. Stacked bar for each of steps ${range(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`}
+        label={`${sentence(title)}. Stacked bar for each of steps ${rangeText(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`}
         {...drawn}
         parts={parts}
         unit={scale.unit}
         axis="step"
-        lit={lit}
-        kept={keptStep(tab.state, names)}
-        light={setLit}
+        hovered={hovered}
+        selected={selectedStep(tab.state, names)}
+        hover={setLit}
         tip={tip}
-        keep={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
+        select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
       />
     </Picture>
   );

@@ -9,7 +9,7 @@ import type { ComponentType } from "preact";
 import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
 import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
-import type { Changes, UrlState } from "../address/url";
+import type { Changes, Address } from "../address/keys";
 
 export type EventSource = Pick<Client, "timeline" | "event">;
 
@@ -17,7 +17,7 @@ export type EventSource = Pick<Client, "timeline" | "event">;
 export interface Tab {
   meanings: Meanings;
   index: Index;
-  state: UrlState;
+  state: Address;
   /** Single events of a span: the one thing that does not come with a view's page. */
   events: EventSource;
   /** Writes keys into the URL; null takes a key out. */

@@ -4,7 +4,7 @@ import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
-import { useChosen } from "./choices";
+import { useStepSelection } from "./choices";
 import { comparedFigure } from "./tiles";
 import { type SpanViewProps, titleOf } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
@@ -14,9 +14,9 @@ import { SplitSteps } from "./tensor_cores/split_steps";
 
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;
-  const chosen = useChosen(tab);
-  const device = result.devices.find((each) => String(each.device) === tab.state["device"]) ?? result.devices[0];
-  const off = hiddenBins(tab.state["bins"]);
+  const chosen = useStepSelection(tab);
+  const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
+  const off = tab.state.bins ?? NONE;
   const name = `${head.run} ${head.worker} span ${head.number}`;
   const main = device === result.devices[0];
   const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
@@ -29,7 +29,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             label="Device"
             name="Device"
             chosen={String(device.device)}
-            choose={(id) => tab.update({ device: id })}
+            choose={(id) => tab.update({ device: Number(id) })}
             options={result.devices.map((each) => ({
               id: String(each.device),
               label: `GPU ${each.device}`,
@@ -62,7 +62,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
               off={off}
               tab={tab}
               name={name}
-              choose={(next) => tab.update({ bins: next.size ? [...next].join(",") : null })}
+              choose={(next) => tab.update({ bins: next.size ? next : null })}
               other={other && { name: compared!.name, device: other }}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
@@ -91,5 +91,4 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
   );
 }
 
-const hiddenBins = (key: string | undefined): ReadonlySet<string> =>
-  new Set((key ?? "").split(",").filter((bin) => bin !== ""));
+const NONE: ReadonlySet<string> = new Set();

@@ -1,25 +1,27 @@
 /** One step in lanes: what ran when, what launched it, and what it waited for. */
 
+import { useLatest } from "../dom/latest";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EventLink } from "../api.gen";
 import { Picture } from "../components/picture";
 import { count, scaleFor } from "../format";
 import type { SpanViewProps } from "./props";
-import type { Deeds } from "./timeline/act";
-import type { Box } from "./timeline/boxes";
-import { eventOf, readyDetail, useDetail } from "./timeline/detail";
+import type { Actions } from "./timeline/input/commands";
+import type { Box } from "./timeline/data/boxes";
+import { readyDetail, useDetail } from "./timeline/data/detail";
 import { inSightText, stepTitle, tableOf } from "./timeline/figures";
 import { layoutOf } from "./timeline/layout";
-import { usePages } from "./timeline/loading";
+import { usePages } from "./timeline/data/loading";
 import { Notice } from "./timeline/notice";
-import { layers as layersOf } from "./timeline/pages";
+import { layers as layersOf } from "./timeline/data/pages";
 import { Panel } from "./timeline/panel";
 import { GUTTER_PX } from "./timeline/scene";
-import { litBy, litCount, nextLit } from "./timeline/search";
-import { useSeen } from "./timeline/seen";
-import { type Size, usePalette } from "./timeline/size";
+import { matcherOf, matchCount, nextMatch } from "./timeline/data/search";
+import { useVisibleRange } from "./timeline/visible";
+import { usePalette } from "./timeline/paint/palette";
+import type { Size } from "../dom/size";
 import { Stage } from "./timeline/stage";
-import { around, ruler as rulerOf, showing, type Stretch, zoomed } from "./timeline/stretch";
+import { around, middleOf, showing, timeScale, type TimeRange, zoomed } from "../time_range";
 import { Search, StepTools } from "./timeline/tools";
 
 /** Another span is another picture: nothing of the last one is kept. */
@@ -29,60 +31,66 @@ export function Timeline(props: SpanViewProps<"timeline">) {
 
 function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const { result, head } = page;
-  const { whole, seen, setSeen, step, at, reset, goTo } = useSeen(result, tab);
+  const { whole, visible, setVisible, step, at, reset, goTo } = useVisibleRange(result, tab);
   const scroller = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const palette = usePalette();
-  const loaded = usePages(tab.events, head.id, seen, Math.max(0, size.width - GUTTER_PX), whole);
-  const event = eventOf(tab.state["event"]);
+  const loaded = usePages(tab.events, head.id, visible, Math.max(0, size.width - GUTTER_PX), whole);
+  const event = tab.state.event ?? null;
   const asked = useDetail(tab.events, head.id, event);
   const chosen = readyDetail(asked);
   const [pointed, point] = useState<Box | null>(null);
   const [together, setTogether] = useState(1);
-  const [turned, turn] = useState<ReadonlySet<number>>(new Set());
+  const [toggledTracks, setToggledTracks] = useState<ReadonlySet<number>>(new Set());
   const [words, write] = useState("");
 
-  const ruler = rulerOf(seen, GUTTER_PX, size.width);
-  const layers = useMemo(() => layersOf(loaded.pages, seen, ruler.ns_per_px), [loaded.pages, seen, size.width]);
+  const time = timeScale(visible, GUTTER_PX, size.width);
+  const layers = useMemo(
+    () => layersOf(loaded.pages, visible, time.ns_per_px),
+    [loaded.pages, visible, time.ns_per_px],
+  );
   const hasQueue = loaded.pages.some(({ boxes }) => boxes.queue !== null);
-  const layout = useMemo(() => layoutOf(loaded.tracks, hasQueue, turned), [loaded.tracks, hasQueue, turned]);
-  const lit = useMemo(() => litBy(words), [words]);
-  const found = useMemo(() => lit && litCount(layers, lit), [lit, layers]);
-  useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (stretch) =>
-    setSeen((before) => showing(before, stretch, whole)),
+  const layout = useMemo(
+    () => layoutOf(loaded.tracks, hasQueue, toggledTracks),
+    [loaded.tracks, hasQueue, toggledTracks],
+  );
+  const matches = useMemo(() => matcherOf(words), [words]);
+  const found = useMemo(() => matches && matchCount(layers, matches), [matches, layers]);
+  useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, (range) =>
+    setVisible((before) => showing(before, range, whole)),
   );
 
-  const zoom = (factor: number) => setSeen((before) => zoomed(before, (before.from + before.to) / 2, factor, whole));
+  const zoom = (factor: number) => setVisible((before) => zoomed(before, middleOf(before), factor, whole));
   const choose = (number: number | null, of: number) => {
     setTogether(of);
-    tab.update({ event: number === null ? null : String(number) });
+    tab.update({ event: number });
   };
   const go = (link: EventLink) => {
     choose(link.event, 1);
-    setSeen((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
+    setVisible((before) => showing(before, { from: link.start_ns, to: link.end_ns }, whole));
   };
   const next = (backwards: boolean) => {
-    const box = lit && nextLit(layers, lit, pointed, backwards);
+    const box = matches && nextMatch(layers, matches, pointed, backwards);
     if (!box) return;
     point(box);
     choose(box.event, box.count);
   };
-  const deeds: Deeds = {
-    setSeen,
+  const actions: Actions = {
+    setVisible,
     point,
     reset,
     choose: (box) => choose(box?.event ?? null, box?.count ?? 1),
-    fold: (track) => turn(toggled(turned, track)),
+    fold: (track) => setToggledTracks(toggled(toggledTracks, track)),
     step: (by) => at !== null && goTo(at + by),
     find: () => field.current?.focus(),
   };
-  const scale = scaleFor(Math.max(Math.abs(seen.from - step.start_ns), Math.abs(seen.to - step.start_ns)), "ns");
+  const scale = scaleFor(Math.max(Math.abs(visible.from - step.start_ns), Math.abs(visible.to - step.start_ns)), "ns");
   return (
     <div class={event === null ? "view" : "view opened"} data-view="timeline">
       <Picture
         title={stepTitle(step)}
-        sub={inSightText(step, seen)}
+        sub={inSightText(step, visible)}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
@@ -102,13 +110,25 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
       >
         <div class="staged">
           <Stage
-            label={`${stepTitle(step)}: ${count(layout.tracks.size)} tracks of events over time, ${inSightText(step, seen)}. Arrow keys go from event to event.`}
-            shown={{ seen, ruler, layout, layers, palette, steps: result.steps, step, scale, lit, pointed, chosen }}
+            label={`${stepTitle(step)}: ${count(layout.tracks.size)} tracks of events over time, ${inSightText(step, visible)}. Arrow keys go from event to event.`}
+            shown={{
+              visible,
+              time,
+              layout,
+              layers,
+              palette,
+              steps: result.steps,
+              step,
+              scale,
+              matches,
+              pointed,
+              chosen,
+            }}
             whole={whole}
             size={size}
             resize={resize}
             scroller={scroller}
-            deeds={deeds}
+            actions={actions}
           />
           <Notice {...loaded} />
         </div>
@@ -119,24 +139,25 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         origin_ns={step.start_ns}
         go={go}
         close={() => choose(null, 1)}
-        zoom={() => chosen && setSeen(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
+        zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
       />
     </div>
   );
 }
 
-function toggled(turned: ReadonlySet<number>, track: number): ReadonlySet<number> {
-  const next = new Set(turned);
+function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number> {
+  const next = new Set(tracks);
   if (!next.delete(track)) next.add(track);
   return next;
 }
 
 /** An address that names an event shows it; what was chosen by a press is in sight already. */
-function useShownOnce(stretch: Stretch | null, event: number | null, show: (stretch: Stretch) => void): void {
+function useShownOnce(range: TimeRange | null, event: number | null, show: (range: TimeRange) => void): void {
   const opened = useRef(event);
+  const latest = useLatest(show);
   useEffect(() => {
-    if (stretch === null || opened.current !== event) return;
+    if (range === null || opened.current !== event) return;
     opened.current = null;
-    show(stretch);
-  }, [stretch !== null, event]);
+    latest.current(range);
+  }, [range, event, latest]);
 }

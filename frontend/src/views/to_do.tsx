@@ -3,7 +3,7 @@
 import type { Insight, PageOf, ViewId } from "../api.gen";
 import { Card } from "../components/card";
 import { Sentence } from "../components/sentence";
-import { keysOfStretch } from "./choices";
+import { timelineKeys } from "./choices";
 import type { Tab } from "./props";
 
 interface ToDoProps {
@@ -46,8 +46,8 @@ function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: 
     <Card
       insight={insight}
       evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
-      open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state["step"] ?? null })}
-      look={first && { name: tab.meanings.viewTitle(LOOK), open: () => tab.update(keysOfStretch(first)) }}
+      open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state.step ?? null })}
+      look={first && { name: tab.meanings.viewTitle(LOOK), open: () => tab.update(timelineKeys(first)) }}
     />
   );
 }

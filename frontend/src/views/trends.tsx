@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { TrendsPage } from "../api.gen";
-import { focusRun, namedRuns, useChosen } from "./choices";
+import { focusRun, namedRuns, useStepSelection } from "./choices";
 import type { Tab, TrendsViewProps } from "./props";
 import { type Over, axisOver, isOver } from "./trends/axis";
 import { Changes } from "./trends/changes";
@@ -22,10 +22,10 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const named = namedRuns(tab.state, names);
   const shown = new Set(named.length > 0 ? named : names);
   const focus = focusRun(tab.state, [...shown]);
-  const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, tab.state["runs"]]);
+  const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, tab.state.runs]);
   const runs = useMemo(() => focusLast(chosen, focus), [chosen, focus]);
-  const over = isOver(tab.state["over"]) ? tab.state["over"] : naturalOver(runs);
-  const metric = tab.meanings.metrics.find((each) => each.id === tab.state["metric"]) ?? tab.meanings.metrics[0]!;
+  const over = isOver(tab.state.over) ? tab.state.over : naturalOver(runs);
+  const metric = tab.meanings.metrics.find((each) => each.id === tab.state.metric) ?? tab.meanings.metrics[0]!;
   return (
     <div class="view" data-view="trends">
       <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
@@ -57,7 +57,7 @@ interface PicturesProps {
 }
 
 function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: PicturesProps) {
-  const chosen = useChosen(tab);
+  const chosen = useStepSelection(tab);
   const axis = useMemo(() => axisOver(over, runs), [over, runs]);
   const main = metric.id === tab.meanings.metrics[0]!.id ? titles["steps"] : titles[metric.id];
   const focus = runs[runs.length - 1]!;

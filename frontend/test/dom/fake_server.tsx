@@ -2,6 +2,7 @@
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
+import type { Address } from "../../src/address/keys";
 import type { Answer, Client } from "../../src/server/client";
 import { App } from "../../src/frame/app";
 import { openUrlStore } from "../../src/address/url";
@@ -81,7 +82,7 @@ export async function openTab(address = "", server = says()): Promise<Asked> {
 }
 
 /** The plugin's keys in the address. */
-export const keys = (): Record<string, string> => ({ ...openUrlStore(window).read() });
+export const keys = (): Address => ({ ...openUrlStore(window).read() });
 
 export const press = (name: string | RegExp, role = "button"): void => {
   fireEvent.click(screen.getByRole(role, { name }));

@@ -11,8 +11,8 @@ const tip = (at: number) => ({ title: `Step ${NAMES[at]}`, rows: [{ name: "Kerne
 const shown = () => document.querySelector(".tip")?.textContent ?? null;
 
 function Bars() {
-  const [lit, light] = useState<number | null>(null);
-  const [kept, keep] = useState<number | null>(null);
+  const [hovered, hover] = useState<number | null>(null);
+  const [selected, select] = useState<number | null>(null);
   return (
     <>
       <StackedBars
@@ -24,19 +24,19 @@ function Bars() {
         axis="step"
         tip={tip}
         parts={[{ id: "kernel", colour: "kernel", hatched: false, values: [1, 2, 3] }]}
-        lit={lit}
-        kept={kept}
-        light={light}
-        keep={keep}
+        hovered={hovered}
+        selected={selected}
+        hover={hover}
+        select={select}
       />
-      <output>{kept}</output>
+      <output>{selected}</output>
     </>
   );
 }
 
 function Lines() {
-  const [lit, light] = useState<string | null>(null);
-  const [kept, keep] = useState<string | null>(null);
+  const [hovered, hover] = useState<string | null>(null);
+  const [selected, select] = useState<string | null>(null);
   const stops = NAMES.map((key, at) => ({ key, segment: 0, at }));
   const points = NAMES.map((_, stop) => ({ stop, value: 1e6 * (stop + 1) }));
   return (
@@ -51,12 +51,12 @@ function Lines() {
         tip={tip}
         segments={[{ from: 0, to: 2, caption: "step", marks: [] }]}
         lines={[{ key: "a", name: "a", focus: true, points }]}
-        lit={lit}
-        kept={kept}
-        light={light}
-        keep={keep}
+        hovered={hovered}
+        selected={selected}
+        hover={hover}
+        select={select}
       />
-      <output>{kept}</output>
+      <output>{selected}</output>
     </>
   );
 }
@@ -65,8 +65,8 @@ test.each([
   ["bars", <Bars key="bars" />, "1"],
   ["lines", <Lines key="lines" />, "6"],
 ])(
-  "%s show a tip under the pointer, keep what is pressed, and lose the tip when the pointer leaves",
-  (name, picture, kept) => {
+  "%s show a tip under the pointer, select what is pressed, and lose the tip when the pointer leaves",
+  (name, picture, selected) => {
     render(picture);
     const image = screen.getByRole("img", { name });
     expect(shown()).toBeNull();
@@ -75,7 +75,7 @@ test.each([
     fireEvent.click(image, { clientX: 500 });
     fireEvent.pointerLeave(image);
     expect(shown()).toBeNull();
-    expect(document.querySelector("output")!.textContent).toBe(kept);
+    expect(document.querySelector("output")!.textContent).toBe(selected);
   },
 );
 
@@ -111,8 +111,8 @@ test("a step that is chosen in one picture is chosen in all, and in the address"
   await openTab("view=data_loading");
   const [row] = await screen.findAllByText("6");
   fireEvent.click(row!.closest("tr")!);
-  expect(keys()["step"]).toBe("6");
+  expect(keys().step).toBe("6");
   expect(row!.closest("tr")!.getAttribute("aria-selected")).toBe("true");
   fireEvent.click(row!.closest("tr")!);
-  expect(keys()["step"]).toBeUndefined();
+  expect(keys().step).toBeUndefined();
 });

@@ -2,11 +2,11 @@ import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { describe, expect, test, vi } from "vitest";
-import { HeatStrips } from "../../src/charts/time/heatmap";
+import { Heatmap } from "../../src/charts/time/heatmap";
 import { Production } from "../../src/charts/time/production";
-import type { Zoom } from "../../src/charts/time/time_bins";
-import { QueueStrip } from "../../src/charts/time/queue_chart";
-import { StripStack } from "../../src/charts/time/metric_rows";
+import type { TimeRange } from "../../src/time_range";
+import { QueueChart } from "../../src/charts/time/queue_chart";
+import { MetricRows } from "../../src/charts/time/metric_rows";
 import { scaleFor } from "../../src/format";
 
 const US = 1000;
@@ -23,18 +23,18 @@ const STEPS = [0, 500].map((start, at) => ({
 }));
 
 interface Pictured {
-  zoom: Zoom | null;
-  setZoom(zoom: Zoom | null): void;
-  keep(key: string | null): void;
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  select(key: string | null): void;
 }
 
 const tip = () => ({ title: "tip", rows: [] });
-const still = { lit: null, kept: null, light: () => {} };
+const still = { hovered: null, selected: null, hover: () => {} };
 
 /** Every picture of time that zooms, over the same 1 ms of two steps. */
 const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>> = {
   "strips of figures": (props) => (
-    <StripStack
+    <MetricRows
       label="picture"
       whole={WHOLE}
       scale={SCALE}
@@ -55,7 +55,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
     />
   ),
   "the queue": (props) => (
-    <QueueStrip
+    <QueueChart
       label="picture"
       from={0}
       to={WHOLE}
@@ -68,7 +68,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
       {...props}
     />
   ),
-  production: ({ keep }) => (
+  production: ({ select }) => (
     <Production
       label="picture"
       from={0}
@@ -78,27 +78,33 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
       parts={[{ label: "Dataset", colour: "data", hatched: false }]}
       lanes={[{ key: "0", name: "Worker 0", start_ns: [0], end_ns: [WHOLE], part: [0] }]}
       depths={[]}
-      piece={tip}
+      segmentTip={tip}
       {...still}
-      keep={keep}
+      select={select}
     />
   ),
-  "heat strips": ({ keep }) => (
-    <HeatStrips
+  "heat strips": ({ select }) => (
+    <Heatmap
       label="picture"
       scale={SCALE}
       colour="kernel"
       tip={tip}
       {...still}
-      keep={keep}
+      select={select}
       rows={[{ key: "a", name: "run", second: "span 1", value: "50 %", bins: BINS, steps: STEPS }]}
     />
   ),
 };
 
-function Held({ picture, keep }: { picture: (props: Pictured) => ComponentChildren; keep(key: string | null): void }) {
-  const [zoom, setZoom] = useState<Zoom | null>(null);
-  return <>{picture({ zoom, setZoom, keep })}</>;
+function Held({
+  picture,
+  select,
+}: {
+  picture: (props: Pictured) => ComponentChildren;
+  select(key: string | null): void;
+}) {
+  const [zoom, setZoom] = useState<TimeRange | null>(null);
+  return <>{picture({ zoom, setZoom, select })}</>;
 }
 
 /** What the time axis says from left to right. */
@@ -112,10 +118,10 @@ function drag(from: number, to: number): void {
 }
 
 describe.each(Object.keys(PICTURES))("%s", (name) => {
-  const draw = (keep = vi.fn()) => {
+  const draw = (select = vi.fn()) => {
     cleanup();
-    render(<Held picture={PICTURES[name]!} keep={keep} />);
-    return keep;
+    render(<Held picture={PICTURES[name]!} select={select} />);
+    return select;
   };
 
   test("a drag zooms to what it covers, a double click shows all again", () => {
@@ -150,10 +156,10 @@ describe.each(Object.keys(PICTURES))("%s", (name) => {
   if (name === "the queue") return; // it shows one step
 
   test("a press keeps the step under it", () => {
-    const keep = draw();
+    const select = draw();
     const picture = screen.getByRole("img", { name: "picture" });
     fireEvent.pointerMove(picture, { clientX: 900, clientY: 10 });
     drag(900, 900);
-    expect(keep).toHaveBeenLastCalledWith("6");
+    expect(select).toHaveBeenLastCalledWith("6");
   });
 });

@@ -39,6 +39,8 @@ def _strips(device: DeviceGpu) -> Phrase:
     idle = device.idle
     if not next(tile.value for tile in device.tiles if tile.metric == "gpu_utilization"):
         return phrase("No kernel runs on this GPU within the steps")
+    if idle is None:
+        return phrase("When is the GPU idle?")
     if idle.reason is None:
         return phrase("The GPU is busy for {busy} of the steps", busy=fraction(1 - idle.share))
     if idle.range is not None:

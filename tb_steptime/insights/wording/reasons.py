@@ -42,6 +42,7 @@ REASONS: dict[str, str] = {
     "no_memset_in_steps": "The steps have no memset.",
     "no_runtime_call": "The trace has no CUDA or HIP runtime call.",
     "no_tensor_cores": "This GPU has no tensor cores.",
+    "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
     "profiler_tab_miscounts": "Its list of kernel names counts kernels with {wrong} of kernel time that do not run on"
     " tensor cores, or of which it is unknown.",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 Pair = tuple[int, int]
+
+
+def end_of(pair: Pair) -> int:
+    return pair[1]
 
 
 def both(pairs: list[Pair], others: list[Pair]) -> list[Pair]:
     """What two sorted lists of disjoint pairs share."""
-    shared, first = [], 0
+    shared = []
+    first = bisect_right(others, pairs[0][0], key=end_of) if pairs else 0
     for start, end in pairs:
         while first < len(others) and others[first][1] <= start:
             first += 1

@@ -70,20 +70,22 @@ class Reasons:
         for row in sorted(span.rows, key=lambda row: row.start_ns):
             if row.category in ("cpu_op", "cuda_runtime"):
                 self.on_thread[_thread(row)].append(row)
+        self.longest_ns = {
+            thread: max(row.end_ns - row.start_ns for row in rows) for thread, rows in self.on_thread.items()
+        }
+        on_devices = [row for row in span.rows if row.category in DEVICE]
+        self.activities = {device: [row for row in on_devices if row.device == device] for device in self.devices}
         self.pageable = {row.correlation_id for row in span.rows if row.activity and "Pageable" in row.name}
 
-    def activities(self, device: int) -> list[Row]:
-        return [row for row in self.span.rows if row.category in DEVICE and row.device == device]
-
     def busy_ns(self, device: int, window: Pair) -> int:
-        return total(both([window], [(row.start_ns, row.end_ns) for row in self.activities(device)]))
+        return total(both([window], [(row.start_ns, row.end_ns) for row in self.activities[device]]))
 
     def idle_of_step(self, device: int) -> list[dict[str, int]]:
         """For each step the idle time of a device by reason."""
         sums = [dict.fromkeys(REASONS, 0) for _ in self.windows]
         for idle in self.idle(device):
-            for number, window in enumerate(self.windows):
-                sums[number][idle.reason] += total(both([window], [(idle.start_ns, idle.end_ns)]))
+            for number, (start, end) in enumerate(self.windows):
+                sums[number][idle.reason] += max(0, min(end, idle.end_ns) - max(start, idle.start_ns))
         return sums
 
     def idle(self, device: int) -> Iterator[Idle]:
@@ -97,7 +99,7 @@ class Reasons:
     def gaps(self, device: int) -> Iterator[tuple[int, int, Row | None]]:
         """Start, end and the activity that ended it."""
         free, last = self.window
-        for activity in self.activities(device):
+        for activity in self.activities[device]:
             if free < activity.start_ns and activity.start_ns <= last:
                 yield free, activity.start_ns, activity
             free = max(free, activity.end_ns)
@@ -117,15 +119,15 @@ class Reasons:
         if self._blocks(call):
             yield Idle(late, end, "blocking_call")
             return
-        elsewhere = [(row.start_ns, row.end_ns) for row in self.span.rows if self._is_elsewhere(row, following)]
-        waits = both([(max(late, call.end_ns + REACHED_NS), end)], union(elsewhere))
+        elsewhere = union(self._elsewhere(call.start_ns, end, following.device))
+        waits = both([(max(late, call.end_ns + REACHED_NS), end)], elsewhere)
         yield from (Idle(*piece, "dependency") for piece in waits)
         yield from (Idle(*piece, "launch_latency") for piece in without([(late, end)], waits))
 
-    def _is_elsewhere(self, row: Row, following: Row) -> bool:
-        """Work of another device that ends after the call of the work that follows."""
-        late = self.calls[following.correlation_id].start_ns
-        return row.category in DEVICE and row.device != following.device and row.end_ns > late
+    def _elsewhere(self, late: int, end: int, device: int) -> list[Pair]:
+        """Work of other devices after the call of the work that follows, and before it."""
+        others = [row for other in self.devices if other != device for row in self.activities[other]]
+        return [(row.start_ns, row.end_ns) for row in others if row.end_ns > late and row.start_ns < end]
 
     def _host_did(self, call: Row, pair: Pair) -> Iterator[Idle]:
         """What the launching thread did meanwhile, then what the others did that it waited for.
@@ -149,8 +151,7 @@ class Reasons:
     def _around(self, thread: tuple[str, int], pair: Pair) -> list[Row]:
         """Ops and calls of a thread that may share time with the pair."""
         rows = self.on_thread[thread]
-        longest = max((row.end_ns - row.start_ns for row in rows), default=0)
-        first = bisect_left(rows, pair[0] - longest, key=lambda row: row.start_ns)
+        first = bisect_left(rows, pair[0] - self.longest_ns[thread], key=lambda row: row.start_ns)
         return rows[first : bisect_left(rows, pair[1], key=lambda row: row.start_ns)]
 
     def _blocks(self, row: Row) -> bool:
@@ -181,7 +182,7 @@ class Reasons:
         No more than the host was held up for: that is all that it would be ahead by.
         """
         before, after = [], []
-        for activity in self.activities(device):
+        for activity in self.activities[device]:
             launched = self.calls[activity.correlation_id].start_ns
             if launched < group.start_ns:
                 before.append(activity)
@@ -191,7 +192,7 @@ class Reasons:
         end = min([until, *(activity.start_ns for activity in after)])
         if drain >= end:
             return []
-        busy = [(row.start_ns, row.end_ns) for row in self.activities(device)]
+        busy = [(row.start_ns, row.end_ns) for row in self.activities[device]]
         idle = without(without(both(self.windows, [(drain, end)]), busy), self.loads)
         return first_of(idle, sum(call.end_ns - call.start_ns for call in group.calls))
 

@@ -6,14 +6,17 @@ import time
 import pytest
 
 from tb_steptime.ingest import discovery
-from tb_steptime.ingest.discovery import Discovery, Place, parse_places, rank_in_name, spans_of_files
+from tb_steptime.ingest.discovery import Discovery
+from tb_steptime.ingest.found import spans_of_files
+from tb_steptime.ingest.names import rank_in_name
+from tb_steptime.ingest.places import Place, parse_places
 from tests.drawn.small_trace import write_trace
 
 
 def look(*roots, names=()):
     """What lies under these folders: (run, worker, number, file) in the order of the pickers, and the problems."""
     places = [Place(name, root, str(root)) for name, root in zip(names or [""] * len(roots), roots, strict=True)]
-    found = Discovery(places).look()
+    found = Discovery(places).scan()
     return [(span.run, span.worker, span.number, span.file) for span in found.spans], found
 
 
@@ -67,10 +70,10 @@ def test_a_file_is_opened_to_look_at_it_only_once(tmp_path, monkeypatch):
     monkeypatch.setattr(discovery, "looks_like_trace", lambda path: opened.append(path) or True)
     touch(tmp_path / "mine.json")
     found = Discovery([Place("", tmp_path, "x")])
-    assert [len(found.look().spans) for _ in range(3)] == [1, 1, 1]
+    assert [len(found.scan().spans) for _ in range(3)] == [1, 1, 1]
     assert len(opened) == 1
     touch(tmp_path / "mine.json", '{"more": 1}')
-    found.look()
+    found.scan()
     assert len(opened) == 2
 
 
@@ -170,7 +173,7 @@ def test_a_log_directory_may_come_later(tmp_path):
 
 def test_a_remote_directory_says_that_it_is_not_read():
     (place,) = parse_places("s3://bucket/logs", "")
-    found = Discovery([place]).look()
+    found = Discovery([place]).scan()
     assert [(each.problem, each.file) for each in found.problems] == [
         ("Remote directories are not read", "s3://bucket/logs")
     ]
@@ -186,7 +189,7 @@ def test_a_huge_tree_is_cut_with_a_problem(tmp_path, monkeypatch):
 
 
 def test_a_data_set_of_json_files_is_not_opened_file_by_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(discovery, "MAX_LOOKS", 3)
+    monkeypatch.setattr(discovery, "MAX_OPENED", 3)
     opened = []
     monkeypatch.setattr(discovery, "looks_like_trace", lambda path: opened.append(path) is not None)
     for number in range(10):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tb_steptime import cli
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.terminal.kernel_report import TABLE_ROWS, kernel_text, span_kernels
-from tb_steptime.terminal.report import Named
 from tests.drawn.small_trace import write_trace
 from tests.drawn.timeline import V100, timeline
 
@@ -20,6 +20,10 @@ CONTRACT = {
     "eligible", "why_not", "gain_ns", "op", "blocks_per_sm", "waves", "slot_efficiency", "est_achieved_occupancy",
     "kineto_achieved_occupancy",
 }  # fmt: skip
+
+
+def found(number):
+    return FoundSpan("id", "run", "host", number, "t.json", Path("t.json"), None)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, list[str]]:
@@ -109,7 +113,7 @@ def test_the_table():
         names={"x": "void " + "long_name" * 20 + "<float>(int)", "y": "short"},
         kernels={"x": {"grid": (160, 1, 1), "block": (1024, 1, 1), "registers": 16, "shared_memory": 0}},
     )
-    text = kernel_text(span_kernels(Named("run", "host", 3, "t.json"), trace, "name"), 120)
+    text = kernel_text(span_kernels(found(3), trace, "name"), 120)
     head, *_ = text.splitlines()
     assert head == "run · host · span 3"
     lines = [line.split() for line in text.splitlines() if line and not line.startswith(("run", "GPU", "Kernel"))]
@@ -124,12 +128,12 @@ def test_the_table():
 def test_what_the_table_leaves_out_is_one_line():
     names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     trace = timeline(f"step | {'0' * len(names)} |\nop | {'_' * len(names)} |\nkernel 7 | {names} |")
-    *_, last = kernel_text(span_kernels(Named("run", "host", 1, "t.json"), trace, "name"), 120).splitlines()
+    *_, last = kernel_text(span_kernels(found(1), trace, "name"), 120).splitlines()
     left = len(names) - TABLE_ROWS
     assert last.split()[:4] == [str(left), "more", str(left), str(left)]
 
 
 def test_a_trace_without_kernels(tmp_path: Path):
     trace = timeline("step | 0000 |\nop | aaaa |")
-    text = kernel_text(span_kernels(Named("run", "host", 1, "t.json"), trace, "op"), 120)
+    text = kernel_text(span_kernels(found(1), trace, "op"), 120)
     assert text == "run · host · span 1\nNo kernel starts within the steps."

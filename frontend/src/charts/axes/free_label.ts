@@ -1,5 +1,6 @@
 /** Where a word stands beside its mark: the first place that covers no other word, no mark and no line. */
 
+import { textWidth } from "../../dom/text_width";
 import type { Dot } from "../lines/polyline";
 
 export interface Box {
@@ -18,9 +19,6 @@ export interface Label {
   anchor: Anchor;
   text: string;
 }
-
-/** Mean width of a letter of small type, px, in the widest of the fonts that a system may have. */
-const LETTER = 6.8;
 
 /** Height of a line of small type above and below its foot, px. */
 const RISE = 10;
@@ -71,7 +69,7 @@ export function freeLabel(
 }
 
 export function boxOf({ x, y, anchor, text }: Label): Box {
-  const width = LETTER * text.length;
+  const width = textWidth(text, "small");
   const left = anchor === "start" ? x : anchor === "end" ? x - width : x - width / 2;
   return { left, right: left + width, top: y - RISE, bottom: y + DROP };
 }

@@ -1,14 +1,16 @@
 /** Which labels of an axis are written: as many as stand apart, evenly. */
 
+import { textWidth } from "../../dom/text_width";
+
 export interface AxisLabel {
   x: number;
   text: string;
 }
 
-/** Mean width of a character of axis type, px. Digits are this wide; words are a little narrower. */
-export const CHARACTER = 6.2;
+export const labelWidth = ({ text }: { text: string }): number => textWidth(text, "axis");
 
-const APART = 10;
+/** Room between two labels, px. */
+const GAP_PX = 10;
 
 const PACES = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
 
@@ -24,6 +26,6 @@ const everyNth = (labels: readonly AxisLabel[], n: number): readonly AxisLabel[]
 function fits(labels: readonly AxisLabel[]): boolean {
   return labels.every((label, at) => {
     const next = labels[at + 1];
-    return next === undefined || next.x - label.x >= (CHARACTER * (label.text.length + next.text.length)) / 2 + APART;
+    return next === undefined || next.x - label.x >= (labelWidth(label) + labelWidth(next)) / 2 + GAP_PX;
   });
 }

@@ -1,7 +1,7 @@
 /** Where a line's name stands: beside the line, where other lines are farthest. */
 
 import type { Dot } from "../lines/polyline";
-import { CHARACTER } from "./labels";
+import { labelWidth } from "./labels";
 
 /** Pixels between a line and the foot of its name above it, or its head below it. */
 const ABOVE = 7;
@@ -24,7 +24,7 @@ export function placeLabel(
   taken: readonly (readonly Dot[])[],
   areas: readonly Area[],
 ): Dot | null {
-  const half = (CHARACTER * text.length) / 2;
+  const half = labelWidth({ text }) / 2;
   let best: Dot | null = null;
   let room = 4;
   const spots = own.flatMap(middles);
@@ -67,7 +67,7 @@ function clearance(from: number, to: number, y: number, taken: readonly (readonl
 /** Farther than this is far enough. */
 const FAR = 40;
 
-/** Of a stretch at x, or at its end where x lies beyond it. */
+/** Of a range at x, or at its end where x lies beyond it. */
 function heightAt(start: Dot, end: Dot, x: number): number {
   if (x <= start.x) return start.y;
   return x >= end.x ? end.y : start.y + ((end.y - start.y) * (x - start.x)) / (end.x - start.x);

@@ -1,44 +1,47 @@
 /** Where an axis has ticks: at round values, evenly or by equal factors. */
 
-const PACES = [1, 2, 2.5, 5, 10];
+import { nice, ticks as roundValues } from "d3-array";
 
 /** More grid lines than this hide what they measure. */
-const MOST = 5;
+const MAX_GAPS = 5;
 
-/** Ticks within [low, high], at most `most` gaps between them. Their unit is the caller's. */
-export function ticks(low: number, high: number, most = MOST): number[] {
+/** Ticks within [low, high] with at most `gaps` gaps between them. Their unit is the caller's. */
+export function ticks(low: number, high: number, gaps = MAX_GAPS): number[] {
   if (!(high > low)) return [low];
-  const pace = tickPace(high - low, most);
-  const first = Math.ceil(low / pace - 1e-9);
-  const last = Math.floor(high / pace + 1e-9);
-  return Array.from({ length: last - first + 1 }, (_, at) => rounded((first + at) * pace));
+  for (let wanted = gaps; wanted > 0; wanted--) {
+    const found = roundValues(low, high, wanted);
+    if (found.length <= gaps + 1) return found;
+  }
+  return [low];
 }
 
-/** The end of an axis from 0 that holds `high`: the next tick. */
-export function niceEnd(high: number, most = MOST): number {
-  if (!(high > 0)) return 1;
-  const pace = tickPace(high, most);
-  return rounded(Math.ceil(high / pace - 1e-9) * pace);
+export interface ZeroAxis {
+  /** At or above the highest value, and the last tick. */
+  end: number;
+  ticks: readonly number[];
 }
 
-function tickPace(range: number, most: number): number {
-  const power = 10 ** Math.floor(Math.log10(range / most));
-  return power * PACES.find((pace) => pace * power * (1 + 1e-9) >= range / most)!;
+/** An axis from 0 that holds `high` and ends with a tick. */
+export function zeroAxis(high: number, gaps = MAX_GAPS): ZeroAxis {
+  if (!(high > 0)) return { end: 1, ticks: [0, 1] };
+  for (let wanted = gaps; wanted > 0; wanted--) {
+    const [, end] = nice(0, high, wanted);
+    const found = roundValues(0, end, wanted);
+    if (found.length <= gaps + 1) return { end, ticks: found };
+  }
+  return { end: high, ticks: [0, high] };
 }
-
-/** Takes out what binary fractions add: 0.30000000000000004. */
-const rounded = (value: number): number => Number(value.toPrecision(12));
 
 const DIGITS = [[1], [1, 3], [1, 2, 5], [1, 2, 3, 5, 7]] as const;
 
-/** Fewer ticks than this do not tell a scale, more run into each other. */
-const LEAST = 3;
+/** Fewer ticks than this do not show a scale. */
+const MIN_TICKS = 3;
 
-/** Ticks at round figures within [low, high], with the fewest digits that give at least three; evenly apart where none do. */
+/** Ticks at round figures within [low, high], with the fewest digits that give enough; evenly apart where none do. */
 export function logTicks(low: number, high: number): number[] {
   if (!(low > 0) || !(high > low)) return [Math.max(low, high)];
-  const found = DIGITS.map((digits) => within(digits, low, high)).find((each) => each.length >= LEAST);
-  return found ?? ticks(low, high, LEAST + 1);
+  const found = DIGITS.map((digits) => within(digits, low, high)).find((each) => each.length >= MIN_TICKS);
+  return found ?? ticks(low, high, MIN_TICKS + 1);
 }
 
 function within(digits: readonly number[], low: number, high: number): number[] {

@@ -1,13 +1,15 @@
 /** When something ran in a span: a bar per bin of time, as high as it has calls; steps are marked. */
 
+import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { colourOf } from "../../colour";
-import { type Scale, count, percent, tick } from "../../format";
+import { type Scale, count, percent } from "../../format";
 import { moved, pointerX } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
-import { niceEnd, ticks } from "../axes/ticks";
+import { zeroAxis } from "../axes/ticks";
+import { ValueGrid } from "../axes/value_axis";
 import { TimeAxis } from "../axes/time_axis";
-import { Tip, spoken } from "../pointer/tip";
+import { Tip } from "../pointer/tip";
 
 interface CallsProps {
   label: string;
@@ -48,30 +50,27 @@ function Plot({
   height,
   width,
 }: CallsProps & { width: number }) {
-  const [lit, setLit] = useState<number | null>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
   const foot = height - AXIS;
-  const end = niceEnd(
-    counts.reduce((most, each) => Math.max(most, each), 0),
-    3,
-  );
+  const { end, ticks } = zeroAxis(max(counts) ?? 0, 3);
   const y = (value: number) => foot - (value / end) * (foot - TOP);
   const x = (ns: number) => LEFT + (ns / whole) * (width - LEFT);
-  const point = (bar: number) => setLit(bar >= 0 && bar < counts.length ? bar : null);
+  const point = (bar: number) => setHovered(bar >= 0 && bar < counts.length ? bar : null);
   const typed = (event: KeyboardEvent) => {
-    const next = moved(event.key, lit, counts.length);
+    const next = moved(event.key, hovered, counts.length);
     if (next === undefined) return;
     point(next);
     event.preventDefault();
   };
   const length = (bar: number) => Math.min(bin, whole - bar * bin);
   const content =
-    lit === null
+    hovered === null
       ? null
       : {
-          title: `${scale.number(lit * bin)} to ${scale.text(lit * bin + length(lit))}`,
+          title: `${scale.number(hovered * bin)} to ${scale.text(hovered * bin + length(hovered))}`,
           rows: [
-            { name: axis, value: count(counts[lit]!) },
-            { name: "of the time", value: percent(busy[lit]! / length(lit)) },
+            { name: axis, value: count(counts[hovered]!) },
+            { name: "of the time", value: percent(busy[hovered]! / length(hovered)) },
           ],
         };
   return (
@@ -91,16 +90,7 @@ function Plot({
         onKeyDown={typed}
       >
         <rect width={width} height={foot} fill="transparent" />
-        {ticks(0, end, 3)
-          .filter(Number.isInteger)
-          .map((value) => (
-            <g key={value}>
-              <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
-              <text class="end" x={LEFT - 6} y={y(value) + 4}>
-                {tick(value)}
-              </text>
-            </g>
-          ))}
+        <ValueGrid ticks={ticks.filter(Number.isInteger)} y={y} left={LEFT} right={width} />
         <path
           class="mark calls"
           d={counts.map((each, bar) => column(x(bar * bin), x(bar * bin + length(bar)), y(each), foot)).join("")}
@@ -116,21 +106,18 @@ function Plot({
               )}
             </g>
           ))}
-        {lit !== null && (
+        {hovered !== null && (
           <rect
             class="choice"
-            x={x(lit * bin)}
+            x={x(hovered * bin)}
             y={TOP}
-            width={Math.max(2, x(lit * bin + length(lit)) - x(lit * bin))}
+            width={Math.max(2, x(hovered * bin + length(hovered)) - x(hovered * bin))}
             height={foot - TOP}
           />
         )}
       </svg>
       <TimeAxis from={0} to={whole} left={LEFT} width={width} scale={scale} />
-      {content && lit !== null && <Tip content={content} x={x(lit * bin + length(lit))} y={TOP} width={width} />}
-      <span class="heard" role="status">
-        {content && spoken(content)}
-      </span>
+      <Tip content={content} x={hovered === null ? 0 : x(hovered * bin + length(hovered))} y={TOP} width={width} />
     </>
   );
 }

@@ -1,13 +1,15 @@
 /** How lengths are distributed: a bar per bin, equal factors equally wide. */
 
+import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { colourOf } from "../../colour";
 import { type Scale, count, percent, tick } from "../../format";
 import { thinned } from "../axes/labels";
-import { logTicks, logX, niceEnd, ticks } from "../axes/ticks";
+import { logTicks, logX, zeroAxis } from "../axes/ticks";
+import { ValueGrid } from "../axes/value_axis";
 import { moved, pointerX } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
-import { Tip, spoken } from "../pointer/tip";
+import { Tip } from "../pointer/tip";
 
 interface HistogramProps {
   label: string;
@@ -36,29 +38,26 @@ export function Histogram(props: HistogramProps) {
 }
 
 function Bars({ label, edges, counts, axis, colour, scale, height, width }: HistogramProps & { width: number }) {
-  const [lit, setLit] = useState<number | null>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
   const foot = height - BELOW;
-  const end = niceEnd(
-    counts.reduce((most, each) => Math.max(most, each), 0),
-    3,
-  );
+  const { end, ticks } = zeroAxis(max(counts) ?? 0, 3);
   const y = (value: number) => foot - (value / end) * (foot - TOP);
   const bars = placed(edges, LEFT, width - 8);
   const all = counts.reduce((sum, each) => sum + each, 0);
   const at = (px: number) => bars.findIndex(([from, to]) => px >= from && px < to);
   const content =
-    lit === null
+    hovered === null
       ? null
       : {
           title:
-            edges[lit] === edges[lit + 1]
-              ? scale.text(edges[lit]!)
-              : `${scale.number(edges[lit]!)} to ${scale.text(edges[lit + 1]!)}`,
-          rows: [{ name: axis, value: `${count(counts[lit]!)}, ${percent(counts[lit]! / all)}` }],
+            edges[hovered] === edges[hovered + 1]
+              ? scale.text(edges[hovered]!)
+              : `${scale.number(edges[hovered]!)} to ${scale.text(edges[hovered + 1]!)}`,
+          rows: [{ name: axis, value: `${count(counts[hovered]!)}, ${percent(counts[hovered]! / all)}` }],
         };
-  const point = (bar: number) => setLit(bar < 0 ? null : bar);
+  const point = (bar: number) => setHovered(bar < 0 ? null : bar);
   const typed = (event: KeyboardEvent) => {
-    const next = moved(event.key, lit, counts.length);
+    const next = moved(event.key, hovered, counts.length);
     if (next === undefined) return;
     point(next);
     event.preventDefault();
@@ -78,26 +77,17 @@ function Bars({ label, edges, counts, axis, colour, scale, height, width }: Hist
         onKeyDown={typed}
       >
         <rect width={width} height={height} fill="transparent" />
-        {ticks(0, end, 3)
-          .filter(Number.isInteger)
-          .map((value) => (
-            <g key={value}>
-              <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
-              <text class="end" x={LEFT - 6} y={y(value) + 4}>
-                {tick(value)}
-              </text>
-            </g>
-          ))}
+        <ValueGrid ticks={ticks.filter(Number.isInteger)} y={y} left={LEFT} right={width} />
         <path
           class="mark"
           d={bars.map(([from, to], bar) => rect(from, Math.max(from + 1, to - APART), y(counts[bar]!), foot)).join("")}
         />
-        {lit !== null && (
+        {hovered !== null && (
           <rect
             class="choice"
-            x={bars[lit]![0] - 1}
+            x={bars[hovered]![0] - 1}
             y={TOP}
-            width={bars[lit]![1] - bars[lit]![0] + 1}
+            width={bars[hovered]![1] - bars[hovered]![0] + 1}
             height={foot - TOP}
           />
         )}
@@ -111,10 +101,7 @@ function Bars({ label, edges, counts, axis, colour, scale, height, width }: Hist
         ))}
         <text class="mid" x={(LEFT + width) / 2} y={foot + 30}>{`${scale.unit}, equal factors equally wide`}</text>
       </svg>
-      {content && lit !== null && <Tip content={content} x={bars[lit]![1]} y={TOP} width={width} />}
-      <span class="heard" role="status">
-        {content && spoken(content)}
-      </span>
+      <Tip content={content} x={bars[hovered ?? 0]?.[1] ?? 0} y={TOP} width={width} />
     </>
   );
 }

@@ -1,12 +1,13 @@
 /** A stacked bar per step. One path per part, so that thousands of steps cost as little as six. */
 
+import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { svgFill } from "../../colour";
-import { tick } from "../../format";
 import { thinned } from "../axes/labels";
 import { type Pointing, nearest, typed } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
-import { niceEnd, ticks } from "../axes/ticks";
+import { zeroAxis } from "../axes/ticks";
+import { ValueGrid } from "../axes/value_axis";
 import { Tip, type TipContent } from "../pointer/tip";
 
 export interface StackedPart {
@@ -30,8 +31,8 @@ interface StackedBarsProps extends Pointing {
   firm: readonly boolean[];
   /** What the bars are: "step". */
   axis: string;
-  lit: number | null;
-  kept: number | null;
+  hovered: number | null;
+  selected: number | null;
   tip(bar: number): TipContent;
   height?: number;
 }
@@ -47,23 +48,40 @@ export function StackedBars(props: StackedBarsProps) {
 }
 
 function Drawn(props: StackedBarsProps & { width: number }) {
-  const { label, names, parts, heads, unit, axis, lit, kept, width, light, keep, tip, height = HEIGHT } = props;
+  const {
+    label,
+    names,
+    parts,
+    heads,
+    firm,
+    unit,
+    axis,
+    hovered,
+    selected,
+    width,
+    hover,
+    select,
+    tip,
+    height = HEIGHT,
+  } = props;
   const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
-  const still = useMemo(() => stillPicture(props, width, height), [names, parts, heads, unit, axis, width, height]);
-  const { foot, middles, outlineOf } = still;
+  const { foot, middles, outlineOf, picture } = useMemo(
+    () => layout({ names, parts, heads, firm, unit }, width, height),
+    [names, parts, heads, firm, unit, width, height],
+  );
   const point = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     setPointer({ x: event.clientX - box.left, y: event.clientY - box.top });
     setHere(true);
-    light(nearest(middles, event.clientX - box.left));
+    hover(nearest(middles, event.clientX - box.left));
   };
   const leave = () => {
     setPointer(null);
     setHere(false);
-    light(null);
+    hover(null);
   };
-  const shown = lit ?? kept;
+  const shown = hovered ?? selected;
   return (
     <>
       <svg
@@ -76,24 +94,24 @@ function Drawn(props: StackedBarsProps & { width: number }) {
         onPointerMove={point}
         onPointerLeave={leave}
         onBlur={leave}
-        onClick={() => keep(lit === kept ? null : lit)}
+        onClick={() => select(hovered === selected ? null : hovered)}
         onKeyDown={(event) => {
           setHere(true);
-          typed(event, shown, names.length, { light, keep });
+          typed(event, shown, names.length, { hover, select });
         }}
       >
-        {still.picture}
+        {picture}
         <text class="mid" x={(LEFT + width) / 2} y={foot + 28}>
           {axis}
         </text>
-        {[kept, lit].map(
+        {[selected, hovered].map(
           (bar, at) => bar !== null && names[bar] !== undefined && <rect key={at} class="choice" {...outlineOf(bar)} />,
         )}
       </svg>
-      {here && lit !== null && names[lit] !== undefined && (
+      {here && hovered !== null && names[hovered] !== undefined && (
         <Tip
-          content={tip(lit)}
-          x={pointer?.x ?? middles[lit]!}
+          content={tip(hovered)}
+          x={pointer?.x ?? middles[hovered]!}
           y={Math.min(pointer?.y ?? TOP, height / 2 - 16)}
           width={width}
         />
@@ -102,19 +120,21 @@ function Drawn(props: StackedBarsProps & { width: number }) {
   );
 }
 
+type BarsProps = Pick<StackedBarsProps, "names" | "parts" | "heads" | "firm" | "unit">;
+
 /** All that stays while the pointer moves, and where its bars are. */
-function stillPicture(props: StackedBarsProps, width: number, height: number) {
+function layout(props: BarsProps, width: number, height: number) {
   const { names, parts, unit } = props;
   const foot = height - BELOW;
   const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
-  const end = niceEnd(totals.reduce((most, total) => Math.max(most, total), 0));
+  const { end, ticks } = zeroAxis(max(totals) ?? 0);
   const y = (value: number) => foot - (value / end) * (foot - TOP);
   const bars = placed(names.length, width);
   const middles = names.map((_, bar) => bars.x(bar) + bars.width / 2);
   const labels = thinned(names.map((text, bar) => ({ x: middles[bar]!, text })));
   const picture = (
     <>
-      <Grid end={end} unit={unit} width={width} y={y} />
+      <ValueGrid ticks={ticks} y={y} left={LEFT} right={width} unit={unit} />
       {parts.map((part, at) => (
         <path
           key={part.id}
@@ -139,23 +159,6 @@ function stillPicture(props: StackedBarsProps, width: number, height: number) {
   return { foot, middles, picture, outlineOf };
 }
 
-function Grid({ end, unit, width, y }: { end: number; unit: string; width: number; y(value: number): number }) {
-  const at = ticks(0, end);
-  return (
-    <>
-      {at.map((value) => (
-        <g key={value}>
-          <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
-          <text class="end" x={LEFT - 6} y={y(value) + 4}>
-            {tick(value)}
-            {value === at[at.length - 1] && unit && `\u00a0${unit}`}
-          </text>
-        </g>
-      ))}
-    </>
-  );
-}
-
 /** Room that a head such as "187.9" takes. */
 const HEAD_WIDTH = 38;
 
@@ -166,7 +169,7 @@ function Heads({
   pitch,
   totals,
   y,
-}: StackedBarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
+}: BarsProps & { middles: number[]; pitch: number; totals: number[]; y(value: number): number }) {
   const all = pitch >= HEAD_WIDTH;
   return (
     <>

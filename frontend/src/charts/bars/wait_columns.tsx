@@ -1,13 +1,15 @@
 /** Waits in the order of the batches, a column each; brackets above join a long one with the next where they come back. */
 
+import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { colourOf } from "../../colour";
-import { type Scale, tick } from "../../format";
+import type { Scale } from "../../format";
 import { thinned } from "../axes/labels";
 import { nearest, pointerX, typed } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
-import { niceEnd, ticks } from "../axes/ticks";
-import { Tip, type TipContent, spoken } from "../pointer/tip";
+import { zeroAxis } from "../axes/ticks";
+import { ValueGrid } from "../axes/value_axis";
+import { Tip, type TipContent } from "../pointer/tip";
 
 export interface WaitColumn {
   /** Of the step: columns of one step light together. */
@@ -27,10 +29,10 @@ export interface ColumnsProps {
   axis: string;
   colour: string;
   scale: Scale;
-  lit: string | null;
-  kept: string | null;
-  light(key: string | null): void;
-  keep(key: string | null): void;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  select(key: string | null): void;
   tip(column: number): TipContent;
 }
 
@@ -52,22 +54,23 @@ export function WaitColumns(props: ColumnsProps) {
 
 /** The picture at a width; pure, so that it can be drawn without a browser. */
 export function ColumnsPlot(props: ColumnsProps & { width: number }) {
-  const { columns, width, height, scale, lit, kept } = props;
+  const { columns, width, height, scale, hovered, selected } = props;
   const top = TOP + (props.periods.length > 0 ? BRACKETS : 0);
   const pace = (width - LEFT) / Math.max(1, columns.length);
   const xs = useMemo(() => columns.map((_, at) => LEFT + pace * (at + 0.5)), [columns, pace]);
   const [pointed, setPointed] = useState<number | null>(null); // a step that another picture lights has its tip there
-  const light = (at: number | null) => {
+  const hover = (at: number | null) => {
     setPointed(at);
-    props.light(at === null ? null : columns[at]!.key);
+    props.hover(at === null ? null : columns[at]!.key);
   };
-  const keep = (at: number | null) => props.keep(at === null ? null : columns[at]!.key);
+  const select = (at: number | null) => props.select(at === null ? null : columns[at]!.key);
   const under = (event: MouseEvent) => (pointerX(event) < LEFT ? null : nearest(xs, pointerX(event)));
-  const still = useMemo(
-    () => <Still {...props} xs={xs} pace={pace} top={top} />,
-    [columns, props.periods, width, height, scale],
+  const { periods, periodText, axis } = props;
+  const bars = useMemo(
+    () => <Bars {...{ columns, periods, periodText, axis, scale, width, height, xs, pace, top }} />,
+    [columns, periods, periodText, axis, scale, width, height, xs, pace, top],
   );
-  const chosen = columns.findIndex((column) => column.key === (lit ?? kept));
+  const chosen = columns.findIndex((column) => column.key === (hovered ?? selected));
   const content = pointed === null || !columns[pointed] ? null : props.tip(pointed);
   return (
     <>
@@ -78,16 +81,16 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
         role="img"
         aria-label={props.label}
         tabIndex={0}
-        onPointerMove={(event) => light(under(event))}
-        onPointerLeave={() => light(null)}
-        onBlur={() => light(null)}
-        onClick={(event) => keep(under(event))}
-        onKeyDown={(event) => typed(event, chosen < 0 ? null : chosen, columns.length, { light, keep })}
+        onPointerMove={(event) => hover(under(event))}
+        onPointerLeave={() => hover(null)}
+        onBlur={() => hover(null)}
+        onClick={(event) => select(under(event))}
+        onKeyDown={(event) => typed(event, chosen < 0 ? null : chosen, columns.length, { hover, select })}
       >
         <rect width={width} height={height} fill="transparent" />
         {columns.map(
           (column, at) =>
-            (column.key === lit || column.key === kept) && (
+            (column.key === hovered || column.key === selected) && (
               <rect
                 key={at}
                 class="choice"
@@ -98,31 +101,24 @@ export function ColumnsPlot(props: ColumnsProps & { width: number }) {
               />
             ),
         )}
-        {still}
+        {bars}
       </svg>
-      {content && <Tip content={content} x={xs[pointed!]! + pace / 2} y={top} width={width} />}
-      <span class="heard" role="status">
-        {content && spoken(content)}
-      </span>
+      <Tip content={content} x={(xs[pointed ?? 0] ?? 0) + pace / 2} y={top} width={width} />
     </>
   );
 }
 
-function Still({
-  columns,
-  periods,
-  periodText,
-  axis,
-  scale,
-  width,
-  height,
-  xs,
-  pace,
-  top,
-}: ColumnsProps & { width: number; xs: readonly number[]; pace: number; top: number }) {
+type BarsProps = Pick<ColumnsProps, "columns" | "periods" | "periodText" | "axis" | "scale" | "height"> & {
+  width: number;
+  xs: readonly number[];
+  pace: number;
+  top: number;
+};
+
+/** What the pointer does not change. */
+function Bars({ columns, periods, periodText, axis, scale, width, height, xs, pace, top }: BarsProps) {
   const foot = height - BELOW;
-  const end = niceEnd(scale.of(columns.reduce((most, column) => Math.max(most, column.ns), 0)), 3);
-  const one = scale.of(1);
+  const { end, ticks } = zeroAxis(scale.of(max(columns, (column) => column.ns) ?? 0), 3);
   const y = (ns: number) => foot - (scale.of(ns) / end) * (foot - top);
   const wide = Math.max(1, Math.min(WIDEST, pace > 3 ? pace - 1.5 : pace));
   const bars = (long: boolean) =>
@@ -132,14 +128,7 @@ function Still({
   const drawn = periods.filter(([from, to]) => xs[to]! - xs[from]! >= BRACKET_PX);
   return (
     <g>
-      {ticks(0, end, 3).map((value) => (
-        <g key={value}>
-          <line class={value === 0 ? "tick" : "grid"} x1={LEFT} x2={width} y1={y(value / one)} y2={y(value / one)} />
-          <text class="end" x={LEFT - 6} y={y(value / one) + 4}>
-            {value === end ? `${tick(value)}\u00a0${scale.unit}` : tick(value)}
-          </text>
-        </g>
-      ))}
+      <ValueGrid ticks={ticks} y={(tick) => y(tick / scale.of(1))} left={LEFT} right={width} unit={scale.unit} />
       <path class="mark" d={bars(true)} />
       <path class="mark short" d={bars(false)} />
       {drawn.map(([from, to]) => (

@@ -1,35 +1,16 @@
 /** The axes of a line chart: grid and values at the left, steps and spans below, the breaks between spans. */
 
-import { tick } from "../../format";
-import { type AxisLabel, CHARACTER, thinned } from "../axes/labels";
-import type { Drawn, LineSegment } from "./line_chart";
+import { type AxisLabel, labelWidth, thinned } from "../axes/labels";
+import { ValueGrid } from "../axes/value_axis";
+import type { Drawn, LineSegment } from "./line_layout";
 
 /** The unit stands on the top tick only. */
-export function AxisY({ ticks, scale, frame, ...drawn }: Drawn) {
-  const level = heights(drawn, scale);
-  const top = ticks[ticks.length - 1];
-  return (
-    <g>
-      {ticks.map((value, at) => (
-        <g key={value}>
-          <line
-            class={at === 0 ? "tick" : "grid"}
-            x1={frame.left}
-            x2={frame.right}
-            y1={level(value)}
-            y2={level(value)}
-          />
-          <text class="end" x={frame.left - 6} y={level(value) + 4}>
-            {value === top ? `${tick(value)}${scale.unit && `\u00a0${scale.unit}`}` : tick(value)}
-          </text>
-        </g>
-      ))}
-    </g>
-  );
+export function AxisY({ ticks, scale, frame, y }: Drawn) {
+  return <ValueGrid ticks={ticks} y={heights(y, scale)} left={frame.left} right={frame.right} unit={scale.unit} />;
 }
 
 /** Ticks are in the scale's unit, `y` takes values as they came. */
-function heights({ y }: Pick<Drawn, "y">, scale: Drawn["scale"]): (value: number) => number {
+function heights(y: Drawn["y"], scale: Drawn["scale"]): (tick: number) => number {
   const one = scale.of(1);
   return (value) => Math.round(y(value / one) * 10) / 10;
 }
@@ -57,7 +38,7 @@ export function Breaks({ axis, frame }: Drawn) {
 
 export function AxisX(drawn: Drawn) {
   const { segments, small, frame } = drawn;
-  const marks = inFrame(apart(marksOf(drawn)), frame.right);
+  const marks = inFrame(separate(marksOf(drawn)), frame.right);
   const captions = inFrame(
     small
       ? smallCaptions(drawn, marks)
@@ -81,10 +62,10 @@ export function AxisX(drawn: Drawn) {
 }
 
 /** Without those that would touch the one before: two segments may end and begin with long labels. */
-function apart(labels: readonly AxisLabel[]): readonly AxisLabel[] {
+function separate(labels: readonly AxisLabel[]): readonly AxisLabel[] {
   let end = -Infinity;
   return labels.filter(({ x, text }) => {
-    const half = (CHARACTER * text.length) / 2;
+    const half = labelWidth({ text }) / 2;
     if (x - half < end + 4) return false;
     end = x + half;
     return true;
@@ -94,7 +75,7 @@ function apart(labels: readonly AxisLabel[]): readonly AxisLabel[] {
 /** Moved so that no label is cut at an edge. */
 function inFrame(labels: readonly AxisLabel[], right: number): readonly AxisLabel[] {
   return labels.map(({ x, text }) => {
-    const half = (CHARACTER * text.length) / 2;
+    const half = labelWidth({ text }) / 2;
     return { x: Math.max(half, Math.min(right - half, x)), text };
   });
 }
@@ -116,7 +97,7 @@ const place = ({ axis }: Drawn, { marks }: LineSegment, segment: number): AxisLa
 function ends(drawn: Drawn, segment: LineSegment, at: number): AxisLabel[] {
   const all = place(drawn, segment, at);
   const [first, last] = [all[0], all[all.length - 1]];
-  return first && last && last.x - first.x > CHARACTER * (first.text.length + last.text.length)
+  return first && last && last.x - first.x > labelWidth(first) + labelWidth(last)
     ? [first, last]
     : first
       ? [first]
@@ -131,9 +112,7 @@ function smallCaptions(drawn: Drawn, marks: readonly AxisLabel[]): readonly Axis
   const all = drawn.segments.map((segment, at) => ({ x: middle(drawn, at), text: segment.caption }));
   return all
     .filter((caption) =>
-      marks.every(
-        (mark) => Math.abs(mark.x - caption.x) > (CHARACTER * (mark.text.length + caption.text.length)) / 2 + 6,
-      ),
+      marks.every((mark) => Math.abs(mark.x - caption.x) > (labelWidth(mark) + labelWidth(caption)) / 2 + 6),
     )
     .filter((_, at) => marks.length > 0 || at === all.length >> 1);
 }

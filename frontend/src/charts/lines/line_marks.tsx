@@ -2,7 +2,7 @@
 
 import { colourOf, svgFill } from "../../colour";
 import { shortened } from "../../format";
-import { type ChartLine, type Drawn, type LinePoint, dotOf } from "./line_chart";
+import { type ChartLine, type Drawn, type LinePoint, dotOf } from "./line_layout";
 import { placeLabel } from "../axes/place_label";
 import { type Dot, bandOf, chains, decimated, pathOf } from "./polyline";
 
@@ -35,8 +35,8 @@ function isDense(line: ChartLine, { frame }: Drawn): boolean {
 }
 
 /** Where points have no marks of their own, the chosen ones have. */
-export function LitPoints({ drawn, lit }: { drawn: Drawn; lit: string | null }) {
-  if (lit === null) return null;
+export function HoveredPoints({ drawn, hovered }: { drawn: Drawn; hovered: string | null }) {
+  if (hovered === null) return null;
   return (
     <>
       {drawn.lines
@@ -44,7 +44,7 @@ export function LitPoints({ drawn, lit }: { drawn: Drawn; lit: string | null }) 
         .map((line) => (
           <g key={line.key} class={line.focus ? `of-${colourOf(drawn.colour)}` : ""}>
             {line.points
-              .filter((point) => point !== null && drawn.stops[point.stop]!.key === lit)
+              .filter((point) => point !== null && drawn.stops[point.stop]!.key === hovered)
               .map((point) => {
                 const dot = dotOf(drawn, point!);
                 return (
@@ -123,7 +123,7 @@ export function Borders({ lines, xs, frame }: Drawn) {
   );
 }
 
-/** Room at each side of the reference's stretch, px. */
+/** Room at each side of the reference's range, px. */
 const BESIDE = 14;
 
 export function Reference(drawn: Drawn) {

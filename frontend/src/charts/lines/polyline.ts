@@ -31,15 +31,15 @@ export function pathOf(dots: readonly (Dot | null)[]): string {
 export function decimated(chain: readonly Dot[]): readonly Dot[] {
   const width = chain.length > 0 ? chain[chain.length - 1]!.x - chain[0]!.x : 0;
   if (chain.length <= DENSE * (width + 1)) return chain;
-  const kept: Dot[] = [];
+  const selected: Dot[] = [];
   for (let first = 0; first < chain.length; ) {
     const column = Math.round(chain[first]!.x);
     let end = first;
     while (end < chain.length && Math.round(chain[end]!.x) === column) end++;
-    kept.push(...extremes(chain, first, end));
+    selected.push(...extremes(chain, first, end));
     first = end;
   }
-  return kept;
+  return selected;
 }
 
 function extremes(chain: readonly Dot[], first: number, end: number): Dot[] {

@@ -1,10 +1,12 @@
 /** Choosing one of a picture's stops (steps, spans, rows) by pointer or keyboard. */
 
+import { bisectCenter } from "d3-array";
+
 export interface Pointing {
-  /** While the pointer or the focus is there. */
-  light(stop: number | null): void;
-  /** Kept after both are gone; null drops it. */
-  keep(stop: number | null): void;
+  /** While the pointer or the focus is there; null: it left. */
+  hover(stop: number | null): void;
+  /** Stays after both are gone; null drops it. */
+  select(stop: number | null): void;
 }
 
 /** Pixels from the left edge of the picture that listens. */
@@ -13,17 +15,8 @@ export function pointerX(event: { clientX: number; currentTarget: EventTarget | 
 }
 
 /** The stop nearest to x. `xs` ascends. */
-export function nearest(xs: readonly number[], x: number): number | null {
-  if (xs.length === 0) return null;
-  let low = 0;
-  let high = xs.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (xs[middle]! <= x) low = middle;
-    else high = middle;
-  }
-  return Math.abs(x - xs[low]!) <= Math.abs(xs[high]! - x) ? low : high;
-}
+export const nearest = (xs: readonly number[], x: number): number | null =>
+  xs.length === 0 ? null : bisectCenter(xs, x);
 
 /** The stop after a key, or undefined where the key is not for moving. */
 export function moved(key: string, at: number | null, count: number): number | undefined {
@@ -42,17 +35,14 @@ export function moved(key: string, at: number | null, count: number): number | u
   }
 }
 
-/** Arrow keys move, Enter keeps, Esc drops. */
-export function typed(event: KeyboardEvent, at: number | null, count: number, { light, keep }: Pointing): void {
+/** Arrow keys move, Enter selects, Esc drops. */
+export function typed(event: KeyboardEvent, at: number | null, count: number, { hover, select }: Pointing): void {
   const next = moved(event.key, at, count);
-  if (next !== undefined) light(next);
-  else if (event.key === "Enter" || event.key === " ") keep(at);
-  else if (event.key === "Escape") drop(light, keep);
-  else return;
+  if (next !== undefined) hover(next);
+  else if (event.key === "Enter" || event.key === " ") select(at);
+  else if (event.key === "Escape") {
+    hover(null);
+    select(null);
+  } else return;
   event.preventDefault();
-}
-
-function drop(light: Pointing["light"], keep: Pointing["keep"]): void {
-  light(null);
-  keep(null);
 }

@@ -19,17 +19,34 @@ export interface TipContent {
 const APART = 8;
 
 interface TipProps {
-  content: TipContent;
+  /** Null: nothing is pointed at. */
+  content: TipContent | null;
   /** Where it points to, in a plot of the width. */
   x: number;
   y: number;
   width: number;
   /** Where its foot stands instead, where there is no room below `y`. */
-  above?: number;
+  above?: number | undefined;
+  /** False where another element says the same to a screen reader. */
+  spoken?: boolean;
 }
 
+/** What the pointer or the focus is at: seen beside it, and read aloud by a screen reader. */
+export function Tip({ content, spoken = true, ...place }: TipProps) {
+  return (
+    <>
+      {content && <TipBox content={content} {...place} />}
+      <span class="visually-hidden" role="status">
+        {content && spoken && sentenceOf(content)}
+      </span>
+    </>
+  );
+}
+
+type TipBoxProps = Omit<TipProps, "content" | "spoken"> & { content: TipContent };
+
 /** Stands at the right of the pointer, at its left where there is no room, and never outside the frame. */
-export function Tip({ content, x, y, width, above }: TipProps) {
+function TipBox({ content, x, y, width, above }: TipBoxProps) {
   const tip = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const { offsetWidth: wide, offsetHeight: tall, style, offsetParent } = tip.current!;
@@ -61,6 +78,6 @@ export function Tip({ content, x, y, width, above }: TipProps) {
 }
 
 /** The same in one sentence, for those who hear the picture. */
-export function spoken({ title, rows }: TipContent): string {
+function sentenceOf({ title, rows }: TipContent): string {
   return [title, ...rows.map((row) => `${row.name} ${row.value}`)].join(", ");
 }

@@ -1,10 +1,11 @@
-/** What fills a strip: ten levels of a colour over the sunken ground, by exact overlap, one layer over the other. */
+/** Time bins as colour: ten levels over the sunken ground, by exact overlap, one layer over the other. */
 
 import { colourOf, svgFill } from "../../colour";
-import { type Bins, byLevel, cells, known, levelFor } from "./time_bins";
+import { aggregates, byLevel, knownRanges, levelFor, type Bins } from "./time_bins";
+import type { TimeRange, TimeScale } from "../../time_range";
 
-/** One figure of a strip; a second one is the hatched sense of its colour. */
-export interface StackLayer {
+/** One figure of a row; a second one is the hatched sense of its colour. */
+export interface BinLayer {
   name: string;
   colour: string;
   hatched: boolean;
@@ -15,34 +16,31 @@ export interface StackLayer {
 export const FULL = 1000;
 const LEVELS = 10;
 
-interface StripLayersProps {
-  layers: readonly StackLayer[];
-  /** What the strip shows, ns. */
-  low: number;
-  high: number;
-  /** Where it stands, px. */
-  left: number;
-  width: number;
+interface BinLayersProps {
+  layers: readonly BinLayer[];
+  visible: TimeRange;
+  time: TimeScale;
   top: number;
-  tall: number;
-  x(ns: number): number;
+  height: number;
 }
 
-export function StripLayers({ layers, low, high, left, width, top, tall, x }: StripLayersProps) {
+export function BinLayers({ layers, visible: { from, to }, time, top, height }: BinLayersProps) {
+  const pixels = time.width - time.left;
+  const path = (ranges: readonly TimeRange[]) => rects(ranges, time, top, height);
   return (
     <>
       {layers.map((layer, at) => {
-        const all = cells(levelFor(layer.levels, low, high, width - left), low, high, width - left);
+        const all = aggregates(levelFor(layer.levels, from, to, pixels), from, to, pixels);
         return (
           <g key={layer.name} class={`of-${colourOf(layer.colour)}`}>
-            {at === 0 && <path class="empty" d={rects(known(all), x, top, tall)} />}
-            {[...byLevel(all, LEVELS, FULL)].map(([level, stretches]) => (
+            {at === 0 && <path class="empty" d={path(knownRanges(all))} />}
+            {[...byLevel(all, LEVELS, FULL)].map(([level, ranges]) => (
               <path
                 key={level}
                 class={layer.hatched ? "" : "mark"}
                 style={layer.hatched ? { fill: svgFill(layer.colour, true) } : {}}
                 fill-opacity={level / LEVELS}
-                d={rects(stretches, x, top, tall)}
+                d={path(ranges)}
               />
             ))}
           </g>
@@ -53,17 +51,12 @@ export function StripLayers({ layers, low, high, left, width, top, tall, x }: St
 }
 
 /** On whole pixels: two levels that touch leave no seam. */
-function rects(
-  stretches: readonly (readonly [number, number])[],
-  x: (ns: number) => number,
-  top: number,
-  depth: number,
-): string {
-  return stretches
-    .map(([from, to]) => {
+function rects(ranges: readonly TimeRange[], { x }: TimeScale, top: number, height: number): string {
+  return ranges
+    .map(({ from, to }) => {
       const left = Math.round(x(from));
-      const wide = Math.max(1, Math.round(x(to)) - left);
-      return `M${left} ${top}h${wide}v${depth}h${-wide}z`;
+      const width = Math.max(1, Math.round(x(to)) - left);
+      return `M${left} ${top}h${width}v${height}h${-width}z`;
     })
     .join("");
 }

@@ -2,9 +2,10 @@
 
 import { colourOf, svgFill } from "../../colour";
 import type { Scale } from "../../format";
-import { CHARACTER } from "../axes/labels";
-import { typed } from "../pointer/pointing";
+import { textWidth } from "../../dom/text_width";
+import { pointerX, typed } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
+import { timeScale } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 
 export interface ChartLane {
@@ -13,7 +14,7 @@ export interface ChartLane {
   /** Meaning; the second sense of it is hatched. */
   colour: string;
   /** Disjoint, in ns. */
-  pieces: readonly { from: number; to: number; hatched: boolean }[];
+  segments: readonly { from: number; to: number; hatched: boolean }[];
 }
 
 export interface LaneMark {
@@ -30,13 +31,13 @@ export interface LanesProps {
   lanes: readonly ChartLane[];
   /** Steps: a line at the start of each, its name beside it. */
   steps: readonly LaneMark[];
-  /** Stretches with a name, below the lanes. */
+  /** Ranges with a name, below the lanes. */
   brackets: readonly LaneMark[];
   scale: Scale;
-  lit: string | null;
-  kept: string | null;
-  light(key: string | null): void;
-  keep(key: string | null): void;
+  hovered: string | null;
+  selected: string | null;
+  hover(key: string | null): void;
+  select(key: string | null): void;
 }
 
 const GUTTER = 92;
@@ -44,7 +45,7 @@ const TOP = 26;
 const LANE = 32;
 const THICK = 20;
 
-/** Pieces thinner than this are not drawn. */
+/** Segments thinner than this are not drawn. */
 const LEAST_PX = 0.3;
 
 export function Lanes(props: LanesProps) {
@@ -55,13 +56,10 @@ const height = (lanes: number): number => TOP + LANE * lanes + 22;
 
 function Plot(props: LanesProps & { width: number }) {
   const { from, to, lanes, width, steps } = props;
-  const x = (ns: number) => GUTTER + ((ns - from) / (to - from || 1)) * (width - GUTTER);
+  const { x, ns: nsAt } = timeScale({ from, to }, GUTTER, width);
   const foot = TOP + LANE * (lanes.length - 1) + THICK + 4;
   const at = (event: PointerEvent) => {
-    const ns =
-      from +
-      ((event.clientX - (event.currentTarget as Element).getBoundingClientRect().left - GUTTER) / (width - GUTTER)) *
-        (to - from);
+    const ns = nsAt(pointerX(event));
     return steps.find((step) => ns >= step.from && ns < step.to)?.key ?? null;
   };
   const keyAt = (step: number | null) => (step === null ? null : (steps[step]?.key ?? null));
@@ -78,16 +76,16 @@ function Plot(props: LanesProps & { width: number }) {
         role="img"
         aria-label={props.label}
         tabIndex={0}
-        onBlur={() => props.light(null)}
+        onBlur={() => props.hover(null)}
         onKeyDown={(event) =>
-          typed(event, place(props.lit ?? props.kept), steps.length, {
-            light: (step) => props.light(keyAt(step)),
-            keep: (step) => props.keep(keyAt(step)),
+          typed(event, place(props.hovered ?? props.selected), steps.length, {
+            hover: (step) => props.hover(keyAt(step)),
+            select: (step) => props.select(keyAt(step)),
           })
         }
-        onPointerMove={(event) => props.light(at(event))}
-        onPointerLeave={() => props.light(null)}
-        onClick={(event) => props.keep(at(event as unknown as PointerEvent))}
+        onPointerMove={(event) => props.hover(at(event))}
+        onPointerLeave={() => props.hover(null)}
+        onClick={(event) => props.select(at(event as unknown as PointerEvent))}
       >
         <rect x="0" y="0" width={width} height={height(lanes.length)} fill="transparent" />
         {lanes.map((lane, row) => (
@@ -97,7 +95,7 @@ function Plot(props: LanesProps & { width: number }) {
           <StepMark key={step.key} step={step} x={x} foot={foot} />
         ))}
         {steps
-          .filter((step) => step.key === props.lit || step.key === props.kept)
+          .filter((step) => step.key === props.hovered || step.key === props.selected)
           .map((step) => (
             <rect
               key={step.key}
@@ -121,9 +119,9 @@ function Plot(props: LanesProps & { width: number }) {
 type X = (ns: number) => number;
 
 function LaneRow({ lane, top, x, width }: { lane: ChartLane; top: number; x: X; width: number }) {
-  const drawn = lane.pieces.filter((piece) => x(piece.to) - x(piece.from) >= LEAST_PX);
+  const drawn = lane.segments.filter((segment) => x(segment.to) - x(segment.from) >= LEAST_PX);
   const hatched = rects(
-    drawn.filter((piece) => piece.hatched),
+    drawn.filter((segment) => segment.hatched),
     top,
     x,
   );
@@ -138,7 +136,7 @@ function LaneRow({ lane, top, x, width }: { lane: ChartLane; top: number; x: X; 
       <path
         class="mark"
         d={rects(
-          drawn.filter((piece) => !piece.hatched),
+          drawn.filter((segment) => !segment.hatched),
           top,
           x,
         )}
@@ -147,8 +145,8 @@ function LaneRow({ lane, top, x, width }: { lane: ChartLane; top: number; x: X; 
   );
 }
 
-function rects(pieces: ChartLane["pieces"], top: number, x: X): string {
-  return pieces
+function rects(segments: ChartLane["segments"], top: number, x: X): string {
+  return segments
     .map(
       ({ from, to }) =>
         `M${x(from).toFixed(1)} ${top}h${Math.max(0.5, x(to) - x(from)).toFixed(1)}v${THICK}H${x(from).toFixed(1)}z`,
@@ -159,7 +157,7 @@ function rects(pieces: ChartLane["pieces"], top: number, x: X): string {
 /** Without its length where that would reach into the next step, and without a name where that would, too. */
 function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
   const room = x(step.to) - x(step.from) - 5;
-  const text = [step.text, step.text.split(",")[0]!].find((each) => CHARACTER * each.length <= room);
+  const text = [step.text, step.text.split(",")[0]!].find((each) => textWidth(each, "axis") <= room);
   return (
     <>
       <line class="tick" x1={x(step.from)} x2={x(step.from)} y1="4" y2={foot} />
@@ -172,19 +170,13 @@ function StepMark({ step, x, foot }: { step: LaneMark; x: X; foot: number }) {
   );
 }
 
-/** Half the length of a bracket's text, px: it stays in the picture. */
-const HALF_TEXT = 46;
-
 function Bracket({ bracket, x, top, width }: { bracket: LaneMark; x: X; top: number; width: number }) {
   const [left, right] = [x(bracket.from), x(bracket.to)];
+  const half = textWidth(bracket.text, "axis") / 2; // it stays in the picture
   return (
     <>
       <path class="tick" fill="none" d={`M${left} ${top}v4H${right}v-4`} />
-      <text
-        class="second mid"
-        x={Math.max(GUTTER + HALF_TEXT - 2, Math.min(width - HALF_TEXT, (left + right) / 2))}
-        y={top + 17}
-      >
+      <text class="second mid" x={Math.max(GUTTER + half, Math.min(width - half, (left + right) / 2))} y={top + 17}>
         {bracket.text}
       </text>
     </>

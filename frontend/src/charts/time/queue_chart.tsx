@@ -4,46 +4,47 @@
  *     phases      |forward            |backward            |optimizer
  *     queue       area: mean, thin line: peak
  *     run-ahead   area: mean of what starts
- *     device      strip
+ *     device      coloured bins
  *
  * Dragging zooms, double click resets; arrow keys move the reading.
  */
 
-import { useMemo, useRef, useState } from "preact/hooks";
-import { type Scale, ns, text, tick } from "../../format";
-import { CHARACTER } from "../axes/labels";
-import { pointerX } from "../pointer/pointing";
-import { type Bins, type Zoom, valueAt } from "./time_bins";
+import { max } from "d3-array";
+import { useMemo, useState } from "preact/hooks";
+import { Swatch } from "../../colour";
 import { Sized } from "../../dom/size";
-import { type StackLayer, StripLayers } from "./bin_layers";
-import { areaPath, binsPerPixel, carried, meanOf, mostOf, peakPath } from "./queue_paths";
-import { niceEnd, ticks } from "../axes/ticks";
+import { textWidth } from "../../dom/text_width";
+import { ns, type Scale, text } from "../../format";
+import { zeroAxis } from "../axes/ticks";
 import { TimeAxis } from "../axes/time_axis";
-import { Tip, type TipContent, spoken } from "../pointer/tip";
-import { colourOf } from "../../colour";
+import { ValueGrid } from "../axes/value_axis";
+import { Tip, type TipContent } from "../pointer/tip";
+import { useTimeZoom } from "../pointer/zoom";
+import { type BinLayer, BinLayers } from "./bin_layers";
+import { areaPath, carried, peakPath } from "./queue_paths";
+import { type Bins, binsPerPixel, maxOf, meanOf, valueAt } from "./time_bins";
+import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 
-export interface QueuePhase {
+export interface QueuePhase extends TimeRange {
   label: string;
-  from: number;
-  to: number;
   /** Part of the phase around it. */
   inner: boolean;
 }
 
-export interface QueueStripProps {
+export interface QueueChartProps {
   label: string;
   /** The whole of what can be shown, ns; the axis counts from `from`. */
   from: number;
   to: number;
-  zoom: Zoom | null;
-  setZoom(zoom: Zoom | null): void;
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
   phases: readonly QueuePhase[];
   /** Mean depth in thousandths, and peak, coarse to fine. */
   means: readonly Bins[];
   peaks: readonly Bins[];
   /** ns; null where nothing starts. */
   runAhead: readonly Bins[];
-  device: readonly StackLayer[];
+  device: readonly BinLayer[];
   scale: Scale;
 }
 
@@ -55,113 +56,96 @@ const AHEAD = 28;
 const DEVICE_TOP = AHEAD_TOP + AHEAD + 8;
 const DEVICE = 20;
 const HEIGHT = DEVICE_TOP + DEVICE + 4;
+const AXIS = 22;
 const PERMILLE = 1000;
-const MOST_TICKS = 3;
+const GAPS = 3;
 
 /** Pixels without a start that the run-ahead is carried over: kernels that are longer than a pixel are no gap. */
 const CARRIED_PX = 8;
 
-/** A drag shorter than this is a press. */
-const DRAG_PX = 4;
-
-/** Arrow keys move by this share of the picture. */
-const STRIDE = 0.01;
-
-export function QueueStrip(props: QueueStripProps) {
-  return <Sized height={HEIGHT + 22}>{(width) => <Drawn {...props} width={width} />}</Sized>;
+export function QueueChart(props: QueueChartProps) {
+  return <Sized height={HEIGHT + AXIS}>{(width) => <Plot {...props} width={width} />}</Sized>;
 }
 
-type DrawnProps = QueueStripProps & { width: number };
-
-function Drawn(props: DrawnProps) {
-  const { from, to, zoom, setZoom, width, scale } = props;
-  const [here, setHere] = useState<number | null>(null);
-  const [drag, setDrag] = useState<readonly [number, number] | null>(null);
-  const svg = useRef<SVGSVGElement>(null);
-  const [low, high] = zoom ?? [from, to];
-  const x = (at: number) => GUTTER + ((at - low) / (high - low || 1)) * (width - GUTTER);
-  const at = (px: number) => low + ((Math.max(GUTTER, Math.min(width, px)) - GUTTER) / (width - GUTTER)) * (high - low);
-  const shown = useMemo(() => shownBins(props, low, high), [props.means, props.device, low, high, width]);
-  const still = useMemo(() => <Still {...props} {...shown} low={low} high={high} />, [shown, props.phases]);
-  const move = (event: PointerEvent) => {
-    const px = pointerX(event);
-    if (drag) setDrag([drag[0], Math.max(GUTTER, Math.min(width, px))]);
-    else setHere(px < GUTTER ? null : at(px));
-  };
-  const press = (event: PointerEvent) => {
-    const px = pointerX(event);
-    if (px < GUTTER || event.button !== 0) return;
-    svg.current!.setPointerCapture(event.pointerId);
-    setDrag([px, px]);
-  };
-  const release = () => {
-    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_PX) setZoom([at(Math.min(...drag)), at(Math.max(...drag))]);
-    setDrag(null);
-  };
+function Plot({ width, ...props }: QueueChartProps & { width: number }) {
+  const { from, to, zoom, setZoom, scale, phases, means, peaks, runAhead, device } = props;
+  const [pointer, setPointer] = useState<number | null>(null);
+  const whole = { from, to };
+  const { visible, time, band, handlers, closer, reset, stride } = useTimeZoom({
+    whole,
+    zoom,
+    setZoom,
+    left: GUTTER,
+    width,
+    hover: setPointer,
+    press: () => {},
+  });
+  const [low, high] = [visible.from, visible.to];
+  const shown = useMemo(
+    () => shownBins({ means, peaks, runAhead, device }, { from: low, to: high }, width),
+    [means, peaks, runAhead, device, low, high, width],
+  );
+  const layers = useMemo(
+    () => (
+      <Layers
+        {...shown}
+        phases={phases}
+        visible={{ from: low, to: high }}
+        time={timeScale({ from: low, to: high }, GUTTER, width)}
+      />
+    ),
+    [shown, phases, low, high, width],
+  );
   const type = (key: string): boolean => {
-    const now = here ?? (low + high) / 2;
-    const clamp = (value: number) => Math.max(low, Math.min(high - 1, value));
-    if (key === "ArrowRight" || key === "ArrowLeft")
-      setHere(clamp(now + (key === "ArrowRight" ? 1 : -1) * STRIDE * (high - low)));
-    else if (key === "+") setZoom([Math.max(low, now - (high - low) / 4), Math.min(high, now + (high - low) / 4)]);
-    else if (key === "-") setZoom(null);
-    else if (key === "Escape") setHere(null), setZoom(null);
-    else return false;
+    const now = pointer ?? middleOf(visible);
+    if (key === "ArrowRight" || key === "ArrowLeft") setPointer(stride(now, key === "ArrowRight" ? 1 : -1));
+    else if (key === "+") closer(now);
+    else if (key === "-") reset();
+    else if (key === "Escape") {
+      setPointer(null);
+      reset();
+    } else return false;
     return true;
   };
-  const tip = here === null || drag || here < low || here > high ? null : tipOf(props, shown, here);
+  const at = pointer === null || band || pointer < low || pointer > high ? null : pointer;
+  const x = at === null ? 0 : time.x(at);
   return (
     <>
       <svg
-        ref={svg}
         class="chart queue-chart zoomable"
         width={width}
         height={HEIGHT}
         role="img"
         aria-label={props.label}
         tabIndex={0}
-        onPointerMove={move}
-        onPointerDown={press}
-        onPointerUp={release}
-        onPointerCancel={() => setDrag(null)}
-        onPointerLeave={() => setHere(null)}
-        onBlur={() => setHere(null)}
-        onDblClick={() => setZoom(null)}
+        {...handlers}
         onKeyDown={(event) => type(event.key) && event.preventDefault()}
       >
         <rect width={width} height={HEIGHT} fill="transparent" />
-        {still}
-        {tip && <line class="here" x1={x(here!)} x2={x(here!)} y1={TOP} y2={HEIGHT} />}
-        {drag && (
-          <rect class="zoom" x={Math.min(...drag)} y={TOP} width={Math.abs(drag[1] - drag[0])} height={HEIGHT - TOP} />
-        )}
+        {layers}
+        {at !== null && <line class="here" x1={x} x2={x} y1={TOP} y2={HEIGHT} />}
+        {band && <rect class="zoom" x={band.left} y={TOP} width={band.width} height={HEIGHT - TOP} />}
       </svg>
       <TimeAxis from={low - from} to={high - from} left={GUTTER} width={width} scale={scale} />
-      {tip && <Tip content={tip} x={x(here!)} y={HEIGHT + 4} width={width} above={TOP} />}
-      <span class="heard" role="status">
-        {tip && spoken(tip)}
-      </span>
+      <Tip content={at === null ? null : tipOf(props, shown, at)} x={x} y={HEIGHT + 4} width={width} above={TOP} />
     </>
   );
 }
 
 /** "34.2 ms, forward": the queue, the run-ahead and the device at that instant. */
-function tipOf({ from, phases, scale }: QueueStripProps, { mean, peak, ahead, work }: Shown, here: number): TipContent {
-  const depth = valueAt(mean, here);
-  const within = phases.filter((phase) => here >= phase.from && here < phase.to).map((phase) => phase.label);
-  const mark = (layer: StackLayer) => (
-    <i class={`swatch of-${colourOf(layer.colour)} fill${layer.hatched ? " hatch" : ""}`} />
-  );
+function tipOf({ from, phases, scale }: QueueChartProps, { mean, peak, ahead, work }: Shown, at: number): TipContent {
+  const depth = valueAt(mean, at);
+  const within = phases.filter((phase) => at >= phase.from && at < phase.to).map((phase) => phase.label);
   return {
-    title: [scale.text(here - from), ...within].join(", "),
+    title: [scale.text(at - from), ...within].join(", "),
     rows: [
       { name: "Queue, mean", value: text(depth === null ? null : depth / PERMILLE, "number") },
-      { name: "Queue, peak", value: text(valueAt(peak, here), "count") },
-      { name: "Run-ahead, mean", value: ns(valueAt(ahead, here)) },
+      { name: "Queue, peak", value: text(valueAt(peak, at), "count") },
+      { name: "Run-ahead, mean", value: ns(valueAt(ahead, at)) },
       ...work.map((layer) => ({
-        mark: mark(layer),
+        mark: <Swatch colour={layer.colour} hatched={layer.hatched} />,
         name: layer.name,
-        value: text((valueAt(layer.levels[0]!, here) ?? 0) / PERMILLE, "fraction"),
+        value: text((valueAt(layer.levels[0]!, at) ?? 0) / PERMILLE, "fraction"),
       })),
     ],
   };
@@ -172,53 +156,45 @@ interface Shown {
   mean: Bins;
   peak: Bins;
   ahead: Bins;
-  work: readonly StackLayer[];
+  work: readonly BinLayer[];
 }
 
-function shownBins({ means, peaks, runAhead, device, width }: DrawnProps, low: number, high: number): Shown {
+type Levels = Pick<QueueChartProps, "means" | "peaks" | "runAhead" | "device">;
+
+function shownBins({ means, peaks, runAhead, device }: Levels, { from, to }: TimeRange, width: number): Shown {
   const pixels = width - GUTTER;
-  const ahead = binsPerPixel(runAhead, low, high, pixels, meanOf);
+  const ahead = binsPerPixel(runAhead, from, to, pixels, meanOf);
   return {
-    mean: binsPerPixel(means, low, high, pixels, meanOf),
-    peak: binsPerPixel(peaks, low, high, pixels, mostOf),
-    ahead: carried(ahead, Math.floor((CARRIED_PX * (high - low)) / pixels / ahead.bin)),
-    work: device.map((layer) => ({ ...layer, levels: [binsPerPixel(layer.levels, low, high, pixels, meanOf)] })),
+    mean: binsPerPixel(means, from, to, pixels, meanOf),
+    peak: binsPerPixel(peaks, from, to, pixels, maxOf),
+    ahead: carried(ahead, Math.floor((CARRIED_PX * (to - from)) / pixels / ahead.bin)),
+    work: device.map((layer) => ({ ...layer, levels: [binsPerPixel(layer.levels, from, to, pixels, meanOf)] })),
   };
 }
 
-type Window = DrawnProps & Shown & { low: number; high: number };
+interface LayersProps extends Shown {
+  phases: readonly QueuePhase[];
+  visible: TimeRange;
+  time: TimeScale;
+}
 
 /** What the pointer does not change. */
-function Still(props: Window) {
-  const { width, low, high, work } = props;
-  const x = (at: number) => GUTTER + ((at - low) / (high - low || 1)) * (width - GUTTER);
+function Layers(props: LayersProps) {
   return (
     <>
-      <Queue {...props} x={x} />
-      <RunAhead {...props} x={x} />
+      <Queue {...props} />
+      <RunAhead {...props} />
       <text class="small" x="0" y={DEVICE_TOP + 14}>
         GPU
       </text>
-      <StripLayers
-        layers={work}
-        low={low}
-        high={high}
-        left={GUTTER}
-        width={width}
-        top={DEVICE_TOP}
-        tall={DEVICE}
-        x={x}
-      />
-      <Phases {...props} x={x} />
+      <BinLayers layers={props.work} visible={props.visible} time={props.time} top={DEVICE_TOP} height={DEVICE} />
+      <Phases {...props} />
     </>
   );
 }
 
-type Placed = Window & { x(at: number): number };
-
-function Queue({ mean, peak, low, high, width, x }: Placed) {
-  const most = visible(peak, low, high).reduce((a, b) => Math.max(a, b), 0);
-  const end = niceEnd(Math.max(1, most), MOST_TICKS);
+function Queue({ mean, peak, visible: { from, to }, time: { x, width } }: LayersProps) {
+  const { end, ticks } = zeroAxis(Math.max(1, highestIn(peak, from, to)), GAPS);
   const foot = TOP + QUEUE;
   const y = (depth: number) => foot - (depth / end) * QUEUE;
   return (
@@ -232,26 +208,17 @@ function Queue({ mean, peak, low, high, width, x }: Placed) {
       <text x="0" y={TOP + 39}>
         thin line: peak
       </text>
-      {ticks(0, end, MOST_TICKS)
-        .filter(Number.isInteger)
-        .map((value) => (
-          <g key={value}>
-            <line class={value === 0 ? "tick" : "grid"} x1={GUTTER} x2={width} y1={y(value)} y2={y(value)} />
-            <text class="end" x={GUTTER - 6} y={y(value) + 4}>
-              {tick(value)}
-            </text>
-          </g>
-        ))}
-      <path class="area" d={areaPath(mean, low, high, x, (value) => y(value / PERMILLE), foot)} />
-      <path class="peak" d={peakPath(peak, low, high, x, y, foot)} />
+      <ValueGrid ticks={ticks.filter(Number.isInteger)} y={y} left={GUTTER} right={width} />
+      <path class="area" d={areaPath(mean, from, to, x, (value) => y(value / PERMILLE), foot)} />
+      <path class="peak" d={peakPath(peak, from, to, x, y, foot)} />
     </g>
   );
 }
 
-function RunAhead({ ahead, low, high, width, x }: Placed) {
-  const most = visible(ahead, low, high).reduce((a, b) => Math.max(a, b), 0);
+function RunAhead({ ahead, visible: { from, to }, time: { x, width } }: LayersProps) {
+  const highest = highestIn(ahead, from, to);
   const foot = AHEAD_TOP + AHEAD;
-  const y = (value: number) => foot - (most > 0 ? value / most : 0) * AHEAD;
+  const y = (value: number) => foot - (highest > 0 ? value / highest : 0) * AHEAD;
   return (
     <g class="of-runtime">
       <text class="small" x="0" y={AHEAD_TOP + 14}>
@@ -261,49 +228,57 @@ function RunAhead({ ahead, low, high, width, x }: Placed) {
         mean
       </text>
       <text class="end" x={GUTTER - 6} y={AHEAD_TOP + 9}>
-        {ns(most)}
+        {ns(highest)}
       </text>
       <line class="tick" x1={GUTTER} x2={width} y1={foot} y2={foot} />
-      <path class="area" d={areaPath(ahead, low, high, x, y, foot)} />
+      <path class="area" d={areaPath(ahead, from, to, x, y, foot)} />
     </g>
   );
 }
 
-const visible = ({ start, bin, values }: Bins, low: number, high: number): number[] =>
-  values
-    .slice(Math.max(0, Math.floor((low - start) / bin)), Math.max(0, Math.ceil((high - start) / bin)))
-    .map((value) => value ?? 0);
+function highestIn({ start, bin, values }: Bins, from: number, to: number): number {
+  const [first, end] = [Math.floor((from - start) / bin), Math.ceil((to - start) / bin)];
+  return max(values.slice(Math.max(0, first), Math.max(0, end)), (value) => value) ?? 0;
+}
 
-function Phases({ phases, low, high, width, x }: Placed) {
-  const shown = phases.filter((phase) => phase.to > low && phase.from < high);
-  const inside = (at: number) => Math.max(GUTTER, Math.min(width, x(at)));
+function Phases({ phases, visible, time }: LayersProps) {
   return (
     <>
-      {shown.map((phase) => {
-        const [left, right] = [inside(phase.from), inside(phase.to)];
-        const written = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label].find(
-          (each) => CHARACTER * each.length + 8 < right - left,
-        );
-        return phase.inner ? (
-          <g key={`${phase.label} ${phase.from}`}>
-            <path class="tick" fill="none" d={`M${left + 3} ${TOP + 7}v-4H${right - 1}v4`} />
-            {written && (
-              <text class="second halo" x={left + 6} y={TOP + 19}>
-                {written}
-              </text>
-            )}
-          </g>
-        ) : (
-          <g key={`${phase.label} ${phase.from}`}>
-            <line class="tick" x1={left} x2={left} y1="2" y2={DEVICE_TOP + DEVICE} />
-            {written && (
-              <text class="second" x={left + 5} y="12">
-                {written}
-              </text>
-            )}
-          </g>
-        );
-      })}
+      {phases
+        .filter((phase) => touches(phase, visible))
+        .map((phase) => (
+          <Phase
+            key={`${phase.label} ${phase.from}`}
+            phase={phase}
+            left={time.clampedX(phase.from)}
+            right={time.clampedX(phase.to)}
+          />
+        ))}
+    </>
+  );
+}
+
+/** With its length where there is room; a part of a phase is a bracket inside it. */
+function Phase({ phase, left, right }: { phase: QueuePhase; left: number; right: number }) {
+  const names = [`${phase.label}, ${ns(phase.to - phase.from)}`, phase.label];
+  const name = names.find((each) => textWidth(each, "axis") + 8 < right - left);
+  return phase.inner ? (
+    <>
+      <path class="tick" fill="none" d={`M${left + 3} ${TOP + 7}v-4H${right - 1}v4`} />
+      {name && (
+        <text class="second halo" x={left + 6} y={TOP + 19}>
+          {name}
+        </text>
+      )}
+    </>
+  ) : (
+    <>
+      <line class="tick" x1={left} x2={left} y1="2" y2={DEVICE_TOP + DEVICE} />
+      {name && (
+        <text class="second" x={left + 5} y="12">
+          {name}
+        </text>
+      )}
     </>
   );
 }

@@ -1,4 +1,7 @@
-/** A figure in time bins, at several resolutions: which resolution a picture needs, and how bins become what it draws. */
+/** A figure in time bins, at several resolutions: which resolution a picture needs, and what it draws of the bins. */
+
+import { max, mean } from "d3-array";
+import type { TimeRange } from "../../time_range";
 
 export interface Bins {
   /** Start of the first bin, ns. */
@@ -8,36 +11,53 @@ export interface Bins {
   values: readonly (number | null)[];
 }
 
-export interface Cell {
-  from: number;
-  to: number;
+const NOTHING: Bins = { start: 0, bin: 1, values: [] };
+
+/**
+ * The finest of `levels` whose bins are at least a pixel wide when [low, high] fills `pixels`; the coarsest where none
+ * is. Levels run from coarse to fine.
+ */
+export function levelFor(levels: readonly Bins[], low: number, high: number, pixels: number): Bins {
+  const pixel = (high - low) / Math.max(1, pixels);
+  return levels.findLast(({ bin }) => bin >= pixel) ?? levels[0] ?? NOTHING;
+}
+
+/** The value of the bin that holds the instant; null beyond the ends. */
+export const valueAt = ({ start, bin, values }: Bins, at: number): number | null =>
+  values[Math.floor((at - start) / bin)] ?? null;
+
+/** The mean of the known values. */
+export const meanOf = (values: readonly (number | null)[]): number | null => mean(values) ?? null;
+
+export const maxOf = (values: readonly (number | null)[]): number | null => max(values, (value) => value) ?? null;
+
+/** Several bins as one. */
+export interface Aggregate extends TimeRange {
   value: number | null;
 }
 
 /**
- * The bins within [low, high] as at most `most` cells of at least a bin each. Time without a value counts neither for
- * nor against a cell; a cell of nothing else has no value.
+ * The bins within [low, high] as at most `count` aggregates of at least a bin each, by exact overlap: the value is the
+ * mean over the time. Time without a value counts neither for nor against it; nothing but such time has no value.
  */
-export function cells({ start, bin, values }: Bins, low: number, high: number, most: number): Cell[] {
+export function aggregates(bins: Bins, low: number, high: number, count: number): Aggregate[] {
+  const { start, bin, values } = bins;
   const end = Math.min(high, start + bin * values.length);
   const begin = Math.max(low, start);
-  const width = Math.max(bin, (high - low) / Math.max(1, most));
-  const found: Cell[] = [];
+  const width = Math.max(bin, (high - low) / Math.max(1, count));
+  const found: Aggregate[] = [];
   if (width === bin) {
     const first = Math.floor((begin - start) / bin);
     for (let at = first; start + at * bin < end; at++) {
-      found.push({
-        from: Math.max(begin, start + at * bin),
-        to: Math.min(end, start + (at + 1) * bin),
-        value: values[at] ?? null,
-      });
+      const [from, to] = [Math.max(begin, start + at * bin), Math.min(end, start + (at + 1) * bin)];
+      found.push({ from, to, value: values[at] ?? null });
     }
     return found;
   }
   for (let at = 0; begin + at * width < end; at++) {
     const from = begin + at * width;
     const to = Math.min(end, from + width);
-    found.push({ from, to, value: meanWithin({ start, bin, values }, from, to) });
+    found.push({ from, to, value: meanWithin(bins, from, to) });
   }
   return found;
 }
@@ -57,57 +77,45 @@ export function meanWithin({ start, bin, values }: Bins, from: number, to: numbe
   return known > 0 ? sum / known : null;
 }
 
-/** Neighbouring cells of one level as one stretch, by level; level 0 is empty and is left out. */
-export function byLevel(all: readonly Cell[], levels: number, full: number): Map<number, [from: number, to: number][]> {
-  const found = new Map<number, [number, number][]>();
+/** Neighbouring aggregates of one level as one range, by level; level 0 is empty and is left out. */
+export function byLevel(all: readonly Aggregate[], levels: number, full: number): Map<number, TimeRange[]> {
+  const found = new Map<number, TimeRange[]>();
   for (const { from, to, value } of all) {
-    if (value === null) continue;
-    const level = Math.min(levels, Math.round((levels * value) / full));
-    if (level <= 0) continue;
-    const stretches = found.get(level) ?? [];
-    const last = stretches[stretches.length - 1];
-    if (last && last[1] === from) last[1] = to;
-    else stretches.push([from, to]);
-    found.set(level, stretches);
+    const level = value === null ? 0 : Math.min(levels, Math.round((levels * value) / full));
+    if (level > 0) found.set(level, joined(found.get(level) ?? [], from, to));
   }
   return found;
 }
 
-/** Stretches where the figure is known. */
-export function known(all: readonly Cell[]): [from: number, to: number][] {
-  const found: [number, number][] = [];
-  for (const { from, to, value } of all) {
-    if (value === null) continue;
-    const last = found[found.length - 1];
-    if (last && last[1] === from) last[1] = to;
-    else found.push([from, to]);
-  }
-  return found;
+/** Ranges where the figure is known. */
+export const knownRanges = (all: readonly Aggregate[]): TimeRange[] =>
+  all.reduce<TimeRange[]>((found, { from, to, value }) => (value === null ? found : joined(found, from, to)), []);
+
+function joined(ranges: TimeRange[], from: number, to: number): TimeRange[] {
+  const last = ranges[ranges.length - 1];
+  if (last && last.to === from) last.to = to;
+  else ranges.push({ from, to });
+  return ranges;
 }
 
 /**
- * The finest of `levels` whose bins are at least a pixel wide when [low, high] fills `pixels`; the coarsest where none
- * is. Levels run from coarse to fine.
+ * Bins of a pixel or a little more when [low, high] fills `pixels`: those of the coarsest level that shows every pixel,
+ * joined; of the finest as they are, where even they are wider. `join` makes one value of several.
  */
-export function levelFor(levels: readonly Bins[], low: number, high: number, pixels: number): Bins {
+export function binsPerPixel(
+  levels: readonly Bins[],
+  low: number,
+  high: number,
+  pixels: number,
+  join: (values: readonly (number | null)[]) => number | null,
+): Bins {
   const pixel = (high - low) / Math.max(1, pixels);
-  return levels.findLast(({ bin }) => bin >= pixel) ?? levels[0] ?? NOTHING;
-}
-
-const NOTHING: Bins = { start: 0, bin: 1, values: [] };
-
-/** The value of the bin that holds the instant; null beyond the ends. */
-export const valueAt = ({ start, bin, values }: Bins, at: number): number | null =>
-  values[Math.floor((at - start) / bin)] ?? null;
-
-/** A stretch to look at, kept in the address as "from-to" in whole ns from the span's origin, so that views share it. */
-export type Zoom = readonly [from: number, to: number];
-
-export const zoomKey = ([from, to]: Zoom): string => `${Math.round(from)}-${Math.round(to)}`;
-
-/** Null for none, and for one that ends after `whole` (another span's). */
-export function zoomOf(key: string | undefined, whole: number): Zoom | null {
-  const [, from, to] = /^(\d+)-(\d+)$/.exec(key ?? "") ?? [];
-  const zoom: Zoom = [Number(from), Number(to)];
-  return from !== undefined && zoom[0] < zoom[1] && zoom[1] <= Math.ceil(whole) ? zoom : null;
+  const level = levels.find(({ bin }) => bin <= pixel) ?? levels[levels.length - 1] ?? { ...NOTHING, start: low };
+  const many = Math.max(1, Math.ceil(pixel / level.bin));
+  if (many === 1) return level;
+  const first = many * Math.floor(Math.max(0, (low - level.start) / level.bin) / many);
+  const last = Math.min(level.values.length, Math.ceil((high - level.start) / level.bin));
+  const values = [];
+  for (let at = first; at < last; at += many) values.push(join(level.values.slice(at, at + many)));
+  return { start: level.start + first * level.bin, bin: many * level.bin, values };
 }

@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { Activity, DataLoadingResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -41,8 +42,7 @@ export function Activities({ result, tab, name }: { result: DataLoadingResult; t
             </tr>
           )
         }
-        sort={tab.state["activity"]}
-        onSort={(activity) => tab.update({ activity })}
+        {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
         Self time of the training process.

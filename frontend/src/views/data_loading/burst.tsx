@@ -3,7 +3,7 @@ import { WaitColumns } from "../../charts/bars/wait_columns";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { Swatch } from "../../colour";
-import { closed, counted, ns, range, type Scale, scaleFor, sentence, text } from "../../format";
+import { closed, counted, ns, rangeText, type Scale, scaleFor, sentence, text } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 
 const HEIGHT = 168;
@@ -21,7 +21,7 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
   return (
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
       <WaitColumns
-        label={`${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} batches of steps ${range(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
+        label={`${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
         height={HEIGHT}
         columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
         colour="data"
@@ -29,10 +29,10 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
         scale={scale}
         periods={period === null ? [] : periodsOf(waits, period)}
         periodText={period === null ? "" : counted(period, "batch", "batches")}
-        lit={chosen.lit}
-        kept={chosen.kept}
-        light={chosen.light}
-        keep={(key) => chosen.keep(key ?? chosen.kept)}
+        hovered={chosen.hovered}
+        selected={chosen.selected}
+        hover={chosen.hover}
+        select={(key) => chosen.select(key ?? chosen.selected)}
         tip={(at) => tipOf(waits[at]!, scale)}
       />
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && <Keys />}
@@ -94,7 +94,7 @@ const FROM: Readonly<Record<string, string>> = {
   period: "the period",
 };
 
-/** Long waits that stand as far apart as the pattern says: a stretch without one is no period. */
+/** Long waits that stand as far apart as the pattern says: a range without one is no period. */
 export function periodsOf(waits: readonly BurstStep[], period: number): [number, number][] {
   const long = waits.flatMap((wait, at) => (wait.long ? [at] : []));
   return long.slice(1).flatMap((to, at): [number, number][] => (to - long[at]! === period ? [[long[at]!, to]] : []));

@@ -30,10 +30,10 @@ export function LoaderLanes({ result, lanes: shown, chosen, tab, name }: LoaderP
         steps={steps}
         brackets={brackets(shown, steps, result.steps)}
         scale={scaleFor(shown.end_ns - shown.start_ns, "ns")}
-        lit={chosen.lit}
-        kept={chosen.kept}
-        light={chosen.light}
-        keep={(key) => chosen.keep(key ?? chosen.kept)}
+        hovered={chosen.hovered}
+        selected={chosen.selected}
+        hover={chosen.hover}
+        select={(key) => chosen.select(key ?? chosen.selected)}
       />
     </Picture>
   );
@@ -43,8 +43,8 @@ export function LoaderLanes({ result, lanes: shown, chosen, tab, name }: LoaderP
 const COLOURS: Readonly<Record<string, string>> = { loader: "data", cpu: "cpu", gpu: "kernel" };
 
 function chartLane(lane: Lane): ChartLane {
-  const pieces = lane.start_ns.map((from, at) => ({ from, to: lane.end_ns[at]!, hatched: lane.hatched[at]! }));
-  return { key: lane.id, name: lane.label, colour: COLOURS[lane.id] ?? "other", pieces };
+  const segments = lane.start_ns.map((from, at) => ({ from, to: lane.end_ns[at]!, hatched: lane.hatched[at]! }));
+  return { key: lane.id, name: lane.label, colour: COLOURS[lane.id] ?? "other", segments };
 }
 
 type Steps = LoaderPictureProps["result"]["steps"];
@@ -61,14 +61,14 @@ function stepMarks(shown: LaneWindow, steps: Steps): LaneMark[] {
   });
 }
 
-/** The step's exposed wait, below its longest stretch. */
+/** The step's exposed wait, below its longest range. */
 function brackets(shown: LaneWindow, marks: readonly LaneMark[], steps: Steps): LaneMark[] {
   const loader = shown.lanes.find((lane) => lane.id === "loader");
-  const exposed = loader ? chartLane(loader).pieces.filter((piece) => !piece.hatched) : [];
+  const exposed = loader ? chartLane(loader).segments.filter((segment) => !segment.hatched) : [];
   return marks.flatMap((mark) => {
-    const within = exposed.filter((piece) => piece.from >= mark.from && piece.from < mark.to);
+    const within = exposed.filter((segment) => segment.from >= mark.from && segment.from < mark.to);
     const longest = within.reduce<(typeof within)[number] | null>(
-      (best, piece) => (best && best.to - best.from >= piece.to - piece.from ? best : piece),
+      (best, segment) => (best && best.to - best.from >= segment.to - segment.from ? best : segment),
       null,
     );
     const step = steps.find((each) => each.name === mark.key);
@@ -78,11 +78,11 @@ function brackets(shown: LaneWindow, marks: readonly LaneMark[], steps: Steps): 
 
 function lanesTable(shown: LaneWindow): TableData {
   const rows = shown.lanes.flatMap((lane) =>
-    chartLane(lane).pieces.map((piece) => [
+    chartLane(lane).segments.map((segment) => [
       lane.label,
-      piece.from,
-      piece.to,
-      lane.id !== "loader" ? null : piece.hatched ? "hidden" : "exposed",
+      segment.from,
+      segment.to,
+      lane.id !== "loader" ? null : segment.hatched ? "hidden" : "exposed",
     ]),
   );
   return {

@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { EpochStarts, LoaderRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -23,8 +24,7 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
         columns={columns(scaleFor(longest, "ns"), longest)}
         rows={loaders}
         rowKey={(row) => loaders.indexOf(row)}
-        sort={tab.state["loaders"]}
-        onSort={(next) => tab.update({ loaders: next })}
+        {...sorting(tab, "loaders")}
         most={6}
       />
     </Picture>

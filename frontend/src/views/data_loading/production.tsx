@@ -3,7 +3,7 @@ import { Production } from "../../charts/time/production";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
 import { count, counted, fine, scaleFor, sentence, share } from "../../format";
-import type { Chosen } from "../choices";
+import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { type LoaderNames, MAKING, type MakingPart, loaderNames, makingOf, workerName } from "./batch_production";
 
@@ -11,7 +11,7 @@ export interface RecordedProps {
   recorded: Recorded;
   /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
   apart: boolean;
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
   name: string;
 }
@@ -28,7 +28,7 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
       title={title}
       sub={<Keys parts={makingOf(lanes)} />}
       name={`workers over time ${name}`}
-      table={() => piecesTable(lanes, named, from)}
+      table={() => segmentsTable(lanes, named, from)}
       link={() => tab.address()}
     >
       <Production
@@ -44,11 +44,11 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
           name: names.before(queue.loader, "Batches ready"),
           ...queue,
         }))}
-        lit={chosen.lit}
-        kept={chosen.kept}
-        light={chosen.light}
-        keep={(key) => chosen.keep(key ?? chosen.kept)}
-        piece={(lane, piece) => tipOf(lanes[lane]!, named[lane]!, piece, from)}
+        hovered={chosen.hovered}
+        selected={chosen.selected}
+        hover={chosen.hover}
+        select={(key) => chosen.select(key ?? chosen.selected)}
+        segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from)}
       />
       {requests.length > 0 && <p class="quiet small aside">{requests.join("; ")}.</p>}
     </Picture>
@@ -79,11 +79,11 @@ function Keys({ parts }: { parts: readonly MakingPart[] }) {
   );
 }
 
-function tipOf(lane: ProductionLane, name: string, piece: number, from: number) {
-  const { id } = MAKING[lane.part[piece]!]!;
-  const part = makingOf([lane]).find((each) => each.id === id) ?? MAKING[lane.part[piece]!]!;
-  const batch = lane.batch[piece]!;
-  const [start, end] = [lane.start_ns[piece]!, lane.end_ns[piece]!];
+function tipOf(lane: ProductionLane, name: string, segment: number, from: number) {
+  const { id } = MAKING[lane.part[segment]!]!;
+  const part = makingOf([lane]).find((each) => each.id === id) ?? MAKING[lane.part[segment]!]!;
+  const batch = lane.batch[segment]!;
+  const [start, end] = [lane.start_ns[segment]!, lane.end_ns[segment]!];
   return {
     title: batch < 0 ? name : `${name}, batch ${count(batch)}`,
     rows: [
@@ -93,7 +93,7 @@ function tipOf(lane: ProductionLane, name: string, piece: number, from: number) 
   };
 }
 
-function piecesTable(lanes: readonly ProductionLane[], names: readonly string[], from: number) {
+function segmentsTable(lanes: readonly ProductionLane[], names: readonly string[], from: number) {
   const rows = lanes.flatMap((lane, row) =>
     lane.start_ns.map((start, at) => [
       names[row]!,

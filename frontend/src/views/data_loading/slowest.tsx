@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { SlowBatch } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -39,11 +40,10 @@ export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
         rows={slowest}
         rowKey={keyOf}
         most={MOST}
-        sort={tab.state["slowest"]}
-        onSort={(next) => tab.update({ slowest: next })}
-        chosen={keyOfStep(slowest, chosen.lit ?? chosen.kept)}
-        onChoose={(batch) => batch.step !== null && chosen.keep(batch.step)}
-        onLight={(batch) => chosen.light(batch?.step ?? null)}
+        {...sorting(tab, "slowest")}
+        chosen={keyOfStep(slowest, chosen.hovered ?? chosen.selected)}
+        onChoose={(batch) => batch.step !== null && chosen.select(batch.step)}
+        onHover={(batch) => chosen.hover(batch?.step ?? null)}
       />
     </Picture>
   );

@@ -1,5 +1,6 @@
 /** Source lines that a batch spends its time in: of the training process, and of worker processes. */
 
+import { sorting } from "../choices";
 import type { LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -38,8 +39,7 @@ export function SlowLines({
         rows={lines}
         rowKey={(line) => line.line}
         most={8}
-        sort={tab.state["lines"]}
-        onSort={(next) => tab.update({ lines: next })}
+        {...sorting(tab, "lines")}
       />
       <p class="quiet small aside">
         {opsOnly
@@ -100,8 +100,7 @@ export function WorkerLines({
         rows={lines}
         rowKey={(line) => line.line}
         most={8}
-        sort={tab.state["worker_lines"]}
-        onSort={(next) => tab.update({ worker_lines: next })}
+        {...sorting(tab, "worker_lines")}
       />
       <p class="quiet small aside">
         Est. from {counted(looks, "look")} in {counted(bursts, "burst")}

@@ -1,8 +1,9 @@
 import type { LoaderStep } from "../../api.gen";
-import { type ChartLine, LineChart } from "../../charts/lines/line_chart";
+import { LineChart } from "../../charts/lines/line_chart";
+import type { ChartLine } from "../../charts/lines/line_layout";
 import { Picture } from "../../components/picture";
 import { LineSample, Swatch } from "../../colour";
-import { type Scale, range, scaleFor } from "../../format";
+import { type Scale, rangeText, scaleFor } from "../../format";
 import { type LoaderPictureProps, waitsTable } from "./step_table";
 
 const TITLE = "How long is a step without the wait?";
@@ -25,7 +26,7 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
       link={() => tab.address()}
     >
       <LineChart
-        label={`${TITLE} Steps ${range(names[0]!, names[names.length - 1]!)}: ${spoken(steps.map(without), scale)} without the exposed wait, ${spoken(
+        label={`${TITLE} Steps ${rangeText(names[0]!, names[names.length - 1]!)}: ${spoken(steps.map(without), scale)} without the exposed wait, ${spoken(
           steps.map((step) => step.duration_ns),
           scale,
         )} with it.`}
@@ -38,10 +39,10 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
         pad={PAD}
         lines={linesOf(steps)}
         scale={scale}
-        lit={chosen.lit}
-        kept={chosen.kept}
-        light={chosen.light}
-        keep={chosen.keep}
+        hovered={chosen.hovered}
+        selected={chosen.selected}
+        hover={chosen.hover}
+        select={chosen.select}
         tip={(at) => tipOf(steps[at]!, scale)}
       />
       <p class="small keys">

@@ -1,3 +1,4 @@
+import { type StepSelection, sorting } from "../choices";
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -5,12 +6,11 @@ import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, share } from "../../format";
-import type { Chosen } from "../choices";
 import type { Tab } from "../props";
 
 export interface LoaderPictureProps {
   result: DataLoadingResult;
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
   /** Opens the names of saved files. */
   name: string;
@@ -38,11 +38,10 @@ export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
         rows={steps}
         rowKey={(step) => step.name}
         most={MOST}
-        sort={tab.state["sort"]}
-        onSort={(sort) => tab.update({ sort })}
-        chosen={chosen.lit ?? chosen.kept ?? undefined}
-        onChoose={(step) => chosen.keep(step.name)}
-        onLight={(step) => chosen.light(step && step.name)}
+        {...sorting(tab, "sort")}
+        chosen={chosen.hovered ?? chosen.selected ?? undefined}
+        onChoose={(step) => chosen.select(step.name)}
+        onHover={(step) => chosen.hover(step && step.name)}
         foot={mean && <MeanRow mean={mean} scale={scale} />}
       />
     </Picture>

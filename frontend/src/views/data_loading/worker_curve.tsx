@@ -1,5 +1,6 @@
 import type { DataLoadingResult, WorkerCurve } from "../../api.gen";
-import { type CurveMark, WorkerCurveChart } from "../../charts/lines/worker_curve";
+import { WorkerCurveChart } from "../../charts/lines/worker_curve";
+import type { CurveMark } from "../../charts/lines/worker_curve_layout";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor, sentence } from "../../format";

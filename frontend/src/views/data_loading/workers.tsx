@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { RecordedWorker } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -40,8 +41,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
         rows={workers}
         rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
         most={MOST}
-        sort={tab.state["workers"]}
-        onSort={(next) => tab.update({ workers: next })}
+        {...sorting(tab, "workers")}
       />
       {looked && <p class="quiet small aside">{looked}</p>}
     </Picture>

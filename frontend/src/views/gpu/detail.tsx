@@ -51,8 +51,8 @@ export function KernelDetails({ kernel, device, result, tab, name, close }: Kern
         <Pictures detail={detail} device={device} result={result} tab={tab} name={name} />
       ) : (
         <p class="quiet">
-          The launches are kept of the {counted(device.details.length, "kernel")} with most time, and this is none of
-          them.
+          Launches are recorded one by one for the {counted(device.details.length, "kernel")} with most time, and this
+          is none of them.
         </p>
       )}
     </section>

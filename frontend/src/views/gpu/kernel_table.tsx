@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Sized } from "../../dom/size";
@@ -24,9 +25,9 @@ const MOST = 14;
 
 /** Kernels by time, grouped as the person wishes. */
 export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernelsProps) {
-  const grouping = groupingOf(tab.state["by"]);
+  const grouping = groupingOf(tab.state.by);
   const table = tableBy(device, grouping);
-  const typed = tab.state["kernel"] ?? "";
+  const typed = tab.state.kernel ?? "";
   const rows = useMemo(() => matching(table.rows, typed), [table, typed]);
   const rest = restOf(table, rows);
   const scale = scaleFor(table.rows[0]?.total_ns ?? 0, "ns");
@@ -49,8 +50,7 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
             rows={rows}
             rowKey={keyOf}
             most={MOST}
-            sort={tab.state["sort"] ?? "-total"}
-            onSort={(sort) => tab.update({ sort })}
+            {...sorting(tab, "sort", "-total")}
             {...(choose && { onChoose: choose })}
             chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}
             empty={

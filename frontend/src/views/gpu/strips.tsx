@@ -1,14 +1,14 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, GpuResult, GpuStrip, Metric, Phrase, Series } from "../../api.gen";
-import { type Zoom, zoomKey, zoomOf } from "../../charts/time/time_bins";
+import { lengthOf, type TimeRange } from "../../time_range";
 import { Ramp } from "../../colour";
-import type { StackLayer } from "../../charts/time/bin_layers";
-import { type StackRow, StripStack } from "../../charts/time/metric_rows";
+import type { BinLayer } from "../../charts/time/bin_layers";
+import { type MetricRow, MetricRows } from "../../charts/time/metric_rows";
 import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
 import { ns, percent, scaleFor, sentence, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../choices";
+import { type StepSelection, zoomWithin } from "../choices";
 import type { Tab } from "../props";
 
 interface GpuStripsProps {
@@ -17,7 +17,7 @@ interface GpuStripsProps {
   title: Phrase;
   /** Of the span. */
   number: number;
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
   name: string;
 }
@@ -38,10 +38,10 @@ const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && 
 /** All figures of a device over the span. */
 export function GpuStrips({ result, device, title, number, chosen, tab, name }: GpuStripsProps) {
   const whole = result.end_ns - result.start_ns;
-  const zoom = zoomWithin(result, tab.state["zoom"]);
+  const zoom = relativeZoom(result, tab);
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
   const steps = useMemo(() => marksOf(result), [result]);
-  const [from, to] = zoom ?? [0, whole];
+  const shown = zoom ? lengthOf(zoom) : whole;
   const spoken = rows
     .filter((row) => row.value !== "")
     .map((row) => `${row.name} ${row.value}`)
@@ -52,7 +52,7 @@ export function GpuStrips({ result, device, title, number, chosen, tab, name }: 
       sub={
         zoom ? (
           <>
-            {ns(to - from)} of span {number}{" "}
+            {ns(shown)} of span {number}{" "}
             <button class="link" onClick={() => tab.update({ zoom: null })}>
               Show all
             </button>
@@ -73,30 +73,30 @@ export function GpuStrips({ result, device, title, number, chosen, tab, name }: 
         />
       }
     >
-      <StripStack
+      <MetricRows
         label={`${sentence(title)}. Figures over ${ns(whole)}: ${spoken}.`}
         rows={rows}
         steps={steps}
         whole={whole}
         zoom={zoom}
-        setZoom={(next) =>
-          tab.update({ zoom: next && zoomKey([next[0] + result.start_ns, next[1] + result.start_ns]) })
-        }
+        setZoom={(next) => tab.update({ zoom: next && shifted(next, result.start_ns) })}
         scale={scaleFor(whole, "ns")}
-        lit={chosen.lit}
-        kept={chosen.kept}
-        light={chosen.light}
-        keep={chosen.keep}
+        hovered={chosen.hovered}
+        selected={chosen.selected}
+        hover={chosen.hover}
+        select={chosen.select}
       />
     </Picture>
   );
 }
 
 /** The address counts from the span's origin, as in every view; the picture from the first step. */
-function zoomWithin({ start_ns: start, end_ns: end }: GpuResult, key: string | undefined): Zoom | null {
-  const zoom = zoomOf(key, end);
-  return zoom && zoom[0] >= start ? [zoom[0] - start, zoom[1] - start] : null;
+function relativeZoom({ start_ns: from, end_ns: to }: GpuResult, tab: Tab): TimeRange | null {
+  const zoom = zoomWithin(tab.state, { from, to });
+  return zoom && shifted(zoom, -from);
 }
+
+const shifted = ({ from, to }: TimeRange, by: number): TimeRange => ({ from: from + by, to: to + by });
 
 const marksOf = (result: GpuResult) =>
   result.steps.map((step) => ({
@@ -107,7 +107,7 @@ const marksOf = (result: GpuResult) =>
   }));
 
 /** Strips in the order of the server; a figure that it cannot measure keeps its place among them and says why. */
-export function rowsOf(device: DeviceGpu, meanings: Meanings): StackRow[] {
+export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
   const apart = new Set([...LEFT_OUT, ...Object.values(BESIDE)]);
   const rows = device.strips.filter((strip) => !apart.has(strip.metric)).map((strip) => rowOf(device, strip, meanings));
   device.tiles.forEach((tile, at) => {
@@ -118,7 +118,7 @@ export function rowsOf(device: DeviceGpu, meanings: Meanings): StackRow[] {
   return rows;
 }
 
-function emptyRow({ metric: key, reason }: Series, meanings: Meanings): StackRow {
+function emptyRow({ metric: key, reason }: Series, meanings: Meanings): MetricRow {
   const metric = meanings.metric(key);
   const why = reason && sentence(meanings.explain(reason));
   return {
@@ -132,7 +132,7 @@ function emptyRow({ metric: key, reason }: Series, meanings: Meanings): StackRow
   };
 }
 
-function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): StackRow {
+function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): MetricRow {
   const metric = meanings.metric(strip.metric);
   const second = device.strips.find((other) => other.metric === BESIDE[strip.metric]);
   const layers = [layerOf(strip, meanings, false), ...(second ? [layerOf(second, meanings, true)] : [])];
@@ -148,7 +148,7 @@ function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): StackRow
   };
 }
 
-function layerOf(strip: GpuStrip, meanings: Meanings, hatched: boolean): StackLayer {
+function layerOf(strip: GpuStrip, meanings: Meanings, hatched: boolean): BinLayer {
   const { label, colour } = meanings.metric(strip.metric);
   return {
     name: label,

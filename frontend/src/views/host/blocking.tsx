@@ -5,13 +5,13 @@ import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
 import { DASH, type Scale, counted, scaleFor } from "../../format";
-import { keysOfStretch } from "../choices";
+import { timelineKeys, sorting } from "../choices";
 import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 export const blockingShown = ({ result: { blocking, titles }, tab }: HostPart): boolean =>
-  blocking.length > 0 && (titles["blocking_remark"] === undefined || tab.state["blocking"] !== undefined);
+  blocking.length > 0 && (titles["blocking_remark"] === undefined || tab.state.blocking !== undefined);
 
 /** Calls that hold the host up, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
@@ -36,7 +36,7 @@ export function BlockingCalls(part: HostPart) {
       </section>
     );
   }
-  const typed = tab.state["calls"] ?? "";
+  const typed = tab.state.calls ?? "";
   const rows = matching(blocking, typed);
   return (
     <Picture
@@ -62,11 +62,10 @@ export function BlockingCalls(part: HostPart) {
         columns={columnsOf(blocking, labelsOf(result))}
         rows={rows}
         rowKey={blockingKey}
-        sort={tab.state["blocking"] ?? "-bubble"}
-        onSort={(next) => tab.update({ blocking: next })}
+        {...sorting(tab, "blocking", "-bubble")}
         most={12}
         onChoose={(row) =>
-          tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
         empty={
           <>

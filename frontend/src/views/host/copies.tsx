@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { CopyRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
@@ -21,8 +22,7 @@ export function Copies({ result: { copies, titles }, tab, name }: HostPart) {
         columns={columns}
         rows={copies}
         rowKey={(row) => [row.direction, row.source, row.target].join()}
-        sort={tab.state["copies"]}
-        onSort={(next) => tab.update({ copies: next })}
+        {...sorting(tab, "copies")}
       />
     </Picture>
   );

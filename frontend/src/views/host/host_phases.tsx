@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { HostResult, PhaseRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
@@ -23,8 +24,7 @@ export function HostPhases({ result, tab, name }: HostPart) {
         columns={columnsOf(rows, result)}
         rows={rows}
         rowKey={(row) => row.phase}
-        sort={tab.state["phases"]}
-        onSort={(phases) => tab.update({ phases })}
+        {...sorting(tab, "phases")}
       />
     </Picture>
   );

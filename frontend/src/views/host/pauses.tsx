@@ -2,7 +2,7 @@ import type { Pause } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, ns } from "../../format";
-import { keysOfStretch } from "../choices";
+import { timelineKeys, sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** Rare long stops of the host that no op explains. */
@@ -20,10 +20,9 @@ export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {
         columns={columnsOf(tab.meanings.causes)}
         rows={pauses}
         rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
-        sort={tab.state["pauses"]}
-        onSort={(next) => tab.update({ pauses: next })}
+        {...sorting(tab, "pauses")}
         onChoose={(row) =>
-          tab.update(keysOfStretch({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
+          tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
       />
     </Picture>

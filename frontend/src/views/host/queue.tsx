@@ -1,20 +1,21 @@
 import { useMemo } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
-import { type Bins, zoomKey, zoomOf } from "../../charts/time/time_bins";
-import { QueueStrip } from "../../charts/time/queue_chart";
-import type { StackLayer } from "../../charts/time/bin_layers";
+import type { Bins } from "../../charts/time/time_bins";
+import { lengthOf } from "../../time_range";
+import { QueueChart } from "../../charts/time/queue_chart";
+import type { BinLayer } from "../../charts/time/bin_layers";
 import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, sentence } from "../../format";
+import { shownStep, zoomWithin } from "../choices";
 import type { HostPart } from "../props";
 
 /** The queue of one step over time, with the phases above it and the device below. */
 export function QueuePicture({ result, tab, name }: HostPart) {
-  const at = shownStep(result.steps, tab.state["step"]);
+  const at = shownStep(result.steps, tab.state);
   const step = result.steps[at]!;
   const length = step.end_ns - step.start_ns;
-  const asked = zoomOf(tab.state["zoom"], step.end_ns);
-  const zoom = asked && asked[0] >= step.start_ns ? asked : null;
+  const zoom = zoomWithin(tab.state, { from: step.start_ns, to: step.end_ns });
   const drawn = useMemo(() => levelsOf(result), [result]);
   const title = result.titles["queue"] ?? { template: "How far ahead is the host?", values: {} };
   const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
@@ -26,7 +27,7 @@ export function QueuePicture({ result, tab, name }: HostPart) {
       link={() => tab.address()}
       sub={
         <>
-          step {step.name}, {zoom ? `${ns(zoom[1] - zoom[0])} of ` : ""}
+          step {step.name}, {zoom ? `${ns(lengthOf(zoom))} of ` : ""}
           {ns(length)}{" "}
           {zoom && (
             <button class="link" onClick={() => tab.update({ zoom: null })}>
@@ -40,16 +41,16 @@ export function QueuePicture({ result, tab, name }: HostPart) {
           steps={result.steps}
           at={at}
           choose={choose}
-          open={() => tab.update({ view: "timeline", step: step.name, zoom: zoom && zoomKey(zoom) })}
+          open={() => tab.update({ view: "timeline", step: step.name, zoom })}
         />
       }
     >
-      <QueueStrip
+      <QueueChart
         label={spokenOf(result, step, sentence(title))}
         from={step.start_ns}
         to={step.end_ns}
         zoom={zoom}
-        setZoom={(next) => tab.update({ zoom: next && zoomKey(next), step: step.name })}
+        setZoom={(next) => tab.update({ zoom: next, step: step.name })}
         phases={step.phase_spans.map((span) => ({
           label: span.label,
           from: span.start_ns,
@@ -120,7 +121,7 @@ function levelsOf(result: HostResult) {
     means: result.queue.map((level) => bins(level.bin_ns, level.mean_permille)),
     peaks: result.queue.map((level) => bins(level.bin_ns, level.peak)),
     runAhead: levels.map((level) => bins(level.bin_ns, level.run_ahead_ns)),
-    device: WORK.map(([id, field]): StackLayer => {
+    device: WORK.map(([id, field]): BinLayer => {
       const {
         label: name,
         colour,
@@ -159,17 +160,4 @@ function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableD
     ],
     rows,
   };
-}
-
-/** The kept step's place, else that of the step of median length: it stands for the others. */
-export function shownStep(
-  steps: readonly Pick<HostStep, "name" | "start_ns" | "end_ns">[],
-  kept: string | undefined,
-): number {
-  const at = steps.findIndex((step) => step.name === kept);
-  if (at >= 0) return at;
-  const byLength = steps
-    .map((step, place) => [step.end_ns - step.start_ns, place] as const)
-    .sort((a, b) => a[0] - b[0]);
-  return byLength[Math.floor((byLength.length - 1) / 2)]?.[1] ?? 0;
 }

@@ -5,8 +5,8 @@ import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { range, scaleFor, sentence } from "../../format";
-import { keptStep, keysOfHidden } from "../choices";
+import { rangeText, scaleFor, sentence } from "../../format";
+import { selectedStep, keysOfHidden } from "../choices";
 import { hiddenReasons, withToggled } from "./idle";
 import type { HostPart } from "../props";
 
@@ -22,8 +22,8 @@ const HEIGHT = 236;
 /** Idle time by reason, a bar per step or per phase. */
 export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   const off = hiddenReasons(result.pieces, hidden);
-  const by = tab.state["idle"] === "phase" ? "phase" : "step";
-  const [lit, setLit] = useState<number | null>(null);
+  const by = tab.state.idle === "phase" ? "phase" : "step";
+  const [hovered, setLit] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
   const present = useMemo(
     () => tab.meanings.idle_reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)),
@@ -68,7 +68,7 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
       }
     >
       <StackedBars
-        label={`${sentence(title)}. Idle time by reason, a bar for each ${by === "step" ? `of steps ${range(names[0] ?? "", names[names.length - 1] ?? "")}` : `phase: ${names.join(", ")}`}, up to ${scale.text(drawn.longest)}.`}
+        label={`${sentence(title)}. Idle time by reason, a bar for each ${by === "step" ? `of steps ${rangeText(names[0] ?? "", names[names.length - 1] ?? "")}` : `phase: ${names.join(", ")}`}, up to ${scale.text(drawn.longest)}.`}
         names={names}
         parts={drawn.parts}
         unit={scale.unit}
@@ -77,10 +77,10 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
         axis={by}
         height={HEIGHT}
         tip={tip}
-        lit={lit}
-        kept={by === "step" ? keptStep(tab.state, names) : null}
-        light={setLit}
-        keep={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
+        hovered={hovered}
+        selected={by === "step" ? selectedStep(tab.state, names) : null}
+        hover={setLit}
+        select={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
       />
       <Keys
         reasons={present}

@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { DeviceIdle, Holder, SeveralDevices } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
@@ -25,8 +26,7 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
           columns={deviceColumns(devices, tab.meanings)}
           rows={devices}
           rowKey={(row) => row.device}
-          sort={tab.state["gpus"]}
-          onSort={(gpus) => tab.update({ gpus })}
+          {...sorting(tab, "gpus")}
         />
       </Picture>
       {several.holders.length > 0 && (
@@ -43,8 +43,7 @@ export function SeveralGpus({ result, tab, name, several }: HostPart & { several
             columns={holderColumns}
             rows={several.holders}
             rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
-            sort={tab.state["holders"]}
-            onSort={(holders) => tab.update({ holders })}
+            {...sorting(tab, "holders")}
             most={10}
           />
         </Picture>

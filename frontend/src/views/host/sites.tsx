@@ -4,7 +4,7 @@ import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import { keysOfStretch } from "../choices";
+import { timelineKeys, sorting } from "../choices";
 import { idleOf, IdleCell } from "./idle";
 import type { HostPart } from "../props";
 
@@ -13,7 +13,7 @@ export function Sites({ result, tab, name }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
-  const open = (row: SiteRow) => row.examples[0] && tab.update(keysOfStretch(row.examples[0]));
+  const open = (row: SiteRow) => row.examples[0] && tab.update(timelineKeys(row.examples[0]));
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
@@ -29,8 +29,7 @@ export function Sites({ result, tab, name }: HostPart) {
           columns={columnsOf(all)}
           rows={rows}
           rowKey={(row) => row.site}
-          sort={tab.state["sites"]}
-          onSort={(sites) => tab.update({ sites })}
+          {...sorting(tab, "sites")}
           onChoose={open}
           foot={<Foot {...all} />}
           empty="No work is launched in the steps."

@@ -2,7 +2,7 @@ import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { keysOfStretch } from "../choices";
+import { timelineKeys, sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
@@ -21,10 +21,9 @@ export function SlowSteps({ result: { grown, titles }, tab, name }: HostPart) {
         columns={columns}
         rows={grown}
         rowKey={(row) => row.step}
-        sort={tab.state["grown"]}
-        onSort={(next) => tab.update({ grown: next })}
+        {...sorting(tab, "grown")}
         most={10}
-        onChoose={(row) => tab.update(keysOfStretch(row))}
+        onChoose={(row) => tab.update(timelineKeys(row))}
       />
     </Picture>
   );

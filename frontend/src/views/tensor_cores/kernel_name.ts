@@ -1,5 +1,7 @@
 /** Kernel names, which run to hundreds of characters, as they fit a column. */
 
+import { textWidth } from "../../dom/text_width";
+
 /** What says nothing about the kernel. */
 const NOISE = /^void\s+|\b(?:at::native|at|c10)::|\(anonymous namespace\)::/g;
 
@@ -41,25 +43,19 @@ function close(open: string[], bracket: string): void {
 /** Keeps both ends within `most` pixels: the family stands first, types and tile sizes last. */
 export function fitted(name: string, most: number): string {
   const short = bare(name);
-  if (widthOf(short) <= most) return short;
-  const left = most - widthOf("…");
+  if (textWidth(short, "small") <= most) return short;
+  const left = most - textWidth("…", "small");
   const tail = within([...short].reverse(), 0.4 * left).reverse();
-  const head = within([...short], left - widthOf(tail));
+  const head = within([...short], left - textWidth(tail.join(""), "small"));
   return `${head.join("")}…${tail.join("")}`;
 }
 
-function within(characters: readonly string[], most: number): string[] {
-  let room = most;
-  const end = characters.findIndex((character) => (room -= widthOf(character)) < 0);
+/** As many as there is room for. */
+function within(characters: readonly string[], room_px: number): string[] {
+  let room = room_px;
+  const end = characters.findIndex((character) => {
+    room -= textWidth(character, "small");
+    return room < 0;
+  });
   return characters.slice(0, end < 0 ? characters.length : end);
-}
-
-const NARROW = new Set("ijltfrI.,:;!|'()[]{}/ ");
-const WIDE = /[A-Zmw…@%&]/;
-
-/** About as wide as table type sets it, px; rather too wide than too narrow. */
-function widthOf(text: string | readonly string[]): number {
-  let sum = 0;
-  for (const character of text) sum += NARROW.has(character) ? 4 : WIDE.test(character) ? 8.6 : 6.8;
-  return sum;
 }

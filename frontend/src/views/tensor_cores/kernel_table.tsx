@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
@@ -30,9 +31,9 @@ const TITLES = { op: "Which ops run on tensor cores?", phase: "Which phases run 
 
 /** Kernel time by kernel, with what each is to tensor cores and which rule says so; or by op or phase, in four. */
 export function KernelTable({ device, title, off, tab, name }: KernelTableProps) {
-  const grouping = groupingOf(tab.state["by"]);
+  const grouping = groupingOf(tab.state.by);
   const { id } = grouping;
-  const typed = id === "phase" ? "" : (tab.state["kernel"] ?? "");
+  const typed = id === "phase" ? "" : (tab.state.kernel ?? "");
   const kernels = useMemo(() => filtered(device.kernels, typed, off), [device, typed, off]);
   const all = id === "name" ? [] : splitRows(device, id, tab.meanings.phases);
   const bins = shownBins(off);
@@ -121,8 +122,7 @@ function Kernels({
       rows={rows}
       rowKey={(row) => `${row.bin} ${row.name}`}
       most={MOST}
-      sort={tab.state["sort"] ?? "-total"}
-      onSort={(sort) => tab.update({ sort })}
+      {...sorting(tab, "sort", "-total")}
       empty={empty}
       foot={<Foot device={device} rows={rows} scale={scale} />}
     />

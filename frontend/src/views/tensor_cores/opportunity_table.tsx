@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { Sized } from "../../dom/size";
@@ -26,7 +27,7 @@ const MOST = 8;
 
 /** Op by op the time that could move to the tensor cores, why it does not, and what that costs at most. */
 export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
-  const typed = tab.state["could"] ?? "";
+  const typed = tab.state.could ?? "";
   const all = device.opportunities;
   const rows = useMemo(() => holding(all, typed, tab.meanings), [all, typed, tab.meanings]);
   const left = leftOf(device, rows);
@@ -61,8 +62,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
             rows={rows}
             rowKey={keyOf}
             most={MOST}
-            sort={tab.state["could_sort"] ?? "-gain"}
-            onSort={(sort) => tab.update({ could_sort: sort })}
+            {...sorting(tab, "could_sort", "-gain")}
             empty={
               <>
                 Nothing here matches <code>{typed}</code>.{" "}

@@ -2,8 +2,8 @@ import type { DeviceSplit } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { percent, range, scaleFor } from "../../format";
-import type { Chosen } from "../choices";
+import { percent, rangeText, scaleFor } from "../../format";
+import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { BINS } from "./bins";
 import { splitTable } from "./split";
@@ -15,7 +15,7 @@ const HEIGHT = 172;
 interface SplitStepsProps {
   device: DeviceSplit;
   off: ReadonlySet<string>;
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
   name: string;
 }
@@ -45,7 +45,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
     >
       <StackedBars
         height={HEIGHT}
-        label={`Kernel time of steps ${range(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}
+        label={`Kernel time of steps ${rangeText(names[0]!, names[names.length - 1]!)}, split in four: ${spoken}.`}
         names={names}
         unit={scale.unit}
         axis="step"
@@ -57,10 +57,10 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
           hatched: bin.hatched,
           values: steps.map((step) => scale.of(bin.of(step.split))),
         }))}
-        lit={place(chosen.lit)}
-        kept={place(chosen.kept)}
-        light={(at) => chosen.light(keyAt(at))}
-        keep={(at) => chosen.keep(keyAt(at) ?? chosen.kept)}
+        hovered={place(chosen.hovered)}
+        selected={place(chosen.selected)}
+        hover={(at) => chosen.hover(keyAt(at))}
+        select={(at) => chosen.select(keyAt(at) ?? chosen.selected)}
         tip={(at) => ({
           title: `Step ${names[at]}, ${scale.text(steps[at]!.split.kernel_ns)} of kernel time`,
           rows: shown

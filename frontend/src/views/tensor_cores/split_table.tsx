@@ -1,3 +1,4 @@
+import { sorting } from "../choices";
 import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
@@ -30,8 +31,7 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty 
       rows={rows}
       rowKey={(row) => `${row.nameless} ${row.name}`}
       most={most}
-      sort={tab.state["sort"] ?? "-total"}
-      onSort={(sort) => tab.update({ sort })}
+      {...sorting(tab, "sort", "-total")}
       empty={empty}
       foot={
         rows.length < all.length && (

@@ -3,24 +3,24 @@
 import type { TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
-import { boxAt, inSight } from "./boxes";
+import { boxAt, inSight } from "./data/boxes";
 import type { Layout } from "./layout";
-import type { Layer } from "./pages";
-import { stretchOf } from "./steps";
-import { lengthOf, type Stretch, touches } from "./stretch";
+import type { Layer } from "./data/pages";
+import { rangeOf } from "./data/steps";
+import { lengthOf, type TimeRange, touches } from "../../time_range";
 
-/** A table with more rows helps nobody; the picture's stretch is named in its link. */
+/** A table with more rows helps nobody; the picture's range is named in its link. */
 const MOST_ROWS = 20_000;
 
 export const stepTitle = (step: TimelineStep): string =>
-  `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(stretchOf(step)))}`;
+  `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
 
 /** "12.3 ms of it in sight". */
-export function inSightText(step: TimelineStep, seen: Stretch): string {
-  const own = stretchOf(step);
-  if (!touches(own, seen))
-    return `in sight: ${ns(Math.round(lengthOf(seen)))} ${seen.to <= own.from ? "before" : "after"} it`;
-  const common = Math.min(own.to, seen.to) - Math.max(own.from, seen.from);
+export function inSightText(step: TimelineStep, visible: TimeRange): string {
+  const own = rangeOf(step);
+  if (!touches(own, visible))
+    return `in sight: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
+  const common = Math.min(own.to, visible.to) - Math.max(own.from, visible.from);
   return common >= lengthOf(own) ? "all of it in sight" : `${ns(Math.round(common))} of it in sight`;
 }
 

@@ -38,7 +38,7 @@ export interface Layout {
 }
 
 /** `turned`: tracks that stand the other way than they do by themselves, folded or open. */
-export function layoutOf(tracks: readonly Track[], hasQueue: boolean, turned: ReadonlySet<number>): Layout {
+export function layoutOf(tracks: readonly Track[], hasQueue: boolean, toggledTracks: ReadonlySet<number>): Layout {
   const places: Placed[] = [];
   let top = 0;
   const put = (place: Place, height: number, gap = 0) => {
@@ -54,7 +54,7 @@ export function layoutOf(tracks: readonly Track[], hasQueue: boolean, turned: Re
     if (track.group !== "" && track.group !== tracks[at - 1]?.group)
       put({ kind: "heading", text: track.group }, HEADING_PX);
     const rows = Math.max(1, track.rows);
-    const row_px = rows > 1 && rows > DEEP_ROWS !== turned.has(track.id) ? foldedPx(rows) : ROW_PX;
+    const row_px = rows > 1 && rows > DEEP_ROWS !== toggledTracks.has(track.id) ? foldedPx(rows) : ROW_PX;
     put(
       { kind: "track", track, name: nameOf(track, tracks[at - 1]), rows, row_px },
       Math.max(ROW_PX, rows * row_px),

@@ -2,7 +2,7 @@
 
 import type { Problem, Waiting } from "../../api.gen";
 import { bytesOf, roughCount } from "../../format";
-import type { Loaded } from "./loading";
+import type { Loaded } from "./data/loading";
 
 /** Null where the picture is there and nothing is wrong. */
 export function Notice({ pages, waiting, problem, gone, again }: Loaded) {
@@ -36,7 +36,7 @@ function Trouble({
         )}
       </p>
       <p class="quiet">{hint}</p>
-      <p class="deeds">
+      <p class="actions">
         <button class="button low" onClick={again}>
           Try again
         </button>

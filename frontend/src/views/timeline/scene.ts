@@ -2,12 +2,12 @@
 
 import type { EventDetail, TimelineStep } from "../../api.gen";
 import type { Scale } from "../../format";
-import type { Box } from "./boxes";
+import type { Box } from "./data/boxes";
 import type { Layout } from "./layout";
-import type { Layer } from "./pages";
-import type { Palette } from "./palette";
-import type { Lit } from "./search";
-import type { Ruler, Stretch } from "./stretch";
+import type { Layer } from "./data/pages";
+import type { Palette } from "./paint/palette";
+import type { Matcher } from "./data/search";
+import type { TimeScale, TimeRange } from "../../time_range";
 
 /** Names of tracks stand left of this. */
 export const GUTTER_PX = 180;
@@ -23,8 +23,8 @@ export interface Scene {
   height: number;
   /** How far the tracks are scrolled down, px. */
   scroll: number;
-  seen: Stretch;
-  ruler: Ruler;
+  visible: TimeRange;
+  time: TimeScale;
   layout: Layout;
   layers: readonly Layer[];
   palette: Palette;
@@ -32,13 +32,13 @@ export interface Scene {
   /** The step that is looked at: the axis counts from its start. */
   step: TimelineStep;
   scale: Scale;
-  lit: Lit | null;
+  matches: Matcher | null;
   pointed: Box | null;
   /** The pointer's place in time, ns. */
   pointer_ns: number | null;
   chosen: EventDetail | null;
-  /** A stretch that is being marked on the axis. */
-  band: Stretch | null;
+  /** A range that is being marked on the axis. */
+  band: TimeRange | null;
 }
 
 /** Where a place begins in the canvas; scrolled by whole pixels. */

@@ -3,17 +3,15 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Sheet } from "../../charts/canvas/canvas";
-import { spoken, Tip } from "../../charts/pointer/tip";
-import { act, type Deeds } from "./act";
-import { rowKey } from "./boxes";
-import { gestures, usePointer } from "./gestures";
-import { deedOf } from "./keys";
-import { ROW_PX, rowTop } from "./layout";
-import { groundOf, overOf, paintOver, paintScene } from "./paint";
-import { tipOf, tipSpot } from "./pointed";
+import { Tip } from "../../charts/pointer/tip";
+import { type Actions, commandOf, run } from "./input/commands";
+import { useGestures, usePointer } from "./input/gestures";
+import { type Layout, ROW_PX, rowTop } from "./layout";
+import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
+import { tipOf, tipSpot } from "./input/hit";
 import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
-import { type Size, useSize } from "./size";
-import { type Stretch, touches } from "./stretch";
+import { type Size, useSize } from "../../dom/size";
+import { type TimeRange, touches } from "../../time_range";
 
 /** All but what the stage knows itself. */
 export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
@@ -21,32 +19,33 @@ export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "he
 interface StageProps {
   label: string;
   shown: Shown;
-  whole: Stretch;
+  whole: TimeRange;
   size: Size;
   resize(size: Size): void;
   scroller: RefObject<HTMLDivElement | null>;
-  deeds: Deeds;
+  actions: Actions;
 }
 
-export function Stage({ label, shown, whole, size, resize, scroller, deeds }: StageProps) {
+export function Stage({ label, shown, whole, size, resize, scroller, actions }: StageProps) {
   const [scroll, setScroll] = useState(0);
-  const {
-    pointer: { at, band, dragging },
-    hands,
-  } = usePointer();
-  const { ruler, layout, layers, pointed } = shown;
-  const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? ruler.ns(at.x) : null };
+  const pointer = usePointer();
+  const { spot: at, band } = pointer;
+  const { time, layout, layers, pointed } = shown;
+  const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? time.ns(at.x) : null };
+  const { dragging, handlers } = useGestures(scroller, scene, whole, actions, pointer);
   useSize(scroller, resize);
   useSelectionInSight(scroller, scene);
   const type = (event: KeyboardEvent) => {
-    const deed = deedOf(event);
-    if (!deed) return;
+    const command = commandOf(event);
+    if (!command) return;
     event.preventDefault();
-    act(deed, scene, whole, deeds);
+    run(command, scene, whole, actions);
   };
-  const told = pointed !== null && pointed.event === shown.chosen?.event; // the panel tells it all
+  const inPanel = pointed !== null && pointed.event === shown.chosen?.event; // the panel says it all
   const tip =
-    pointed && !told && !band && touches(pointed, shown.seen) ? tipOf(pointed, layout, shown.step.start_ns) : null;
+    pointed && !inPanel && !band && touches(pointed, shown.visible)
+      ? tipOf(pointed, layout, shown.step.start_ns)
+      : null;
   const spot = tip && (at ? { x: at.x, y: at.y + POINTER_PX } : tipSpot(scene, pointed!));
   return (
     <>
@@ -59,7 +58,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
         data-boxes={layers.reduce((sum, { boxes }) => sum + boxes.from.length, 0)}
         onScroll={() => setScroll(scroller.current!.scrollTop)}
         onKeyDown={type}
-        {...gestures(scroller, scene, whole, deeds, hands)}
+        {...handlers}
       >
         <div class="sheet" style={{ height: `${size.height}px` }}>
           <Sheet {...size} paint={(pen) => paintScene(pen, scene)} of={groundOf(scene)} />
@@ -67,10 +66,14 @@ export function Stage({ label, shown, whole, size, resize, scroller, deeds }: St
         </div>
         <div style={{ height: `${Math.max(0, layout.height + AXIS_PX - size.height)}px` }} />
       </div>
-      {tip && spot && !dragging && <Tip content={tip} {...spot} width={size.width} above={spot.y - 2 * POINTER_PX} />}
-      <span class="heard" role="status">
-        {tip && !at && spoken(tip)}
-      </span>
+      <Tip
+        content={dragging() ? null : tip}
+        x={spot?.x ?? 0}
+        y={spot?.y ?? 0}
+        width={size.width}
+        above={(spot?.y ?? 0) - 2 * POINTER_PX}
+        spoken={at === null}
+      />
     </>
   );
 }
@@ -82,17 +85,20 @@ const POINTER_PX = 14;
 function useSelectionInSight(
   scroller: RefObject<HTMLDivElement | null>,
   { layout, chosen, pointed, pointer_ns }: Scene,
-): void {
-  const show = (row: { track: number; row: number } | null) => {
-    const top = row && rowTop(layout, row.track, row.row);
-    const box = scroller.current;
-    if (top === null || !box) return;
-    const room = box.clientHeight - AXIS_PX - ROW_PX;
-    if (top < box.scrollTop) box.scrollTop = top - ROW_PX;
-    else if (top > box.scrollTop + room) box.scrollTop = top - room + ROW_PX;
-  };
-  useLayoutEffect(() => show(chosen), [chosen?.event, layout]);
-  useEffect(() => {
-    if (pointer_ns === null) show(pointed);
-  }, [pointed && rowKey(pointed.track, pointed.row)]);
+) {
+  const byKeys = pointer_ns === null ? pointed : null;
+  const { track, row } = chosen ?? NOWHERE;
+  const { track: keyTrack, row: keyRow } = byKeys ?? NOWHERE;
+  useLayoutEffect(() => scrollTo(scroller.current, layout, track, row), [scroller, layout, track, row]);
+  useEffect(() => scrollTo(scroller.current, layout, keyTrack, keyRow), [scroller, layout, keyTrack, keyRow]);
+}
+
+const NOWHERE = { track: -1, row: -1 };
+
+function scrollTo(box: HTMLElement | null, layout: Layout, track: number, row: number): void {
+  const top = rowTop(layout, track, row);
+  if (top === null || !box) return;
+  const room = box.clientHeight - AXIS_PX - ROW_PX;
+  if (top < box.scrollTop) box.scrollTop = top - ROW_PX;
+  else if (top > box.scrollTop + room) box.scrollTop = top - room + ROW_PX;
 }

@@ -64,7 +64,7 @@ export function Search({ field, words, found, write, next, leave }: SearchProps)
   };
   return (
     <label class="seek">
-      <span class="heard">Find events by name</span>
+      <span class="visually-hidden">Find events by name</span>
       <input
         ref={field}
         class="field filter"

@@ -1,6 +1,6 @@
 /** What the lines are drawn over: steps, spans, or the time at which they were recorded. */
 
-import type { LineSegment, LineStop } from "../../charts/lines/line_chart";
+import type { LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { clockSeconds, date } from "../../format";
 import type { Cell, Run } from "./runs";
 
@@ -76,31 +76,31 @@ function atEveryStop(stops: readonly LineStop[], cells: readonly Cell[]): { stop
 /** A pause longer than this share of what was recorded around it is a break. */
 const PAUSE_FRACTION = 0.5;
 
-/** With more stretches the axis is one line of time: breaks would hide its pace. */
-const MOST_STRETCHES = 8;
+/** With more ranges the axis is one line of time: breaks would hide its pace. */
+const MAX_RANGES = 8;
 
 const TIME_PAD_FRACTION = 0.03;
 
 function overTime(runs: readonly Run[]): TrendAxis {
   const cells = runs.flatMap((run) => run.steps).sort((a, b) => a.start - b.start);
-  const stretches = stretchesOf(runs, cells);
-  const pad = TIME_PAD_FRACTION * stretches.reduce((sum, [from, to]) => sum + to - from, 0);
+  const ranges = recordedRanges(runs, cells);
+  const pad = TIME_PAD_FRACTION * ranges.reduce((sum, [from, to]) => sum + to - from, 0);
   const stops: LineStop[] = [];
   const stopOf = new Map<Cell, number>();
   for (const cell of cells) {
     stopOf.set(cell, stops.length);
-    stops.push({ key: cell.key, segment: stretches.findIndex(([, to]) => cell.start <= to), at: cell.start });
+    stops.push({ key: cell.key, segment: ranges.findIndex(([, to]) => cell.start <= to), at: cell.start });
   }
   let day = "";
-  const segments = stretches.map(([from, to]): LineSegment => {
+  const segments = ranges.map(([from, to]): LineSegment => {
     const caption = date(from) === day ? "" : (day = date(from));
-    return { from, to, caption, marks: marksWithin(from, to, stretches.length) };
+    return { from, to, caption, marks: marksWithin(from, to, ranges.length) };
   });
   return { segments, stops, pad, pointsOf: (run) => inTime(run, stopOf) };
 }
 
-function marksWithin(from: number, to: number, stretches: number): { at: number; text: string }[] {
-  const count = stretches > 3 ? 1 : 3;
+function marksWithin(from: number, to: number, ranges: number): { at: number; text: string }[] {
+  const count = ranges > 3 ? 1 : 3;
   return Array.from({ length: count }, (_, at) => from + ((to - from) * at) / Math.max(1, count - 1)).map((at) => ({
     at,
     text: clockSeconds(at / 1e6),
@@ -121,11 +121,11 @@ function inTime(run: Run, stopOf: ReadonlyMap<Cell, number>): { stop: number; ce
   });
 }
 
-type Stretch = readonly [from: number, to: number];
+type TimeRange = readonly [from: number, to: number];
 
-function stretchesOf(runs: readonly Run[], cells: readonly Cell[]): Stretch[] {
+function recordedRanges(runs: readonly Run[], cells: readonly Cell[]): TimeRange[] {
   const windows = runs.flatMap((run) =>
-    run.spans.map((span): Stretch => {
+    run.spans.map((span): TimeRange => {
       const { origin_ns: origin, steps } = span.result;
       return [origin + (steps[0]?.start_ns ?? 0), origin + (steps[steps.length - 1]?.start_ns ?? 0)];
     }),
@@ -138,7 +138,7 @@ function stretchesOf(runs: readonly Run[], cells: readonly Cell[]): Stretch[] {
     if (last && from - last[1] <= PAUSE_FRACTION * recorded) last[1] = Math.max(last[1], to);
     else joined.push([from, to]);
   }
-  if (joined.length <= MOST_STRETCHES) return joined;
+  if (joined.length <= MAX_RANGES) return joined;
   return [[cells[0]!.start, cells[cells.length - 1]!.start]];
 }
 

@@ -4,7 +4,6 @@ import type { Metric } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Dropdown } from "../../components/popup";
 import { count } from "../../format";
-import { keyOfRuns } from "../choices";
 import type { Tab } from "../props";
 import { OVERS, type Over } from "./axis";
 
@@ -86,7 +85,7 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
 function RunChooser({ runs, shown, tab }: Pick<ControlsProps, "runs" | "shown" | "tab">) {
   const all = runs.every((run) => shown.has(run));
   const choose = (next: ReadonlySet<string>) =>
-    tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : keyOfRuns([...next]) });
+    tab.update({ runs: next.size === 0 || runs.every((run) => next.has(run)) ? null : [...next] });
   const name = all ? `all ${count(runs.length)}` : `${count(shown.size)} of ${count(runs.length)}`;
   return (
     <div class="chips">

@@ -3,7 +3,7 @@
 import { LineSample } from "../../colour";
 import type { Run } from "./runs";
 import { Chips } from "../../components/chips";
-import type { Chosen } from "../choices";
+import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
 
@@ -50,29 +50,28 @@ const nameOf = ({ name, workers }: Run): string =>
 
 interface OpenSpanProps {
   run: Run;
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
 }
 
 /** From the kept point to the views of its span. Its place stands before a point is kept. */
 export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
-  const [number, step] = (chosen.kept ?? "").split("/");
+  const [number, step] = (chosen.selected ?? "").split("/");
   const span = run.spans.find((each) => String(each.number) === number);
   const views = tab.meanings.views.filter((view) => view.id !== "trends");
   const open = (view: string) =>
-    span &&
-    tab.update({ view, run: span.run, worker: span.worker, span: String(span.number), step: step || null, zoom: null });
+    span && tab.update({ view, run: span.run, worker: span.worker, span: span.number, step: step || null, zoom: null });
   return (
     <div class="open-span">
       {span ? (
         <Chips
-          label={`Open ${stopTitle(chosen.kept!)} of ${run.name}`}
+          label={`Open ${stopTitle(chosen.selected!)} of ${run.name}`}
           name="Open in"
           chosen=""
           options={views.map(({ id, title }) => ({
             id,
             label: title,
-            meaning: `${stopTitle(chosen.kept!)} of ${run.name}`,
+            meaning: `${stopTitle(chosen.selected!)} of ${run.name}`,
           }))}
           choose={open}
         />

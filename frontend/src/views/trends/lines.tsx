@@ -2,13 +2,14 @@
 
 import { useMemo } from "preact/hooks";
 import type { Change, Metric, Phrase } from "../../api.gen";
-import { type ChartLine, LineChart, type LineSegment } from "../../charts/lines/line_chart";
+import { LineChart } from "../../charts/lines/line_chart";
+import type { ChartLine, LineSegment } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import type { TipContent } from "../../charts/pointer/tip";
 import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, sentence, shortened } from "../../format";
-import type { Chosen } from "../choices";
+import type { StepSelection } from "../choices";
 import type { Meanings } from "../../meanings";
 import { LineSample } from "../../colour";
 import type { Tab } from "../props";
@@ -23,7 +24,7 @@ interface TrendPictureProps {
   axis: TrendAxis;
   /** Of all metrics; those of this one and of the run in focus are marked. */
   changes: readonly Change[];
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
   small?: boolean;
 }
@@ -73,10 +74,10 @@ export function TrendPicture({
           lines={lines}
           scale={scale}
           reference={small ? undefined : level}
-          lit={chosen.lit}
-          kept={chosen.kept}
-          light={chosen.light}
-          keep={chosen.keep}
+          hovered={chosen.hovered}
+          selected={chosen.selected}
+          hover={chosen.hover}
+          select={chosen.select}
           tip={(stop) => tipOf(stop, axis, lines, scale)}
         />
       ) : (

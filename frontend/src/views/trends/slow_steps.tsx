@@ -1,16 +1,17 @@
 /** The slow steps of the run in focus, and what grew in them. */
 
+import { type StepSelection, sorting } from "../choices";
 import type { Phrase, SlowStep } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
+import { widestOf } from "../../dom/text_width";
 import { ns, sentence } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../choices";
 import type { Tab } from "../props";
-import { cellKey, type Run } from "./runs";
+import { type Run, cellKey } from "./runs";
 
 interface Row extends SlowStep {
   key: string;
@@ -25,7 +26,7 @@ interface SlowStepsProps {
   /** What makes a step slow. */
   rule: Phrase | undefined;
   run: Run;
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
 }
 
@@ -50,11 +51,10 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           rows={rows}
           rowKey={(row) => row.id}
           most={MOST}
-          sort={tab.state["slow"]}
-          onSort={(slow) => tab.update({ slow })}
-          chosen={rows.find((row) => row.key === (chosen.lit ?? chosen.kept))?.id}
-          onChoose={(row) => chosen.keep(row.key)}
-          onLight={(row) => chosen.light(row && row.key)}
+          {...sorting(tab, "slow")}
+          chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
+          onChoose={(row) => chosen.select(row.key)}
+          onHover={(row) => chosen.hover(row && row.key)}
         />
       )}
       {rule && (
@@ -84,14 +84,14 @@ function rowsOf(run: Run): Row[] {
 
 const partLabel = (meanings: Meanings, id: string) => meanings.parts.find((part) => part.id === id);
 
-/** Mean width of a letter of table type, and what the swatch and the gaps take, px. */
-const LETTER = 6.3;
+/** What the swatch and the gaps take, px. */
 const SWATCH = 28;
 
 function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row>[] {
   const wide = run.workers > 1;
-  const grown = Math.max(
-    ...rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`.length),
+  const grown = widestOf(
+    rows.map((row) => `${partLabel(meanings, row.grew)?.label ?? row.grew} +${ns(row.grew_ns)}`),
+    "small",
   );
   return [
     {
@@ -117,7 +117,7 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     {
       id: "grew",
       label: "What grew",
-      width: `${Math.round(LETTER * grown + SWATCH)}px`,
+      width: `${Math.round(grown + SWATCH)}px`,
       order: (row) => row.grew_ns,
       cell: (row) => {
         const part = partLabel(meanings, row.grew);

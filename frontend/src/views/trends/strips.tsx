@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Metric, Phrase, Strip } from "../../api.gen";
-import { HeatStrips, type StripRow } from "../../charts/time/heatmap";
+import { Heatmap, type HeatmapRow } from "../../charts/time/heatmap";
 import { meanWithin } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
@@ -10,7 +10,7 @@ import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
 import { figure, percent, scaleFor, sentence, share } from "../../format";
 import type { Meanings } from "../../meanings";
-import type { Chosen } from "../choices";
+import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
 import { cellKey, type ReadSpan, type Run } from "./runs";
@@ -18,7 +18,7 @@ import { cellKey, type ReadSpan, type Run } from "./runs";
 interface StripsProps {
   title: Phrase | undefined;
   runs: readonly Run[];
-  chosen: Chosen;
+  chosen: StepSelection;
   tab: Tab;
 }
 
@@ -26,7 +26,7 @@ const FULL = 1000;
 
 export function Strips({ title, runs, chosen, tab }: StripsProps) {
   const metrics = useMemo(() => stripMetrics(runs, tab.meanings), [runs, tab.meanings]);
-  const metric = metrics.find((each) => each.id === tab.state["strip"]) ?? metrics[0];
+  const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
   const strips = useMemo(() => (metric ? stripsOf(runs, metric.id) : []), [runs, metric]);
   const rows = useMemo(() => strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)), [strips]);
   const shown = title ?? { template: "When is the GPU full?", values: {} };
@@ -56,7 +56,7 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
         </>
       }
     >
-      <HeatStrips
+      <Heatmap
         label={`${sentence(shown)} ${metric.label} over time, one strip for each span: ${strips
           .slice(0, 8)
           .map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`)
@@ -64,10 +64,10 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
         rows={rows}
         colour={metric.colour}
         scale={scaleFor(longest, "ns")}
-        lit={chosen.lit}
-        kept={chosen.kept}
-        light={chosen.light}
-        keep={chosen.keep}
+        hovered={chosen.hovered}
+        selected={chosen.selected}
+        hover={chosen.hover}
+        select={chosen.select}
         tip={(row, step) => tipOf(strips[row]!, rows[row]!, step, metric)}
       />
     </Picture>
@@ -91,7 +91,7 @@ function stripMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
   return [...ids].map((id) => meanings.metric(id));
 }
 
-function rowOf(span: ReadSpan, strip: Strip, run: Run, metric: Metric): StripRow {
+function rowOf(span: ReadSpan, strip: Strip, run: Run, metric: Metric): HeatmapRow {
   const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
   const { number, unit } = figure(series?.value ?? null, metric.unit);
   return {
@@ -117,7 +117,7 @@ function placeOf(span: ReadSpan, strip: Strip, run: Run): string[] {
 }
 
 /** The step's own figure; of a further device, which has none, the mean of its bins. */
-function tipOf([span, strip]: Placed, row: StripRow, at: number, metric: Metric) {
+function tipOf([span, strip]: Placed, row: HeatmapRow, at: number, metric: Metric) {
   const step = row.steps[at]!;
   const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
   const bins = series ? null : meanWithin(row.bins, step.from, step.to);

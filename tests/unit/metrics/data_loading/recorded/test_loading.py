@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses.data_loading import analyse
-from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place
+from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery
+from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.recorder_files import SeenRecords, are_current, with_records
 from tb_steptime.metrics.data_loading.epoch_marks import between_epochs_ns
 from tb_steptime.metrics.data_loading.overhead import Overhead, overhead_as_recorded
@@ -558,7 +559,7 @@ def test_files_of_others_do_not_make_a_summary_old(tmp_path):
 
 
 def stamp(folder: Path) -> tuple[bool, int, int, int]:
-    (span,) = Discovery([Place("", folder, str(folder))]).look().spans
+    (span,) = Discovery([Place("", folder, str(folder))]).scan().spans
     return span.stamp
 
 

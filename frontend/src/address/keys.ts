@@ -1,0 +1,121 @@
+/** Everything that the address may hold: its keys, and how a value of each is written. */
+
+import type { TimeRange } from "../time_range";
+
+interface Codec<T> {
+  /** Undefined where nobody wrote this by intention: a hand-edited address may hold anything. */
+  read(written: string): T | undefined;
+  write(value: T): string;
+}
+
+const text: Codec<string> = { read: (written) => written, write: (value) => value };
+
+const wholeNumber: Codec<number> = {
+  read: (written) => (/^\d{1,15}$/.test(written) ? Number(written) : undefined),
+  write: String,
+};
+
+/** Whole ns from the span's origin; events before the first step have negative times. */
+const timeRange: Codec<TimeRange> = {
+  read(written) {
+    const [, from, to] = /^(-?\d{1,15})-(-?\d{1,15})$/.exec(written) ?? [];
+    return Number(from) < Number(to) ? { from: Number(from), to: Number(to) } : undefined;
+  },
+  write: ({ from, to }) => `${Math.round(from)}-${Math.round(to)}`,
+};
+
+const ids: Codec<ReadonlySet<string>> = {
+  read: (written) => new Set(written.split(",").filter((id) => id !== "")),
+  write: (value) => [...value].join(","),
+};
+
+/** The one character that no name of a folder holds in practice. */
+const BETWEEN_NAMES = "\n";
+
+const names: Codec<readonly string[]> = {
+  read: (written) => written.split(BETWEEN_NAMES),
+  write: (value) => value.join(BETWEEN_NAMES),
+};
+
+/** "total" sorts up by the column of that id, "-total" down. */
+const sort: Codec<string> = text;
+
+/** Order of rows, by table. */
+const SORTS = {
+  activity: sort,
+  blocking: sort,
+  copies: sort,
+  could_sort: sort,
+  gpus: sort,
+  grown: sort,
+  holders: sort,
+  lines: sort,
+  loaders: sort,
+  pauses: sort,
+  phases: sort,
+  sites: sort,
+  slow: sort,
+  slowest: sort,
+  sort,
+  worker_lines: sort,
+  workers: sort,
+};
+
+const KEYS = {
+  view: text,
+  // which span, and the one that it is compared with
+  run: text,
+  worker: text,
+  span: wholeNumber,
+  with: text,
+  // what is chosen within the span
+  step: text,
+  zoom: timeRange,
+  event: wholeNumber,
+  device: wholeNumber,
+  /** The kernel whose launches are shown. */
+  opened: text,
+  // what a picture shows, and what it hides
+  metric: text,
+  over: text,
+  strip: text,
+  runs: names,
+  by: text,
+  idle: text,
+  off: ids,
+  bins: ids,
+  // what is typed into the filters
+  kernel: text,
+  could: text,
+  calls: text,
+  ...SORTS,
+};
+
+type Decoded<C> = C extends Codec<infer T> ? T : never;
+
+/** What the address holds. A key that it lacks, or whose value cannot be read, is missing. */
+export type Address = { readonly [K in keyof typeof KEYS]?: Decoded<(typeof KEYS)[K]> };
+
+/** Keys to write; null takes a key out. */
+export type Changes = { readonly [K in keyof Address]?: Address[K] | null };
+
+export type SortKey = keyof typeof SORTS;
+
+const isKey = (key: string): key is keyof Address => Object.hasOwn(KEYS, key);
+
+/** Pairs of key and value, as they are written, as values. Keys of another release are left out. */
+export function decode(written: readonly (readonly [key: string, value: string])[]): Address {
+  const values = written.flatMap(([key, value]) => (isKey(key) ? [[key, KEYS[key].read(value)] as const] : []));
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+/** Each change as it is written; null: the key goes. */
+export function encode(changes: Changes): [key: string, value: string | null][] {
+  return Object.entries(changes).flatMap(([key, value]): [string, string | null][] => {
+    if (value === undefined || !isKey(key)) return [];
+    return [[key, value === null ? null : (KEYS[key] as Codec<unknown>).write(value)]];
+  });
+}
+
+/** A range as the address writes it; equal ranges are written alike. */
+export const rangeKey = (range: TimeRange): string => timeRange.write(range);

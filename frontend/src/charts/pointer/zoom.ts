@@ -1,0 +1,74 @@
+/** Zooming a picture over time: a drag shows what it covers, a double click shows all again. */
+
+import { useState } from "preact/hooks";
+import { lengthOf, type TimeRange, type TimeScale, timeScale } from "../../time_range";
+import { DRAG_PX, useDrag } from "./drag";
+import { pointerX } from "./pointing";
+
+interface ZoomOptions {
+  /** All that can be shown. */
+  whole: TimeRange;
+  /** What is shown of it; null: all. */
+  zoom: TimeRange | null;
+  setZoom(zoom: TimeRange | null): void;
+  /** Where time begins and ends in the picture, px. */
+  left: number;
+  width: number;
+  /** The instant under the pointer; null: the pointer left the time of the picture. */
+  hover(ns: number | null, event: PointerEvent | FocusEvent): void;
+  /** A press without a drag. */
+  press(ns: number, event: PointerEvent): void;
+}
+
+/** Arrow keys move by this share of the picture. */
+const STRIDE = 0.01;
+
+export interface TimeZoom {
+  visible: TimeRange;
+  time: TimeScale;
+  /** The range that is being dragged over, px. */
+  band: { left: number; width: number } | null;
+  /** Half of what is shown, around an instant. */
+  closer(ns: number): void;
+  reset(): void;
+  /** A little later or earlier, within what is shown. */
+  stride(ns: number, direction: 1 | -1): number;
+  handlers: object;
+}
+
+export function useTimeZoom({ whole, zoom, setZoom, left, width, hover, press }: ZoomOptions): TimeZoom {
+  const [band, setBand] = useState<TimeZoom["band"]>(null);
+  const visible = zoom ?? whole;
+  const time = timeScale(visible, left, width);
+  const inside = (event: PointerEvent) => Math.max(left, Math.min(width, pointerX(event)));
+  const bandTo = (start: number, event: PointerEvent) => {
+    const end = inside(event);
+    return { left: Math.min(start, end), width: Math.abs(end - start) };
+  };
+  const leave = (event: PointerEvent | FocusEvent) => hover(null, event);
+  const { handlers } = useDrag<number>({
+    hold: (event) => (pointerX(event) < left ? null : inside(event)),
+    drag: (start, event) => setBand(bandTo(start, event)),
+    release(start, event, dragged) {
+      const dropped = bandTo(start, event);
+      setBand(null);
+      if (!dragged || dropped.width < DRAG_PX) return press(time.ns(start), event);
+      hover(null, event);
+      setZoom({ from: time.ns(dropped.left), to: time.ns(dropped.left + dropped.width) });
+    },
+    cancel: () => setBand(null),
+    hover: (event) => hover(pointerX(event) < left ? null : time.ns(pointerX(event)), event),
+  });
+  const { from, to } = visible;
+  const reset = () => setZoom(null);
+  return {
+    visible,
+    time,
+    band,
+    reset,
+    closer: (ns) =>
+      setZoom({ from: Math.max(from, ns - lengthOf(visible) / 4), to: Math.min(to, ns + lengthOf(visible) / 4) }),
+    stride: (ns, direction) => Math.max(from, Math.min(to - 1, ns + direction * STRIDE * lengthOf(visible))),
+    handlers: { ...handlers, onPointerLeave: leave, onBlur: leave, onDblClick: reset },
+  };
+}

@@ -1,0 +1,127 @@
+/**
+ * A page of events, made ready for drawing: typed columns, cut into rows in which boxes lie one after the other.
+ *
+ *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: what is in sight is found by halving
+ */
+
+import type { Depth, TimelinePage, Track } from "../../../api.gen";
+import { type Colour, colourOf } from "../../../colour";
+import { shadeOf } from "../paint/palette";
+import type { TimeRange } from "../../../time_range";
+
+/** Boxes [first, end) of the columns. */
+export interface Row {
+  first: number;
+  end: number;
+}
+
+export interface Boxes {
+  covers: TimeRange;
+  /** Events narrower than this stand together. */
+  detail_ns: number;
+  tracks: readonly Track[];
+  rows: ReadonlyMap<number, Row>;
+  from: Float64Array;
+  to: Float64Array;
+  track: Int32Array;
+  row: Int32Array;
+  name: Int32Array;
+  colour: Int32Array;
+  count: Int32Array;
+  event: Int32Array;
+  names: readonly string[];
+  /** Of each name, so that neighbours differ. */
+  shades: Uint8Array;
+  colours: readonly Colour[];
+  queue: Depth | null;
+}
+
+/** One event or, where count > 1, several that stand together. */
+export interface Box extends TimeRange {
+  track: number;
+  row: number;
+  event: number;
+  name: string;
+  count: number;
+}
+
+/** More nesting than any stack of calls has. */
+const ROWS = 4096;
+
+export const rowKey = (track: number, row: number): number => track * ROWS + row;
+
+export function boxesOf(page: TimelinePage): Boxes {
+  const { boxes } = page;
+  const from = Float64Array.from(boxes.start_ns, (start) => page.start_ns + start);
+  return {
+    covers: { from: page.start_ns, to: page.end_ns },
+    detail_ns: page.detail_ns,
+    tracks: page.tracks,
+    rows: rowsOf(boxes.track, boxes.row),
+    from,
+    to: from.map((start, at) => start + boxes.length_ns[at]!),
+    track: Int32Array.from(boxes.track),
+    row: Int32Array.from(boxes.row),
+    name: Int32Array.from(boxes.name),
+    colour: Int32Array.from(boxes.colour),
+    count: Int32Array.from(boxes.count),
+    event: Int32Array.from(boxes.event),
+    names: page.names,
+    shades: Uint8Array.from(page.names, shadeOf),
+    colours: page.colours.map(colourOf),
+    queue: page.queue,
+  };
+}
+
+function rowsOf(track: readonly number[], row: readonly number[]): Map<number, Row> {
+  const rows = new Map<number, Row>();
+  for (let first = 0, at = 1; at <= track.length; at++) {
+    if (at < track.length && track[at] === track[first] && row[at] === row[first]) continue;
+    if (track.length > 0) rows.set(rowKey(track[first]!, row[first]!), { first, end: at });
+    first = at;
+  }
+  return rows;
+}
+
+/** The first of [first, end) whose value is above `least`; `end` where none is. The values ascend. */
+export function firstAbove(values: Float64Array, least: number, first: number, end: number): number {
+  let [low, high] = [first, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle]! > least) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The part of a row that touches a range. */
+export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: TimeRange): Row {
+  const begin = firstAbove(boxes.to, from, first, end);
+  return { first: begin, end: Math.max(begin, firstAbove(boxes.from, to, begin, end)) };
+}
+
+export function boxAt(boxes: Boxes, at: number): Box {
+  return {
+    track: boxes.track[at]!,
+    row: boxes.row[at]!,
+    event: boxes.event[at]!,
+    count: boxes.count[at]!,
+    from: boxes.from[at]!,
+    to: boxes.to[at]!,
+    name: boxes.names[boxes.name[at]!] ?? "",
+  };
+}
+
+/** The box of a row under an instant, or the nearest within `reach_ns` of it; null where there is none. */
+export function hit(boxes: Boxes, row: Row, ns: number, reach_ns: number): number | null {
+  const after = firstAbove(boxes.to, ns, row.first, row.end);
+  const near = [after, after - 1]
+    .filter((at) => at >= row.first && at < row.end)
+    .map((at) => [at, apart(boxes, at, ns)] as const);
+  const [best] = near.sort((a, b) => a[1] - b[1]);
+  return best && best[1] <= reach_ns ? best[0] : null;
+}
+
+function apart(boxes: Boxes, at: number, ns: number): number {
+  return Math.max(0, boxes.from[at]! - ns, ns - boxes.to[at]!);
+}

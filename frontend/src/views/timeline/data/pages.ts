@@ -1,0 +1,89 @@
+/**
+ * The pages that were answered lately, which of them to draw, and what to ask for next.
+ *
+ * A page holds more than what is in sight, at a detail that is a power of two: small moves need no request, and going
+ * back draws at once. What is there is drawn until the finer page comes, so the picture never goes blank.
+ */
+
+import type { Boxes } from "./boxes";
+import { type TimeRange, lengthOf, touches } from "../../../time_range";
+
+export interface Page {
+  boxes: Boxes;
+  /** The detail that was asked for; the answer's may be coarser where the trace is dense. */
+  asked_ns: number;
+}
+
+export interface Wanted extends TimeRange {
+  detail_ns: number;
+}
+
+/** A page and the range in which it is drawn. */
+export interface Layer extends TimeRange {
+  boxes: Boxes;
+}
+
+/** Pages kept: half an hour's ways through a trace, some tens of MB at most. */
+const MAX_PAGES = 24;
+
+/** Of the length in sight, how much is asked for at either side. */
+const BESIDE = 0.5;
+
+/** Borders of pages lie on a grid of so many pixels, so that nearby views ask for the same. */
+const GRID_PX = 256;
+
+export const detailFor = (ns_per_px: number): number => 2 ** Math.max(0, Math.floor(Math.log2(ns_per_px)));
+
+/** What to ask for, or null where a kept page holds what is in sight finely enough. */
+export function wanted(pages: readonly Page[], visible: TimeRange, ns_per_px: number, whole: TimeRange): Wanted | null {
+  const detail_ns = detailFor(ns_per_px);
+  if (pages.some((page) => page.asked_ns <= detail_ns && holds(page.boxes.covers, visible, whole))) return null;
+  const grid = detail_ns * GRID_PX;
+  const beside = BESIDE * lengthOf(visible);
+  const from = Math.floor((visible.from - beside) / grid) * grid;
+  const to = Math.ceil((visible.to + beside) / grid) * grid;
+  return { from: Math.max(Math.floor(whole.from), from), to: Math.min(Math.ceil(whole.to), to), detail_ns };
+}
+
+function holds(page: TimeRange, visible: TimeRange, whole: TimeRange): boolean {
+  return page.from <= Math.max(visible.from, whole.from) && page.to >= Math.min(visible.to, whole.to);
+}
+
+/** The pages with the newest last and the longest unused left out. */
+export function cachedPages(pages: readonly Page[], page: Page): Page[] {
+  return [...pages.filter((other) => other !== page), page].slice(-MAX_PAGES);
+}
+
+/** What to draw where: each instant in sight once, from the page whose detail suits it best. */
+export function layers(pages: readonly Page[], visible: TimeRange, ns_per_px: number): Layer[] {
+  const detail_ns = detailFor(ns_per_px);
+  const found: Layer[] = [];
+  let open: TimeRange[] = [{ from: visible.from, to: visible.to }];
+  const order = [...pages].reverse().sort((a, b) => unfit(a, detail_ns) - unfit(b, detail_ns));
+  for (const { boxes } of order) {
+    if (open.length === 0) break;
+    found.push(
+      ...open.filter((gap) => touches(gap, boxes.covers)).map((gap) => ({ ...common(gap, boxes.covers), boxes })),
+    );
+    open = open.flatMap((gap) => without(gap, boxes.covers));
+  }
+  return found.sort((a, b) => a.from - b.from);
+}
+
+/** Finer pages show what they must, a coarser one does not: it comes last. */
+function unfit({ asked_ns }: Page, detail_ns: number): number {
+  const finer = Math.log2(detail_ns / asked_ns);
+  return finer >= 0 ? finer : 100 - finer;
+}
+
+const common = (a: TimeRange, b: TimeRange): TimeRange => ({
+  from: Math.max(a.from, b.from),
+  to: Math.min(a.to, b.to),
+});
+
+function without(gap: TimeRange, taken: TimeRange): TimeRange[] {
+  return [
+    { from: gap.from, to: Math.min(gap.to, taken.from) },
+    { from: Math.max(gap.from, taken.to), to: gap.to },
+  ].filter(({ from, to }) => to > from);
+}

@@ -1,0 +1,42 @@
+/** Which step is looked at, and what is in sight of it. */
+
+import type { TimelineResult, TimelineStep } from "../../../api.gen";
+import { selectedStep } from "../../choices";
+import type { Address } from "../../../address/keys";
+import { type TimeRange, lengthOf, touches } from "../../../time_range";
+
+export const rangeOf = ({ start_ns, end_ns }: TimelineStep): TimeRange => ({ from: start_ns, to: end_ns });
+
+/** All that was recorded. */
+export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange {
+  const from = Math.min(first_ns, ...steps.slice(0, 1).map((step) => step.start_ns));
+  return { from, to: Math.max(last_ns, from + 1, ...steps.slice(-1).map((step) => step.end_ns)) };
+}
+
+/** The step of the address, else that of a zoom that it names, else the one of median length: a step like the others. */
+export function stepAt(result: TimelineResult, state: Address, zoom: TimeRange | null): number | null {
+  const { steps } = result;
+  if (steps.length === 0) return null;
+  const kept = selectedStep(
+    state,
+    steps.map((step) => step.name),
+  );
+  if (kept !== null) return kept;
+  const within = zoom ? steps.findIndex((step) => touches(rangeOf(step), zoom)) : -1;
+  if (within >= 0) return within;
+  const byLength = steps.map((step, at) => [lengthOf(rangeOf(step)), at] as const).sort((a, b) => a[0] - b[0]);
+  return byLength[(byLength.length - 1) >> 1]![1];
+}
+
+/** A trace without steps is looked at as one. */
+export const stepOrWhole = (result: TimelineResult, at: number | null): TimelineStep => {
+  const whole = wholeOf(result);
+  return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
+};
+
+/** The step that is looked at while any of it is in sight, else the one that the picture has come to. */
+export function stepInSight({ steps }: TimelineResult, step: TimelineStep, visible: TimeRange): TimelineStep {
+  if (touches(rangeOf(step), visible)) return step;
+  const middle = (visible.from + visible.to) / 2;
+  return steps.find(({ start_ns, end_ns }) => start_ns <= middle && middle < end_ns) ?? step;
+}

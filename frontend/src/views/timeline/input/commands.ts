@@ -1,0 +1,145 @@
+/** Commands of the timeline: which key or wheel gives which, and what each does. */
+
+import { type Direction, boxBeside } from "./neighbours";
+import type { Box } from "../data/boxes";
+import type { Scene } from "../scene";
+import { type TimeRange, around, lengthOf, panned, showing, touches, zoomed } from "../../../time_range";
+
+export type Command =
+  | { kind: "zoom"; factor: number }
+  /** By a share of what is in sight. */
+  | { kind: "pan"; share: number }
+  | { kind: "move"; direction: Direction }
+  | { kind: "step"; by: 1 | -1 }
+  | { kind: "open" | "drop" | "reset" | "fit" | "find" };
+
+/** One press; held keys repeat. */
+const CLOSER = 1 / 1.3;
+const PAN = 0.12;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  w: { kind: "zoom", factor: CLOSER },
+  "+": { kind: "zoom", factor: CLOSER },
+  "=": { kind: "zoom", factor: CLOSER },
+  s: { kind: "zoom", factor: 1 / CLOSER },
+  "-": { kind: "zoom", factor: 1 / CLOSER },
+  a: { kind: "pan", share: -PAN },
+  d: { kind: "pan", share: PAN },
+  ArrowLeft: { kind: "move", direction: "left" },
+  ArrowRight: { kind: "move", direction: "right" },
+  ArrowUp: { kind: "move", direction: "up" },
+  ArrowDown: { kind: "move", direction: "down" },
+  "[": { kind: "step", by: -1 },
+  "]": { kind: "step", by: 1 },
+  Enter: { kind: "open" },
+  Escape: { kind: "drop" },
+  "0": { kind: "reset" },
+  Home: { kind: "reset" },
+  f: { kind: "fit" },
+  "/": { kind: "find" },
+};
+
+export interface Pressed {
+  key: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+  shiftKey: boolean;
+}
+
+/** Null: the key is the browser's. */
+export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed): Command | null {
+  if (ctrlKey || metaKey || altKey) return null;
+  if (shiftKey && key === "ArrowLeft") return COMMANDS["a"]!;
+  if (shiftKey && key === "ArrowRight") return COMMANDS["d"]!;
+  return (Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : COMMANDS[key.length === 1 ? key.toLowerCase() : key]) ?? null;
+}
+
+export interface Wheel {
+  deltaX: number;
+  deltaY: number;
+  deltaMode: number;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  shiftKey: boolean;
+}
+
+export type WheelCommand = { kind: "zoom"; factor: number } | { kind: "pan"; px: number } | null;
+
+const LINE_PX = 16;
+
+/** A wheel's notch goes a quarter closer; a trackpad's pinch arrives as many small ones. Null: the page scrolls. */
+export function wheelCommand({ deltaX, deltaY, deltaMode, ctrlKey, metaKey, shiftKey }: Wheel): WheelCommand {
+  const px = deltaMode === 0 ? 1 : LINE_PX;
+  const pinch = deltaMode === 0 && Math.abs(deltaY) < 40 && ctrlKey;
+  if (ctrlKey || metaKey)
+    return { kind: "zoom", factor: Math.exp(Math.max(-0.4, Math.min(0.4, deltaY * px * (pinch ? 0.01 : 0.0023)))) };
+  if (shiftKey) return { kind: "pan", px: (deltaX || deltaY) * px };
+  return Math.abs(deltaX) > Math.abs(deltaY) ? { kind: "pan", px: deltaX * px } : null;
+}
+
+/** What can be done to the picture. */
+export interface Actions {
+  setVisible(next: (before: TimeRange) => TimeRange): void;
+  point(box: Box | null): void;
+  choose(box: Box | null): void;
+  fold(track: number): void;
+  reset(): void;
+  step(by: 1 | -1): void;
+  find(): void;
+}
+
+export function run(command: Command, scene: Scene, whole: TimeRange, actions: Actions): void {
+  switch (command.kind) {
+    case "zoom":
+      return actions.setVisible((visible) => zoomed(visible, zoomPoint(scene), command.factor, whole));
+    case "pan":
+      return actions.setVisible((visible) => panned(visible, command.share * lengthOf(visible), whole));
+    case "move":
+      return move(command.direction, scene, whole, actions);
+    case "fit":
+      return fit(scene, whole, actions);
+    case "open":
+      return scene.pointed ? actions.choose(scene.pointed) : undefined;
+    case "drop":
+      actions.point(null);
+      return actions.choose(null);
+    case "reset":
+      return actions.reset();
+    case "step":
+      return actions.step(command.by);
+    case "find":
+      return actions.find();
+    default:
+      return command satisfies never;
+  }
+}
+
+/** The picture follows to an event that is not in sight; of a long one its begin is enough. */
+function move(
+  direction: Direction,
+  { layers, layout, pointed, visible }: Scene,
+  whole: TimeRange,
+  actions: Actions,
+): void {
+  const next = boxBeside(layers, layout, pointed, direction, visible);
+  if (!next) return;
+  actions.point(next);
+  actions.setVisible((before) =>
+    touches(next, before)
+      ? before
+      : showing(before, { from: next.from, to: Math.min(next.to, next.from + lengthOf(before) / 2) }, whole),
+  );
+}
+
+function fit({ pointed, chosen }: Scene, whole: TimeRange, actions: Actions): void {
+  const wanted = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  if (wanted) actions.setVisible(() => around(wanted, whole));
+}
+
+/** Keys zoom where the pointer is, else at the focused event, else in the middle. */
+export function zoomPoint({ pointer_ns, pointed, visible }: Pick<Scene, "pointer_ns" | "pointed" | "visible">): number {
+  if (pointer_ns !== null) return pointer_ns;
+  const at = pointed && touches(pointed, visible) ? pointed : visible;
+  return (Math.max(at.from, visible.from) + Math.min(at.to, visible.to)) / 2;
+}

@@ -1,0 +1,67 @@
+/** What lies under a point of the picture, and what the tip says of it. */
+
+import { count, fine, shortened } from "../../../format";
+import type { TipContent } from "../../../charts/pointer/tip";
+import { type Box, boxAt, hit, rowKey } from "../data/boxes";
+import { type Layout, type Placed, ROW_PX, placeAt, rowTop } from "../layout";
+import type { Layer } from "../data/pages";
+import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
+
+/** A box this near is meant. */
+const REACH_PX = 3;
+
+type Area = { kind: "axis" } | { kind: "name"; place: Placed } | { kind: "body"; place: Placed | undefined };
+
+type Ground = Pick<Scene, "layout" | "scroll">;
+
+export function areaAt({ layout, scroll }: Ground, x: number, y: number): Area {
+  if (y < AXIS_PX) return { kind: "axis" };
+  const place = placeAt(layout, y - AXIS_PX + scroll);
+  return place && x < GUTTER_PX ? { kind: "name", place } : { kind: "body", place };
+}
+
+export function boxUnder(
+  scene: Pick<Scene, "layout" | "scroll" | "layers" | "time">,
+  x: number,
+  y: number,
+): Box | null {
+  const area = areaAt(scene, x, y);
+  if (area.kind !== "body" || area.place?.kind !== "track" || x < GUTTER_PX) return null;
+  const row = Math.min(
+    area.place.rows - 1,
+    Math.floor((y - AXIS_PX + scene.scroll - area.place.top) / area.place.row_px),
+  );
+  const instant = scene.time.ns(x);
+  const layer = layerAt(scene.layers, instant);
+  const boxes = layer?.boxes.rows.get(rowKey(area.place.track.id, row));
+  const at = layer && boxes ? hit(layer.boxes, boxes, instant, REACH_PX * scene.time.ns_per_px) : null;
+  return layer && at !== null ? boxAt(layer.boxes, at) : null;
+}
+
+const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined =>
+  layers.find(({ from, to }) => ns >= from && ns < to);
+
+/** Where a box's tip points to: the middle of what is in sight of it, under its row. */
+export function tipSpot(
+  { layout, scroll, time, width }: Pick<Scene, "layout" | "scroll" | "time" | "width">,
+  box: Box,
+): { x: number; y: number } {
+  const [left, right] = [Math.max(GUTTER_PX, time.x(box.from)), Math.min(width, time.x(box.to))];
+  return { x: (left + right) / 2, y: AXIS_PX + (rowTop(layout, box.track, box.row) ?? 0) - scroll + ROW_PX + 2 };
+}
+
+const NAME_LETTERS = 90;
+
+export function tipOf(box: Box, layout: Layout, origin_ns: number): TipContent {
+  const track = layout.tracks.get(box.track)?.track;
+  const many = box.count > 1;
+  return {
+    title: shortened(box.name, NAME_LETTERS),
+    rows: [
+      { name: many ? `${count(box.count)} events within` : "Duration", value: fine(box.to - box.from) },
+      { name: "Start in the step", value: fine(box.from - origin_ns) },
+      ...(track ? [{ name: track.group, value: track.label }] : []),
+      ...(many ? [{ name: "The name is the longest’s", value: "zoom in to part them" }] : []),
+    ],
+  };
+}

@@ -1,0 +1,79 @@
+/** Moving from box to box by keys: along a row in time, and to the rows above and below. */
+
+import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
+import type { Layout } from "../layout";
+import type { Layer } from "../data/pages";
+import { type TimeRange, touches } from "../../../time_range";
+
+export type Direction = "left" | "right" | "up" | "down";
+
+/** The box beside `here`, or the first in sight where there is none or it is not in sight; null at the end. */
+export function boxBeside(
+  layers: readonly Layer[],
+  layout: Layout,
+  here: Box | null,
+  direction: Direction,
+  visible: TimeRange,
+): Box | null {
+  if (!here || !touches(here, visible)) return inRows(layers, layout, -1, 1, visible.from);
+  switch (direction) {
+    case "right":
+      return alongRow(layers, here, 1);
+    case "left":
+      return alongRow(layers, here, -1);
+    case "down":
+      return inRows(layers, layout, placeOf(layout, here), 1, middleOf(here, visible));
+    case "up":
+      return inRows(layers, layout, placeOf(layout, here), -1, middleOf(here, visible));
+    default:
+      return direction satisfies never;
+  }
+}
+
+function alongRow(layers: readonly Layer[], here: Box, sign: 1 | -1): Box | null {
+  const found = layers.flatMap(({ boxes }) => {
+    const row = boxes.rows.get(rowKey(here.track, here.row));
+    if (!row) return [];
+    const after = firstAbove(boxes.from, here.from, row.first, row.end);
+    const at = sign > 0 ? after : firstAbove(boxes.from, here.from - 1, row.first, row.end) - 1;
+    return at >= row.first && at < row.end ? [boxAt(boxes, at)] : [];
+  });
+  return found.sort((a, b) => sign * (a.from - b.from))[0] ?? null;
+}
+
+type RowPlace = readonly [track: number, row: number];
+
+const rowsOf = (layout: Layout): RowPlace[] =>
+  layout.places.flatMap((place) =>
+    place.kind === "track" ? Array.from({ length: place.rows }, (_, row): RowPlace => [place.track.id, row]) : [],
+  );
+
+const placeOf = (layout: Layout, here: Box): number =>
+  rowsOf(layout).findIndex(([track, row]) => track === here.track && row === here.row);
+
+/** A long box is left from the part of it that is in sight. */
+function middleOf(here: Box, visible: TimeRange): number {
+  return (Math.max(here.from, visible.from) + Math.min(here.to, visible.to)) / 2;
+}
+
+/** The nearest box to an instant in the next row that has one in sight. */
+function inRows(layers: readonly Layer[], layout: Layout, from: number, sign: 1 | -1, ns: number): Box | null {
+  const rows = rowsOf(layout);
+  for (let at = from + sign; at >= 0 && at < rows.length; at += sign) {
+    const found = nearestIn(layers, rows[at]!, ns);
+    if (found) return found;
+  }
+  return null;
+}
+
+function nearestIn(layers: readonly Layer[], [track, row]: RowPlace, ns: number): Box | null {
+  const found = layers.flatMap((layer) => {
+    const place = layer.boxes.rows.get(rowKey(track, row));
+    if (!place) return [];
+    const { first, end } = inSight(layer.boxes, place, layer);
+    const after = Math.min(end - 1, firstAbove(layer.boxes.to, ns, first, end));
+    return [after - 1, after].filter((at) => at >= first && at < end).map((at) => boxAt(layer.boxes, at));
+  });
+  const apart = (box: Box) => Math.max(0, box.from - ns, ns - box.to);
+  return found.sort((a, b) => apart(a) - apart(b))[0] ?? null;
+}

@@ -1,0 +1,108 @@
+/** What the chosen event and the pointed one add to the picture: rings, the launch arrow, the idle time before it. */
+
+import type { EventDetail, EventLink } from "../../../api.gen";
+import { arrow, haloed, stripes } from "../../../charts/canvas/marks";
+import type { Pen } from "../../../charts/canvas/canvas";
+import { ns, sentence } from "../../../format";
+import { textWidth } from "../../../dom/text_width";
+import { fitted } from "./box_names";
+import { boxHeight, rowTop } from "../layout";
+import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene } from "../scene";
+
+/** A ring around what is narrower is still seen. */
+const LEAST_PX = 5;
+
+/** More arrows than this from one call are a tangle; the panel lists them. */
+const MOST_ARROWS = 8;
+
+interface Spot {
+  track: number;
+  row: number;
+  from: number;
+  to: number;
+}
+
+const spotOf = ({ track, row, start_ns, end_ns }: EventDetail | EventLink): Spot => ({
+  track,
+  row,
+  from: start_ns,
+  to: end_ns,
+});
+
+/** Null where there is no such row. */
+function placeOf(scene: Scene, { track, row }: Spot): { top: number; tall: number } | null {
+  const top = rowTop(scene.layout, track, row);
+  return top === null
+    ? null
+    : { top: AXIS_PX + top - Math.round(scene.scroll), tall: boxHeight(scene.layout.tracks.get(track)!.row_px) };
+}
+
+export function paintRings(pen: Pen, scene: Scene): void {
+  if (scene.pointed) paintRing(pen, scene, scene.pointed, 1);
+  if (scene.chosen) paintRing(pen, scene, spotOf(scene.chosen), 2);
+}
+
+function paintRing(pen: Pen, scene: Scene, spot: Spot, thick: number): void {
+  const place = placeOf(scene, spot);
+  if (place === null) return;
+  const { time, width, palette } = scene;
+  const [from, to] = [Math.max(GUTTER_PX - 4, time.x(spot.from)), Math.min(width + 4, time.x(spot.to))];
+  if (to < GUTTER_PX || from > width) return;
+  const wider = Math.max(0, LEAST_PX - (to - from)) / 2;
+  pen.strokeStyle = palette.surface;
+  pen.lineWidth = thick + 2;
+  pen.strokeRect(from - wider, place.top, to - from + 2 * wider, place.tall);
+  pen.strokeStyle = palette.ink;
+  pen.lineWidth = thick;
+  pen.strokeRect(from - wider, place.top, to - from + 2 * wider, place.tall);
+}
+
+/** From the launch call's start to the start of the work that it put on the device. */
+export function paintLaunches(pen: Pen, scene: Scene): void {
+  const { chosen, palette, time } = scene;
+  if (!chosen) return;
+  const own = spotOf(chosen);
+  for (const link of launches(scene, chosen).slice(0, MOST_ARROWS)) {
+    const other = spotOf(link);
+    const [call, work] = onDevice(scene, own) ? [other, own] : [own, other];
+    const [above, below] = [placeOf(scene, call), placeOf(scene, work)];
+    if (above === null || below === null) continue;
+    arrow(
+      pen,
+      [time.x(call.from), above.top + above.tall / 2],
+      [time.x(work.from), below.top + below.tall / 2],
+      palette.ink,
+      palette.surface,
+    );
+  }
+}
+
+const onDevice = (scene: Scene, { track }: Spot): boolean => scene.layout.tracks.get(track)?.track.kind === "stream";
+const isCall = (scene: Scene, { track }: Spot): boolean => scene.layout.tracks.get(track)?.track.kind === "calls";
+
+/** Links between a runtime call and the device. */
+function launches(scene: Scene, chosen: EventDetail): EventLink[] {
+  const own = spotOf(chosen);
+  return chosen.links.filter((link) =>
+    onDevice(scene, own) ? isCall(scene, spotOf(link)) : isCall(scene, own) && onDevice(scene, spotOf(link)),
+  );
+}
+
+/** The device's idle time before the chosen event, hatched, with its length and why where there is room. */
+export function paintGap(pen: Pen, scene: Scene): void {
+  const { chosen, palette, time, width } = scene;
+  if (!chosen || chosen.gap_start_ns === null) return;
+  const place = placeOf(scene, spotOf(chosen));
+  if (place === null) return;
+  const [left, right] = [Math.max(GUTTER_PX, time.x(chosen.gap_start_ns)), Math.min(width, time.x(chosen.start_ns))];
+  if (right - left < 1) return;
+  pen.fillStyle = stripes(pen, palette.third);
+  pen.fillRect(left, place.top, right - left, place.tall);
+  if (place.tall < BOX_PX) return;
+  pen.font = palette.fonts.axis;
+  const length = ns(chosen.start_ns - chosen.gap_start_ns);
+  const text = chosen.why_gap ? sentence(chosen.why_gap) : `Idle for ${length}`;
+  const wide = (text: string) => textWidth(text, "axis");
+  const written = wide(text) + 8 <= right - left ? text : fitted(`Idle for ${length}`, wide, right - left);
+  if (written !== null) haloed(pen, written, left + 4, place.top + BOX_PX / 2, palette.ink, palette.surface);
+}

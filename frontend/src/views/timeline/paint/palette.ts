@@ -1,0 +1,127 @@
+/**
+ * The theme's colours as a canvas wants them. A meaning keeps its colour; three close shades of it, chosen by the name,
+ * part neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
+ */
+
+import { COLOURS, type Colour } from "../../../colour";
+import { useEffect, useState } from "preact/hooks";
+
+export interface Fill {
+  plain: string;
+  /** Text on it. */
+  ink: string;
+  /** Beside boxes that a search lit. */
+  dim: string;
+  /** The same two as a canvas's pixels are stored. */
+  plainPixel: number;
+  dimPixel: number;
+}
+
+export interface Palette {
+  surface: string;
+  sunken: string;
+  line: string;
+  firm: string;
+  ink: string;
+  second: string;
+  third: string;
+  fills: ReadonlyMap<Colour, readonly Fill[]>;
+  fonts: { small: string; axis: string; title: string };
+}
+
+/** How far each shade is from its colour to the ink. */
+const SHADES = [0, 0.13, 0.26];
+
+export const SHADE_COUNT = SHADES.length;
+
+/** How far a box that the search did not find fades. */
+const FADED = 0.82;
+
+export function paletteOf(read: (token: string) => string): Palette {
+  const [surface, ink] = [read("--surface"), read("--ink")];
+  const fills = COLOURS.map(
+    (colour) => [colour, SHADES.map((by) => fillOf(mixed(read(`--c-${colour}`), ink, by), surface))] as const,
+  );
+  const font = read("--font");
+  return {
+    surface,
+    ink,
+    sunken: read("--sunken"),
+    line: read("--line"),
+    firm: read("--line-firm"),
+    second: read("--ink-2"),
+    third: read("--ink-3"),
+    fills: new Map(fills),
+    fonts: { axis: `11px ${font}`, small: `12px ${font}`, title: `500 12px ${font}` },
+  };
+}
+
+/** As WCAG 2 asks for small text. */
+const READABLE = 4.5;
+
+function fillOf(plain: string, surface: string): Fill {
+  const words = contrast("#ffffff", plain) >= READABLE ? "#ffffff" : "#000000"; // one of the two always is
+  const dim = mixed(plain, surface, FADED);
+  return { plain, ink: words, dim, plainPixel: pixelOf(plain), dimPixel: pixelOf(dim) };
+}
+
+/** Red, green, blue and full opacity, one byte each, in the order in which they lie in memory. */
+export function pixelOf(hex: string): number {
+  return new Uint32Array(new Uint8Array([...rgb(hex), 255]).buffer)[0]!;
+}
+
+/** The same name has the same shade in every page. */
+export function shadeOf(name: string): number {
+  let mark = 0;
+  for (let at = 0; at < name.length; at++) mark = (mark * 31 + name.charCodeAt(at)) | 0;
+  return (mark >>> 4) % SHADE_COUNT;
+}
+
+type Rgb = readonly [number, number, number];
+
+/** `#rrggbb`, or `#rgb` as a bundler writes it. */
+function rgb(hex: string): Rgb {
+  const digits = hex.length === 4 ? hex.replace(/[^#]/g, "$&$&") : hex;
+  return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16)) as unknown as Rgb;
+}
+
+/** `#rrggbb`, a share of the way to another. */
+export function mixed(hex: string, other: string, by: number): string {
+  const [from, to] = [rgb(hex), rgb(other)];
+  return `#${from
+    .map((part, at) =>
+      Math.round(part + (to[at]! - part) * by)
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
+}
+
+/** As WCAG 2 defines it, 1 to 21. */
+export function contrast(a: string, b: string): number {
+  const [dark, light] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number];
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(hex: string): number {
+  const [red, green, blue] = rgb(hex).map((part) =>
+    part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+  ) as unknown as Rgb;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The theme's colours, read again when TensorBoard's theme changes. */
+export function usePalette(): Palette {
+  const [palette, setPalette] = useState(readPalette);
+  useEffect(() => {
+    const observer = new MutationObserver(() => setPalette(readPalette()));
+    observer.observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
+    return () => observer.disconnect();
+  }, []);
+  return palette;
+}
+
+function readPalette(): Palette {
+  const styles = getComputedStyle(document.documentElement);
+  return paletteOf((token) => styles.getPropertyValue(token).trim());
+}

@@ -1,0 +1,86 @@
+"""A found span: a trace file, or a summary file whose trace is gone, with its run, worker and number."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tb_steptime.ingest.names import TraceName, natural_order, trace_name
+from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.summaries.layout import SUFFIX
+
+
+@dataclass(frozen=True)
+class FoundSpan:
+    """A span under a place. id is opaque and stable; number counts from 1 in time order within run and worker.
+
+    file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
+    file lies beside the trace. time is what the file's name says, -1 where it says none. bytes and mtime_ns are the
+    trace's, or the summary's without one. records changes when a recorder's files appear beside the trace, or grow
+    into its time.
+    """
+
+    id: str
+    run: str
+    worker: str
+    number: int
+    file: str
+    trace: Path | None
+    summary: Path | None
+    time: int = -1
+    bytes: int = 0
+    mtime_ns: int = 0
+    records: int = 0
+
+    @classmethod
+    def of(cls, place: Place, name: TraceName, file: str, trace: Path | None, summary: Path | None) -> FoundSpan:
+        """Not numbered yet."""
+        return cls(_span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time)
+
+    def under(self, root: Path) -> FoundSpan:
+        """The same with paths that begin as the user wrote the folder."""
+        trace = root / self.file if self.trace else None
+        return replace(self, trace=trace, summary=root / (self.file + SUFFIX) if self.summary else None)
+
+    @property
+    def path(self) -> str:
+        """The file that stands for it."""
+        return str(self.trace or self.summary)
+
+    @property
+    def stamp(self) -> tuple[bool, int, int, int]:
+        """Changes whenever the file does, or what is read with it."""
+        return self.trace is not None, self.bytes, self.mtime_ns, self.records
+
+
+def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
+    """In the order of the pickers, with their numbers."""
+    workers: dict[tuple[str, str], list[FoundSpan]] = defaultdict(list)
+    for span in spans:
+        workers[span.run, span.worker].append(span)
+    for key in sorted(workers, key=lambda key: (natural_order(key[0]), natural_order(key[1]))):
+        for number, span in enumerate(sorted(workers[key], key=lambda span: (span.time, span.file)), start=1):
+            yield replace(span, number=number)
+
+
+def spans_of_files(files: Sequence[Path]) -> list[FoundSpan]:
+    """Files that the user named are spans whatever their names, in their order, of the run that their folder is named
+    for; they need not exist. A summary file stands for its trace."""
+    known = {span.file: span for span in numbered(map(_named_by_user, files))}
+    return [known[str(path)] for path in files]
+
+
+def _named_by_user(path: Path) -> FoundSpan:
+    name = path.name.removesuffix(SUFFIX)
+    place = Place(path.absolute().parent.name, path.parent, str(path.parent))
+    trace, summary = (None, path) if path.name.endswith(SUFFIX) else (path, None)
+    found = FoundSpan.of(place, trace_name(place, "", name), name, trace, summary)
+    return replace(found, file=str(path))
+
+
+def _span_id(place: Place, file: str) -> str:
+    """The same file of the same log directory has the same id on every machine, so that links can be shared."""
+    return hashlib.blake2b(f"{place.name}\0{file}".encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()

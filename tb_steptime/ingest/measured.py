@@ -1,0 +1,56 @@
+"""A measured span: what its recording says of itself and the result of every analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from tb_steptime.ingest.recorder_files import SeenRecords
+from tb_steptime.text import Note
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class SpanFacts(msgspec.Struct, frozen=True):
+    """What a recording says of itself, whichever view is open.
+
+    file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0. rank,
+    world_size and sm_count are None where the file does not say, simulated is the simulator's statement or None for a
+    recording.
+    """
+
+    file: str
+    file_bytes: int
+    json_bytes: int
+    events: int
+    origin_ns: int
+    step_count: int
+    first_step: str | None
+    last_step: str | None
+    mean_step_ns: int | None
+    device_names: list[str]
+    sm_count: int | None
+    rank: int | None
+    world_size: int | None
+    simulated: str | None
+    notes: list[Note]
+
+
+class MeasuredSpan(msgspec.Struct, frozen=True):
+    """Everything that is known of a span. records: the recorder's files that it was measured with.
+
+    results by view id: of a span that was just measured in memory, of a summary file read from it each time that one is
+    asked for (`ingest.summaries.reading.StoredResults`, which says what it raises).
+    """
+
+    facts: SpanFacts
+    results: Mapping[str, msgspec.Struct]
+    records: SeenRecords = SeenRecords()
+
+    def result(self, view: str, kind: type[R]) -> R:
+        """The result of one view. Raises KeyError where there is no such view, and like `results`."""
+        result = self.results[view]
+        assert isinstance(result, kind)
+        return result

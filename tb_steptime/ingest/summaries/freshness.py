@@ -1,0 +1,47 @@
+"""Whether a summary is of a trace as it is now, by the trace's own file and the recorder's files beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from tb_steptime.ingest.recorder_files import are_current
+from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
+from tb_steptime.ingest.summaries.layout import SummaryHead, TraceStamp
+
+#: Enough of either end of a trace to tell a copy from another recording of the same size: gzip ends in a checksum of
+#: the whole, and a plain file's first and last events hold its times.
+_END_BYTES = 64 * 1024
+
+
+def stamp(trace: Path) -> TraceStamp:
+    """Raises OSError."""
+    stat = trace.stat()
+    return TraceStamp(trace.name, stat.st_size, stat.st_mtime_ns, _digest(trace, stat.st_size))
+
+
+def _digest(trace: Path, size: int) -> str:
+    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+    with open(trace, "rb") as file:
+        digest.update(file.read(_END_BYTES))
+        file.seek(max(_END_BYTES, size - _END_BYTES))
+        digest.update(file.read(_END_BYTES))
+    return digest.hexdigest()
+
+
+def is_fresh(head: SummaryHead, trace: Path) -> bool:
+    """Whether this code made it, of exactly this trace and the recorder's files that are there now. Raises OSError."""
+    return (
+        head.code == code_fingerprint()
+        and is_of(head.trace, trace)
+        and are_current(head.records, trace.absolute().parent)
+    )
+
+
+def is_of(known: TraceStamp, trace: Path) -> bool:
+    """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
+    file tell. Raises OSError."""
+    stat = trace.stat()
+    if stat.st_size != known.bytes:
+        return False
+    return stat.st_mtime_ns == known.mtime_ns or _digest(trace, stat.st_size) == known.digest

@@ -1,0 +1,70 @@
+"""How a summary file is packed.
+
+    resnet.1623143089861.pt.trace.json.gz
+    resnet.1623143089861.pt.trace.json.gz.steptime     = gzip(head) gzip(view) gzip(view) ...
+
+Every gzip member is one line of JSON, so `zcat` shows the file. The head is small and holds the lengths of the others:
+an index reads heads only, a page reads one view.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import msgspec
+
+from tb_steptime.ingest.measured import SpanFacts
+from tb_steptime.ingest.recorder_files import SeenRecords
+
+SUFFIX = ".steptime"
+
+#: Which fields the JSON has. A release that changes a result's fields raises it and says in `upgrades` how the format
+#: before becomes this one.
+FORMAT = 2
+
+#: A head is a few kB: notes and names.
+MAX_HEAD_BYTES = 64 * 1024
+#: A directory may come from anywhere: what unpacks to more than any trace's results is not unpacked.
+MAX_MEMBER_BYTES = 256 * 1024 * 1024
+
+
+class TraceStamp(msgspec.Struct, frozen=True):
+    """Which file a summary is of. digest covers the size and both ends of the file."""
+
+    file: str
+    bytes: int
+    mtime_ns: int
+    digest: str
+
+
+class SummaryHead(msgspec.Struct, frozen=True):
+    """view_bytes: compressed length of each view's member, in the order in which they follow the head. code: the
+    fingerprint of the code that measured. records: the recorder's files that were read with the trace."""
+
+    format: int
+    code: str
+    trace: TraceStamp
+    facts: SpanFacts
+    view_bytes: dict[str, int]
+    records: SeenRecords = SeenRecords()
+
+    def place(self, view: str) -> int:
+        """Where a view's member begins, counted from the end of the head. Raises KeyError."""
+        views = list(self.view_bytes)
+        if view not in views:
+            raise KeyError(view)
+        return sum(self.view_bytes[each] for each in views[: views.index(view)])
+
+
+def member(line: bytes) -> bytes:
+    return gzip.compress(line + b"\n", compresslevel=6, mtime=0)
+
+
+def first_member(content: bytes, limit: int) -> tuple[bytes, int]:
+    """The text of the first gzip member, and its compressed length. Raises ValueError, zlib.error."""
+    inflate = zlib.decompressobj(wbits=31)
+    text = inflate.decompress(content, limit)
+    if not inflate.eof:
+        raise ValueError("the member is cut off or too long")
+    return text, len(content) - len(inflate.unused_data)

@@ -1,0 +1,140 @@
+"""A summary file -> a measured span. A file of an earlier release is upgraded, one of a later release is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.summaries.freshness import is_fresh, is_of
+from tb_steptime.ingest.summaries.layout import FORMAT, MAX_HEAD_BYTES, MAX_MEMBER_BYTES, SummaryHead, first_member
+from tb_steptime.ingest.summaries.upgrades import upgraded, upgraded_head
+from tb_steptime.ingest.summaries.writing import places_for
+
+_KINDS: dict[str, type[msgspec.Struct]] = {each.id: each.result for each in ANALYSES}
+
+
+class DamagedSummary(Exception):
+    """A summary file whose head is whole and whose results are not."""
+
+
+class _Format(msgspec.Struct, frozen=True):
+    """The one field that the head of every release has."""
+
+    format: int
+
+
+class StoredResults(Mapping[str, msgspec.Struct]):
+    """Results by view id, read from the file each time that one is asked for, since a log directory has many spans.
+
+    Asking raises KeyError where there is no such view, OSError where the file is gone, DamagedSummary.
+    """
+
+    def __init__(self, path: Path, head: SummaryHead, head_bytes: int) -> None:
+        self.path, self.head, self.head_bytes = path, head, head_bytes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_KINDS)
+
+    def __len__(self) -> int:
+        return len(_KINDS)
+
+    def __getitem__(self, view: str) -> msgspec.Struct:
+        member = self._member(view)
+        try:
+            line, _ = first_member(member, MAX_MEMBER_BYTES)
+            if self.head.format == FORMAT:
+                return msgspec.json.decode(line, type=_KINDS[view])
+            return upgraded(line, self.head.format, view, _KINDS[view])
+        except (ValueError, zlib.error) as error:
+            raise DamagedSummary(f"{self.path}: {error}") from error
+
+    def _member(self, view: str) -> bytes:
+        start = self.head_bytes + self.head.place(view)
+        with open(self.path, "rb") as file:
+            file.seek(start)
+            return file.read(self.head.view_bytes[view])
+
+
+def read_summary(path: Path) -> MeasuredSpan:
+    """The measured span of a summary file. Raises TraceError where this release cannot read it."""
+    return _span(path, *_head(path))
+
+
+def summary_of(trace: Path, path: Path) -> MeasuredSpan | None:
+    """The span of the summary at `path`, or None where it is not one of this trace. Raises OSError."""
+    with contextlib.suppress(TraceError):
+        head, head_bytes = _head(path)
+        if is_of(head.trace, trace):
+            return _span(path, head, head_bytes)
+    return None
+
+
+def fresh_summary(trace: Path) -> MeasuredSpan | None:
+    """The span that this code measured of exactly this trace and the recorder's files beside it, or None. Raises
+    OSError when the trace is gone."""
+    for place in places_for(trace):
+        with contextlib.suppress(TraceError):
+            head, head_bytes = _head(place)
+            if head.format == FORMAT and is_fresh(head, trace):
+                return _span(place, head, head_bytes)
+    return None
+
+
+def is_newer(path: Path) -> bool:
+    """Whether a later release wrote this summary, which is then left as it is."""
+    try:
+        return _format(_head_line(path)[0]) > FORMAT
+    except (OSError, ValueError, zlib.error):
+        return False
+
+
+def whole(span: MeasuredSpan, path: str) -> MeasuredSpan:
+    """The same with every result in memory. Raises TraceError where one of them cannot be read."""
+    try:
+        return msgspec.structs.replace(span, results=dict(span.results))
+    except (OSError, DamagedSummary, KeyError) as error:
+        raise _damaged(path) from error
+
+
+def _span(path: Path, head: SummaryHead, head_bytes: int) -> MeasuredSpan:
+    return MeasuredSpan(head.facts, StoredResults(path, head, head_bytes), head.records)
+
+
+def _head(path: Path) -> tuple[SummaryHead, int]:
+    """The head and its compressed length. Raises TraceError."""
+    try:
+        line, head_bytes = _head_line(path)
+        format = _format(line)
+        if format > FORMAT:
+            raise _newer(path, format)
+        return upgraded_head(line, format), head_bytes
+    except (OSError, ValueError, zlib.error) as error:
+        raise _damaged(str(path)) from error
+
+
+def _head_line(path: Path) -> tuple[bytes, int]:
+    with open(path, "rb") as file:
+        return first_member(file.read(MAX_HEAD_BYTES), MAX_MEMBER_BYTES)
+
+
+def _format(line: bytes) -> int:
+    return msgspec.json.decode(line, type=_Format).format
+
+
+def _newer(path: str | os.PathLike[str], format: int) -> TraceError:
+    problem = f"A newer release of tb-steptime wrote this summary file (format {format}; this one reads up to {FORMAT})"
+    hint = "Update with `pip install --upgrade tb-steptime`, or put the trace beside the summary."
+    return TraceError(problem, str(path), hint)
+
+
+def _damaged(path: str) -> TraceError:
+    hint = "Put the trace beside it, or copy the summary file again."
+    return TraceError("The summary file is damaged", path, hint)

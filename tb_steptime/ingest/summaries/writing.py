@@ -1,0 +1,76 @@
+"""A measured span -> its summary file, beside the trace or, where that folder is read-only, in the user's cache
+directory."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.summaries.fingerprint import code_fingerprint
+from tb_steptime.ingest.summaries.layout import FORMAT, SUFFIX, SummaryHead, TraceStamp, member
+
+
+def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
+    """The bytes of a summary file; the same input gives the same bytes."""
+    views = {view: member(msgspec.json.encode(result)) for view, result in measured.results.items()}
+    lengths = {view: len(content) for view, content in views.items()}
+    head = SummaryHead(FORMAT, code_fingerprint(), trace, measured.facts, lengths, measured.records)
+    return b"".join([member(msgspec.json.encode(head)), *views.values()])
+
+
+def places_for(trace: Path) -> tuple[Path, Path]:
+    """Beside the trace, and in the user's cache directory by its real path."""
+    name = hashlib.blake2b(os.path.realpath(trace).encode(), digest_size=16).hexdigest()
+    return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
+
+
+def cache_directory() -> Path:
+    """`$XDG_CACHE_HOME/tb_steptime`, or the platform's usual place."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    if not base and os.name == "nt":
+        base = os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "tb_steptime"
+
+
+def write_summary(content: bytes, places: Iterable[Path]) -> Path:
+    """Write to the first of the places that can be written to, and return it. Raises OSError when none can.
+
+    A reader sees the old file or the whole new one: a temporary file is written and renamed.
+    """
+    failure: OSError | None = None
+    for place in places:
+        try:
+            _replace(place, content)
+        except OSError as error:
+            failure = error
+        else:
+            return place
+    raise failure or OSError("no place to write a summary file to")
+
+
+def _replace(place: Path, content: bytes) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=".", suffix=SUFFIX + ".tmp", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, place)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+@functools.cache
+def _umask() -> int:
+    """mkstemp makes files for the owner only; a summary is as readable as any file that the user makes."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

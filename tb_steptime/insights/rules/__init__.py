@@ -1,0 +1,1 @@
+"""One rule per file, in the folder of what it judges."""

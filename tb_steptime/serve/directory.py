@@ -1,0 +1,109 @@
+"""The spans under the log directory, scanned in a thread of its own, so that every answer is at hand at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tb_steptime.ingest.discovery import Discovery, Found
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.places import Place
+from tb_steptime.serve.served import ServedSpan, open_span
+
+logger = logging.getLogger(__name__)
+
+#: How old a scan of the log directory may be before a request begins another one.
+SCAN_SECONDS = 2.0
+#: Of a tree that takes long to scan, scanning may take this share of the time.
+SCAN_SHARE = 0.1
+#: How long a request waits for the new scan; small directories take milliseconds, and the next request sees the rest.
+SCAN_PATIENCE_SECONDS = 0.08
+#: How long the very first request waits: an empty answer would say that there are no traces.
+FIRST_SCAN_PATIENCE_SECONDS = 20.0
+
+
+@dataclass(eq=False)
+class LogDirectory:
+    """All methods may be called from any thread."""
+
+    places: Sequence[Place]
+    found: Found = field(default_factory=lambda: Found((), 0, ()))
+    scanned_at: float = 0.0
+    _spans: dict[str, ServedSpan] = field(default_factory=dict)
+    _scan_again_at: float = 0.0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _first_scan: threading.Event = field(default_factory=threading.Event)
+    _scanning: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._discovery = Discovery(self.places)
+
+    def scan_soon(self) -> None:
+        """Scan in the background, unless that was done just now."""
+        with self._lock:
+            if self._scanning.is_set() or time.monotonic() < self._scan_again_at:
+                return
+            self._scanning.set()
+        threading.Thread(target=self._scan, daemon=True, name="tb_steptime scan").start()
+
+    def has_spans(self, patience_seconds: float) -> bool:
+        """Whether there is anything to show, as far as is known; waits for the first scan only."""
+        self.scan_soon()
+        self._first_scan.wait(patience_seconds)
+        return bool(self.found.spans)
+
+    def refresh(self) -> None:
+        """A scan that is not old, as far as that can be had at once."""
+        self.scan_soon()
+        if not self._first_scan.wait(FIRST_SCAN_PATIENCE_SECONDS):
+            return
+        end = time.monotonic() + SCAN_PATIENCE_SECONDS
+        while self._scanning.is_set() and time.monotonic() < end:
+            time.sleep(0.005)
+
+    def spans(self) -> tuple[Found, list[ServedSpan]]:
+        """What the last scan found, and its spans in the order of the pickers."""
+        with self._lock:
+            return self.found, [self._spans[found.id] for found in self.found.spans]
+
+    def get(self, id: str) -> ServedSpan | None:
+        """As of the last scan."""
+        return self._spans.get(id)
+
+    def find(self, id: str) -> ServedSpan | None:
+        """As of the last scan; only an id that is not known is worth waiting for a new one."""
+        self.scan_soon()
+        if id not in self._spans:
+            self.refresh()
+        return self._spans.get(id)
+
+    def family(self, span: ServedSpan) -> list[ServedSpan]:
+        """All spans of its worker."""
+        with self._lock:
+            return [each for each in self._spans.values() if each.is_of_worker(span.found)]
+
+    def _scan(self) -> None:
+        began = time.monotonic()
+        try:
+            found = self._discovery.scan()
+            spans = {span.id: self._served(span) for span in found.spans}
+            with self._lock:
+                self.found, self._spans = found, spans
+        except Exception:  # a thread of its own: nobody else would hear of it
+            logger.exception("tb_steptime could not scan the log directory")
+        finally:
+            self.scanned_at = time.monotonic()
+            self._scan_again_at = self.scanned_at + max(SCAN_SECONDS, (self.scanned_at - began) / SCAN_SHARE)
+            self._scanning.clear()
+            self._first_scan.set()
+
+    def _served(self, found: FoundSpan) -> ServedSpan:
+        """The span that is known, or a new one where the file is new or has changed."""
+        known = self._spans.get(found.id)
+        if known and known.found.stamp == found.stamp:
+            known.found = found
+            return known
+        return open_span(found)

@@ -1,0 +1,162 @@
+"""Has traces read by other processes: for their summaries, ahead of time or when a page is asked for, and for their
+single events, when a timeline is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.pool import REPORT, Job, QueuePlace, ReadingQueue
+from tb_steptime.ingest.states import Problem, SpanState
+from tb_steptime.ingest.summaries import summary_of
+from tb_steptime.serve.directory import LogDirectory
+from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.wire import Waiting
+from tb_steptime.timeline.event_cache import EventFiles
+from tb_steptime.timeline.event_file import EventFile
+
+logger = logging.getLogger(__name__)
+
+#: A file that was written to so lately may still be written to.
+SETTLE_SECONDS = 1.0
+#: What is read without being opened, so that the pickers and trends fill by themselves; more is read when it is opened.
+READ_AHEAD_SPANS = 200
+READ_AHEAD_BYTES = 2_000_000_000
+#: A summary that is damaged again and again is not the disk's fault.
+MAX_REREADS = 2
+
+
+class Reader:
+    """All methods may be called from any thread and return at once. Nothing is begun where `work` is false."""
+
+    def __init__(self, directory: LogDirectory, processes: int = 0) -> None:
+        self.directory = directory
+        self.queue = ReadingQueue(self._on_end, processes)
+        self.events = EventFiles()
+
+    def close(self) -> None:
+        self.queue.close()
+        self.events.close()
+
+    def places(self) -> Mapping[str, QueuePlace]:
+        """In the queue, by span id."""
+        return self.queue.places()
+
+    def want(self, spans: Iterable[ServedSpan]) -> None:
+        """Read these some time."""
+        for span in spans:
+            self._want(span, urgent=False)
+
+    def read_ahead(self, spans: Iterable[ServedSpan]) -> None:
+        """Read the first of those that are not read yet."""
+        count = size = 0
+        for span in spans:
+            if span.measured or span.problem:
+                continue
+            count, size = count + 1, size + span.found.bytes
+            if count > READ_AHEAD_SPANS or size > READ_AHEAD_BYTES:
+                return
+            self._want(span, urgent=False)
+
+    def wait(self, span: ServedSpan, *, work: bool) -> Waiting:
+        """Read it before all others. Raises SpanFailed."""
+        if span.problem:
+            raise SpanFailed(span.problem)
+        if work:
+            self._want(span, urgent=True)
+        return self.waiting(span)
+
+    def again(self, span: ServedSpan, why: Exception, *, work: bool) -> Waiting:
+        """Read a span again whose summary is gone or damaged. Raises SpanFailed where its trace is gone, too."""
+        if span.found.trace is None:
+            raise SpanFailed(_damaged(span.found)) from why
+        logger.warning("tb_steptime reads %s again: %s", span.found.file, why)
+        span.forget()
+        if span.rereads > MAX_REREADS:
+            span.problem = Problem("The analysis failed", span.found.file, REPORT)
+        return self.wait(span, work=work)
+
+    def waiting(self, span: ServedSpan) -> Waiting:
+        place = self.queue.places().get(span.found.id)
+        if place is None:
+            return Waiting(SpanState.UNREAD, span.found.file, 1, 1, None)
+        return Waiting(place.state, span.found.file, place.file_number, place.file_count, place.progress)
+
+    def event_file(self, span: ServedSpan, *, work: bool) -> EventFile | Waiting:
+        """The event file of a span; it is made when it is first asked for, after the summary. Raises SpanFailed."""
+        if span.found.trace is None:
+            raise SpanFailed(span.problem or _without_trace(span.found))
+        if span.measured is None:
+            return self.wait(span, work=work)
+        events = self.events.get(_state_of(span.found))
+        if events is not None:
+            return events
+        if span.events_problem:
+            raise SpanFailed(span.events_problem)
+        if work:
+            self._want_events(span.found, span.found.trace)
+        return self.waiting(span)
+
+    def _want(self, span: ServedSpan, *, urgent: bool) -> None:
+        found = span.found
+        if span.measured or span.problem or found.trace is None or _is_unsettled(found):
+            return
+        self.queue.want(found.id, found.trace, found.file, urgent=urgent)
+
+    def _want_events(self, found: FoundSpan, trace: Path) -> None:
+        try:
+            self.queue.want(
+                found.id, trace, found.file, urgent=True, events=lambda: self.events.new_folder(_state_of(found))
+            )
+        except OSError as error:
+            hint = "Free some space, or set TMPDIR to a folder with room, and start TensorBoard again."
+            problem = f"There is no room for single events in the temporary folder: {error.strerror}"
+            raise SpanFailed(Problem(problem, found.file, hint)) from error
+
+    def _on_end(self, job: Job, outcome: Path | Problem) -> None:
+        """A trace was read, or could not be. What changed meanwhile is read again when it is next asked for."""
+        span = self.directory.get(job.id)
+        if job.events:
+            self._on_events(job, job.events, span, outcome)
+        elif span and isinstance(outcome, Problem):
+            span.problem = outcome
+        elif span and isinstance(outcome, Path) and span.found.trace:
+            with contextlib.suppress(OSError):
+                span.measured = summary_of(span.found.trace, outcome) or span.measured
+
+    def _on_events(self, job: Job, folder: Path, span: ServedSpan | None, outcome: Path | Problem) -> None:
+        problem: Problem | None = None
+        if isinstance(outcome, Problem):
+            problem = outcome
+            self.events.give_up(folder)
+        elif not self.events.add(folder):
+            problem = Problem("The events could not be kept", job.file, REPORT)
+        if span:
+            span.events_problem = problem
+
+
+def _state_of(found: FoundSpan) -> str:
+    """Stands for a trace until its file changes."""
+    return f"{found.id} {found.stamp}"
+
+
+def _is_unsettled(found: FoundSpan) -> bool:
+    return 0 <= time.time() - found.mtime_ns / 1e9 < SETTLE_SECONDS
+
+
+def _damaged(found: FoundSpan) -> Problem:
+    hint = "Put the trace beside it, or copy the summary file again."
+    return Problem("The summary file is damaged, and its trace is not here", found.file, hint)
+
+
+def _without_trace(found: FoundSpan) -> Problem:
+    return Problem(
+        "Only the summary of this trace is here, and single events stand in the trace itself",
+        found.file,
+        "Put the trace back beside its summary. All other views work without it.",
+    )

@@ -1,0 +1,98 @@
+"""A served span: what the tab is told of a span, from when its file is found until the file changes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.errors import TraceError
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.names import rank_in_name
+from tb_steptime.ingest.pool import QueuePlace
+from tb_steptime.ingest.states import Problem, SpanState
+from tb_steptime.ingest.summaries import DamagedSummary, fresh_summary, read_summary
+from tb_steptime.insights.base import Judgement
+from tb_steptime.serve.wire import Neighbour
+
+#: Sparks have room for so many spans on either side of the one that is shown.
+NEIGHBOUR_SPANS = 32
+
+
+@dataclass(eq=False)
+class ServedSpan:
+    """measured when it is read, problem when that failed; judgement and neighbour are kept once they were asked for.
+
+    rereads: how often its summary was damaged; events_problem: why its single events could not be read.
+    """
+
+    found: FoundSpan
+    measured: MeasuredSpan | None = None
+    problem: Problem | None = None
+    judgement: Judgement | None = None
+    neighbour: Neighbour | None = None
+    rereads: int = 0
+    events_problem: Problem | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """As the trace says it, else as the worker's name does."""
+        if self.measured and self.measured.facts.rank is not None:
+            return self.measured.facts.rank
+        return rank_in_name(self.found.worker)
+
+    def state(self, place: QueuePlace | None) -> SpanState:
+        """place is the one in the queue of those that wait or are being read."""
+        if self.measured:
+            return SpanState.READY
+        if self.problem:
+            return SpanState.FAILED
+        return place.state if place else SpanState.UNREAD
+
+    def at_hand(self) -> MeasuredSpan:
+        """Raises FileNotFoundError where another request found the summary gone meanwhile."""
+        if self.measured is None:
+            raise FileNotFoundError(self.found.file)
+        return self.measured
+
+    def forget(self) -> None:
+        """Back to a span that is not read: its summary was of no use."""
+        self.measured = self.judgement = self.neighbour = None
+        self.rereads += 1
+
+    def is_of_worker(self, other: FoundSpan) -> bool:
+        return (self.found.run, self.found.worker) == (other.run, other.worker)
+
+
+def open_span(found: FoundSpan) -> ServedSpan:
+    """With the summary that is at hand: of exactly this trace, or any readable one where the trace is gone."""
+    if found.trace is not None:
+        with contextlib.suppress(OSError):
+            return ServedSpan(found, fresh_summary(found.trace))
+        return ServedSpan(found)
+    assert found.summary is not None
+    try:
+        return ServedSpan(found, read_summary(found.summary))
+    except TraceError as error:
+        return ServedSpan(found, problem=Problem(error.problem, found.file, error.hint))
+
+
+def neighbours_of(span: ServedSpan, family: Iterable[ServedSpan]) -> list[Neighbour]:
+    """The figures of the spans near this one that are read; those whose summary went away are left out."""
+    number = span.found.number
+    near = [each for each in family if each is not span and each.measured]
+    near.sort(key=lambda each: abs(each.found.number - number))
+    rows = [_neighbour(each) for each in near[: 2 * NEIGHBOUR_SPANS]]
+    return sorted((row for row in rows if row), key=lambda row: row.number)
+
+
+def _neighbour(span: ServedSpan) -> Neighbour | None:
+    if span.neighbour is None or span.neighbour.number != span.found.number:
+        with contextlib.suppress(OSError, DamagedSummary, KeyError):
+            series = span.at_hand().result("trends", TrendsResult).series
+            values = {each.metric: each.value for each in series}
+            steps = {each.metric: each.steps for each in series}
+            span.neighbour = Neighbour(span.found.id, span.found.number, values, steps)
+    return span.neighbour

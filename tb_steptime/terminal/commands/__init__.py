@@ -1,0 +1,11 @@
+"""One module per command; COMMANDS lists them in the order of `tb-steptime --help`."""
+
+from __future__ import annotations
+
+from tb_steptime.terminal.commands import kernels, summarize
+from tb_steptime.terminal.commands.base import Command
+
+COMMANDS: tuple[Command, ...] = (
+    summarize.COMMAND,
+    kernels.COMMAND,
+)

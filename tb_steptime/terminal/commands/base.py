@@ -1,0 +1,41 @@
+"""What a command is made of. Its module imports nothing heavy at the top, since starting up is most of the time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.states import Problem
+
+
+@dataclass(frozen=True)
+class Command:
+    """`tb-steptime NAME`. help is its line in the list of commands; add_arguments adds what it takes to its parser; run
+    returns the exit code (see `exit_code`)."""
+
+    name: str
+    help: str
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a trace file or a log directory")
+
+
+def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
+    """The first one is the default."""
+    parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
+
+
+def exit_code(problems: Sequence[Problem]) -> int:
+    """1 where something could not be read, which is then written to stderr, a line each."""
+    for problem in problems:
+        sys.stderr.write(f"{problem.file}: {problem.problem}. {problem.hint}\n")
+    return 1 if problems else 0

@@ -1,0 +1,80 @@
+"""`tb-steptime summarize PATH…`: the tab's figures as text, or as JSON for a CI job."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
+
+if TYPE_CHECKING:
+    from tb_steptime.ingest.found import FoundSpan
+    from tb_steptime.ingest.measured import MeasuredSpan
+    from tb_steptime.ingest.states import Problem
+    from tb_steptime.trace.kineto import ReadProgress
+
+#: Views of which nothing is printed.
+UNPRINTED = ("gpu", "timeline")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    add_format(parser, "table", "json")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tb_steptime.terminal.spans import read_each
+
+    problems: list[Problem] = []
+    spans = read_each(options.paths, problems, _measured)
+    if options.format == "json":
+        _print_json(spans, problems)
+    else:
+        _print_tables(spans)
+    return exit_code(problems)
+
+
+def _measured(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan:
+    """From the summary file where it is of exactly this trace and release, else from the trace."""
+    from tb_steptime.ingest.measure import measure_file
+    from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
+
+    if span.trace is None:
+        assert span.summary is not None
+        return whole(read_summary(span.summary), span.path)
+    summary = fresh_summary(span.trace) if span.trace.is_file() else None
+    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, UNPRINTED)
+
+
+def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
+    from tb_steptime.insights import judge
+    from tb_steptime.terminal.contract import Report
+    from tb_steptime.terminal.output import print_json
+    from tb_steptime.terminal.report import error_report, span_report
+
+    # First, since reading them finds the problems.
+    reports = [span_report(found, measured, judge(measured.results)) for found, measured in spans]
+    print_json(Report(reports, [error_report(problem) for problem in problems]))
+
+
+def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
+    from tb_steptime.insights import judge
+    from tb_steptime.terminal.output import print_texts
+    from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
+
+    ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
+    width = shutil.get_terminal_size().columns
+    print_texts(span_table(found, measured, judge(measured.results), width, ink) for found, measured in spans)
+
+
+COMMAND = Command(
+    "summarize",
+    "print the figures of traces",
+    "Print steps, breakdown, GPU figures, data loading, tensor cores and what to do, for each trace.",
+    _add_arguments,
+    _run,
+)

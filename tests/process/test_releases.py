@@ -1,0 +1,113 @@
+"""Summaries without traces, as earlier releases wrote them, open in every view and on the command line.
+
+Their figures are held against those that a reading of the same recording gives today.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tb_steptime import cli
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.states import SpanState
+from tb_steptime.ingest.summaries import SUFFIX, read_summary
+from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.wire import SpanPage
+from tests import PROJECT
+
+RELEASES = PROJECT / "tests" / "releases"
+DEMO = PROJECT / "demo_logs"
+SUMMARIES = sorted(RELEASES.rglob("*" + SUFFIX))
+
+#: Figures that a release did not measure yet, by release: the path of fields, without the view.
+NOT_YET: dict[str, set[str]] = {"0.1.0": set()}
+
+pytestmark = pytest.mark.skipif(not DEMO.is_dir(), reason="the demo recordings are not in this checkout")
+
+
+@functools.cache
+def measured_now(path: Path) -> MeasuredSpan:
+    return measure_file(path)
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(RELEASES).with_suffix("").with_suffix(""))
+
+
+def figures(value: Any) -> Any:
+    """Numbers, truths and names; no sentence, whose words and place a release may change."""
+    if isinstance(value, dict):
+        return {key: figures(each) for key, each in value.items() if not is_said(each)}
+    return [figures(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def is_said(value: Any) -> bool:
+    """A phrase, a reason or a note, several of them, or nothing."""
+    if isinstance(value, list):
+        return bool(value) and all(map(is_said, value))
+    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "code", "cause"}))
+
+
+def lacking(then: Any, now: Any, path: str = "") -> set[str]:
+    """Paths of the fields that are not alike; rows of a list share a path."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        return {
+            each for key in then.keys() | now.keys() for each in lacking(then.get(key), now.get(key), f"{path}.{key}")
+        }
+    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        return {each for one, other in zip(then, now, strict=True) for each in lacking(one, other, path)}
+    return set() if then == now else {path.lstrip(".")}
+
+
+def test_every_release_is_tried() -> None:
+    assert {path.name for path in RELEASES.iterdir() if path.is_dir()} == NOT_YET.keys()
+    assert {path.relative_to(RELEASES).parts[0] for path in SUMMARIES} == NOT_YET.keys()
+
+
+@pytest.mark.parametrize("path", SUMMARIES, ids=named)
+def test_its_figures_are_those_of_today(path: Path) -> None:
+    release, run, name = path.relative_to(RELEASES).parts
+    then, now = read_summary(path), measured_now(DEMO / run / name.removesuffix(SUFFIX))
+    assert lacking(*(figures(msgspec.to_builtins(span.facts)) for span in (then, now))) == set()
+    for view in now.results:
+        pair = (figures(msgspec.to_builtins(span.results[view])) for span in (then, now))
+        assert lacking(*pair) - NOT_YET[release] == set(), view
+
+
+@pytest.mark.parametrize("release", sorted(NOT_YET))
+@pytest.mark.usefixtures("at_once")
+def test_the_tab_opens_them(release: str) -> None:
+    store = Store([Place("", RELEASES / release, release)])
+    spans = [span for run in store.index(work=False).runs for worker in run.workers for span in worker.spans]
+    assert spans
+    assert {span.state for span in spans} == {SpanState.READY}
+    for span in spans:
+        for analysis in ANALYSES:
+            page = store.page(span.id, analysis.id, work=False)
+            assert isinstance(page, SpanPage)
+            assert page.headline.verdict.template
+    assert all(row.result for row in store.trends(SpanNames(), work=False).spans)
+    store.close()
+
+
+@pytest.mark.parametrize("release", sorted(NOT_YET))
+def test_the_command_line_opens_them(release: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["summarize", str(RELEASES / release), "--format", "json"]) == 0
+    then = json.loads(capsys.readouterr().out)["spans"]
+    traces = [DEMO / span["run"] / Path(span["trace"]).name.removesuffix(SUFFIX) for span in then]
+    assert cli.main(["summarize", *map(str, traces), "--format", "json"]) == 0
+    now = json.loads(capsys.readouterr().out)["spans"]
+    kept = ("steps", "mean", "devices", "phases", "blocking_calls", "queue_depth")
+    assert [[span[key] for key in kept] for span in then] == [[span[key] for key in kept] for span in now]
+    assert [[each["id"] for each in span["insights"]] for span in then] == [
+        [each["id"] for each in span["insights"]] for span in now
+    ]

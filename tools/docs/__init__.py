@@ -1,0 +1,1 @@
+"""What builds the documentation: parts of pages that come from the code, the check of the site, and the pictures."""

@@ -1,0 +1,155 @@
+"""The pictures of the README and the documentation: the tab in a real TensorBoard and a real Chromium, on `demo_logs/`.
+
+python -m tools.docs.screenshots [NAME ...]     take all pictures, or these, and write them to docs/screenshots
+
+All are taken in one go, from one build of the tab, so that they fit together. A picture is written as a PNG with a
+palette, which keeps text sharp and files small.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tools.serve import TensorBoard
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = ROOT / "docs" / "screenshots"
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: No sandbox, because a container's root has none; no network, because the tab needs none.
+CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+
+#: A first view waits until the recording has been analysed.
+DRAWN_MS = 60_000
+#: Pictures move while they settle.
+SETTLE_MS = 1_000
+#: Colours of a PNG: as many as a palette can have.
+PALETTE = 256
+#: What a reader has to load for one picture.
+LARGEST_BYTES = 250_000
+
+
+class Picture(NamedTuple):
+    """`run` is a directory of demo_logs; height is that of the window, in CSS pixels; keys: more of the tab's state."""
+
+    view: str
+    run: str
+    theme: str
+    height: int
+    keys: Mapping[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self.view}-{self.theme}.png"
+
+    def address(self, url: str) -> str:
+        """The tab's address with this state, as a shared link has it."""
+        keys = {"view": self.view, "run": self.run, **self.keys}
+        return f"{url}#tb_steptime" + "".join(f"&p.tb_steptime.{key}={quote(value)}" for key, value in keys.items())
+
+
+PICTURES = (
+    Picture("overview", "num_dataloaders_simulated", "light", 860),
+    Picture("trends", "num_dataloaders_simulated", "light", 860),
+    Picture("data_loading", "cpu_recorded_workers", "light", 1110),
+    Picture("tensor_cores", "resnet50_baseline_simulated", "dark", 860),
+    Picture("gpu", "autocast_simulated", "light", 980),
+    Picture("host", "forum_sparse_multi_gpu_simulated", "light", 980),
+    Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 700),
+)
+WIDTH = 1280
+
+
+def main(names: Sequence[str]) -> int:
+    wanted = [picture for picture in PICTURES if not names or picture.name in names or picture.view in names]
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if program is None:
+        print("No Chromium or Chrome is here. Install one, or name it in CHROMIUM.", file=sys.stderr)
+        return 1
+    TARGET.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = TensorBoard(copy_of_demo_logs(Path(folder)))
+        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_FLAGS))
+        try:
+            read_all(browser, server)
+            sizes = [take(browser, server, picture) for picture in wanted]
+        finally:
+            browser.close()
+            server.stop()
+    return int(any(size > LARGEST_BYTES for size in sizes))
+
+
+def copy_of_demo_logs(folder: Path) -> Path:
+    """Without the summaries that earlier visits left: what the pictures show is measured by this very build."""
+    target = folder / "demo_logs"
+    shutil.copytree(ROOT / "demo_logs", target, ignore=shutil.ignore_patterns("*.steptime*", "README.md"))
+    return target
+
+
+def read_all(browser: Browser, server: TensorBoard) -> None:
+    """Open the tab and wait until every recording is read: its bar shows how many are, and pictures must agree."""
+    page = opened(browser, server, PICTURES[0])
+    until = time.monotonic() + DRAWN_MS / 1000
+    while any(span["state"] != "ready" for span in spans(server)):
+        if time.monotonic() > until:
+            raise TimeoutError("The demo recordings were not read in time.")
+        time.sleep(0.2)
+    page.close()
+
+
+def spans(server: TensorBoard) -> list[dict[str, Any]]:
+    runs = server.json_of("data/plugin/tb_steptime/index")["runs"]
+    return [span for run in runs for worker in run["workers"] for span in worker["spans"]]
+
+
+def take(browser: Browser, server: TensorBoard, picture: Picture) -> int:
+    """Write one picture; its size in bytes."""
+    page = opened(browser, server, picture)
+    target = TARGET / picture.name
+    target.write_bytes(small_png(settled(page, picture)))
+    page.close()
+    size = target.stat().st_size
+    print(f"{target.relative_to(ROOT)}  {size / 1000:.0f} kB" + ("  TOO LARGE" if size > LARGEST_BYTES else ""))
+    return size
+
+
+def opened(browser: Browser, server: TensorBoard, picture: Picture) -> Page:
+    page = browser.new_page(viewport={"width": WIDTH, "height": picture.height}, color_scheme="light")
+    setting = f"localStorage.setItem('_tb_global_settings', '{json.dumps({'theme': picture.theme})}')"
+    page.add_init_script(f"if (location.protocol === 'http:') {setting}")
+    page.goto(picture.address(server.url))
+    return page
+
+
+def settled(page: Page, picture: Picture) -> bytes:
+    """The tab without TensorBoard's own bar, once nothing moves any more."""
+    holder = page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
+    frame = holder.content_frame() if holder else None
+    assert holder is not None and frame is not None
+    frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS)
+    page.wait_for_timeout(SETTLE_MS)
+    return holder.screenshot()
+
+
+def small_png(png: bytes) -> bytes:
+    image = Image.open(io.BytesIO(png)).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE)
+    packed = io.BytesIO()
+    image.save(packed, "PNG", optimize=True)
+    return packed.getvalue()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

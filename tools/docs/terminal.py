@@ -1,0 +1,108 @@
+"""The pages of the command line and of its JSON, from the argument parser and from the types that are printed."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import inspect as types
+
+from tb_steptime import cli
+from tb_steptime.terminal.contract import Report
+from tb_steptime.terminal.kernel_report import KernelReport
+from tools.docs.markdown import code, paragraphs, plain, table
+
+
+def commands() -> str:
+    """Each command with its usage and its options."""
+    parser = cli._parser()
+    (choices,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return "\n\n".join(_command(name, parser) for name, parser in choices.choices.items())
+
+
+def _command(name: str, parser: argparse.ArgumentParser) -> str:
+    rows = [_option(action) for action in parser._actions if action.dest != "help"]
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    head = f"## `tb-steptime {name}`\n\n{plain(parser.description or '')}\n\n```text\n{usage}\n```"
+    return head + "\n\n" + table(("argument", "values", "meaning"), rows)
+
+
+def _option(action: argparse.Action) -> tuple[str, str, str]:
+    name = ", ".join(action.option_strings) or str(action.metavar or action.dest)
+    return code(name), _values(action), plain(action.help or "")
+
+
+def _values(action: argparse.Action) -> str:
+    return ", ".join(map(code, action.choices)) if action.choices else ""
+
+
+def summarize_schema() -> str:
+    return _schema(Report)
+
+
+def kernels_schema() -> str:
+    return _schema(KernelReport)
+
+
+def _schema(root: type[msgspec.Struct]) -> str:
+    """One section for each type that can be printed, the outermost first."""
+    return "\n\n".join(map(_struct, _structs(types.type_info(root))))
+
+
+def _structs(root: types.Type) -> list[types.StructType]:
+    """Breadth first, so that a type stands near what uses it."""
+    found: dict[type, types.StructType] = {}
+    queue = [root]
+    while queue:
+        for struct in _nearest_structs(queue.pop(0)):
+            if struct.cls not in found:
+                found[struct.cls] = struct
+                queue += [field.type for field in struct.fields]
+    return list(found.values())
+
+
+def _nearest_structs(node: types.Type) -> Iterator[types.StructType]:
+    if isinstance(node, types.StructType):
+        yield node
+    elif isinstance(node, types.UnionType):
+        for each in node.types:
+            yield from _nearest_structs(each)
+    elif isinstance(node, types.ListType):
+        yield from _nearest_structs(node.item_type)
+    elif isinstance(node, types.DictType):
+        yield from _nearest_structs(node.value_type)
+
+
+def _struct(struct: types.StructType) -> str:
+    own = struct.cls.__dict__.get("__doc__")
+    said = list(map(plain, paragraphs(inspect.cleandoc(own)))) if own else []
+    fields = table(("key", "value"), ((code(field.encode_name), _type(field.type)) for field in struct.fields))
+    return "\n\n".join([f"### `{struct.cls.__name__}`", *said, fields])
+
+
+def _type(node: types.Type) -> str:
+    """A JSON type in words; a type of this contract as a link to its section."""
+    if isinstance(node, types.StructType):
+        return f"[{node.cls.__name__}](#{node.cls.__name__.lower()})"
+    if isinstance(node, types.UnionType):
+        return " or ".join(map(_type, node.types))
+    if isinstance(node, types.ListType):
+        return f"list of {_type(node.item_type)}"
+    if isinstance(node, types.DictType):
+        return f"object whose values are {_type(node.value_type)}"
+    if isinstance(node, types.EnumType):
+        return " or ".join(code(f'"{each.value}"') for each in node.cls)
+    if isinstance(node, types.LiteralType):
+        return " or ".join(code(f'"{each}"') for each in node.values)
+    return _WORDS[type(node)]
+
+
+_WORDS = {
+    types.IntType: "integer",
+    types.FloatType: "number",
+    types.StrType: "string",
+    types.BoolType: "`true` or `false`",
+    types.NoneType: "`null`",
+}
