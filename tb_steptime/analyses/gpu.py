@@ -91,7 +91,8 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns.
 
-    idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+    idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
+    occupancy of 0 that cannot be.
     """
 
     device: int
