@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from tb_steptime.ingest.recorder_files.lines import line_looks
-from tb_steptime.ingest.recorder_files.rows import read_all
+from tb_steptime.ingest.recorder_files.decoding import read_all
+from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.metrics.data_loading.recorded.lines import line_shares
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.trace.loader_records import LineLooks
@@ -90,7 +90,7 @@ def compare(batches: int, workers: int, scale: int) -> tuple[list[Told], int, in
         loader = recorder.watch(DataLoader(Parts(4 * batches, scale), 4, num_workers=workers))
         taken = sum(batch.sum(0) for batch in loader).numpy()
         read_files, _ = read_all(Path(folder), sorted(os.listdir(folder)))
-    looks = by_function(line_looks(read_files, 0))
+    looks = by_function(read_line_samples(read_files, 0))
     bursts = len(np.unique(np.stack((looks.worker, looks.at_ns)), axis=1).T)
     shares = line_shares(looks, np.ones(len(looks.met), bool)) if bursts > 1 else []
     told = {looks.places[each.place]: each for each in shares}

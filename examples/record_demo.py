@@ -144,9 +144,10 @@ def forget_machine(path: Path) -> None:
 
 def forget_recorder_machine(path: Path) -> None:
     """The same for a recorder's file, whose own name begins with the machine's."""
-    from tb_steptime.record.file.format import encode_header, read_header, rows_begin
+    from tb_steptime.record.file.format import decode_header, encode_header, rows_begin
 
-    header, content = read_header(path), path.read_bytes()
+    content = path.read_bytes()
+    header = decode_header(content)
     name = path.name.replace(header["host"], "demo", 1)
     path.with_name(name).write_bytes(encode_header({**header, "host": ""}) + content[rows_begin(content) :])
     path.unlink()

@@ -1,13 +1,13 @@
-"""For training scripts: record what the processes of a DataLoader do, and set up torch.profiler well.
+"""For training scripts: records what the workers of a DataLoader do, and sets up torch.profiler well.
 
     loader = LoaderRecorder("logs/run").watch(loader)       # the loader's workers
 
-    with profile_steps("logs/run") as prof:                 # and the GPU, for two spans of ten steps
+    with profile_steps("logs/run") as prof:                 # ... and a trace of ten steps, twice
         for batch in prof.watch(loader):
             train(batch)
             prof.step()
 
-Imports torch when it is used, and nothing else of this package. `lightning` and `transformers` hold a callback each.
+Imports torch when it is used, and nothing else of this package. `lightning` and `transformers` have a callback each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MODULES = {"LoaderRecorder": "recorder", "StepProfiler": "profiling", "profile_
 
 
 def __getattr__(name: str) -> Any:
-    """Who only reads recorded files (`format`) loads nothing of what a training script needs."""
+    """Code that only reads recorded files (`format`) imports nothing that a training script needs."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Whose code a Python frame runs: told alike of frames in traces and of those that the recorder meets."""
+"""Whose code a Python frame runs: one rule for frames in traces and for those that the recorder samples."""
 
 from __future__ import annotations
 

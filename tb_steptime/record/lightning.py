@@ -18,9 +18,9 @@ from tb_steptime.record.profiling import StepProfiler, profile_steps
 
 
 class StepInsightsCallback(Callback):  # type: ignore[misc]
-    """Profiles steps of `fit` and records all loaders meanwhile. options: those of `profile_steps`.
+    """Profiles steps of `fit` and records all DataLoaders meanwhile. options: those of `profile_steps`.
 
-    A step is a batch: gradients that are accumulated over several batches make a cycle of cheaper and dearer steps.
+    A step is a batch: with gradient accumulation, steps with and without an optimizer step alternate.
     """
 
     def __init__(self, directory: str | os.PathLike[str], **options: Any) -> None:
@@ -29,7 +29,7 @@ class StepInsightsCallback(Callback):  # type: ignore[misc]
         self._profiler: StepProfiler | None = None
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Before any loader has been asked for a batch."""
+        """Before any loader is asked for a batch."""
         self._stop()
         if stage == "fit":
             self._profiler = profile_steps(self._directory, **self._options)

@@ -1,11 +1,11 @@
-"""`profile_steps`: torch.profiler set up for the tab in three lines, with the loaders recorded beside it.
+"""`profile_steps`: torch.profiler set up for the tab in three lines, and a recorder of DataLoaders with it.
 
 with profile_steps("logs/run") as prof:
     for batch in prof.watch(loader):
         train(batch)
         prof.step()
 
-step     0 ....... skip_first | wait | warmup | active | wait | warmup | active | nothing more is recorded
+step     0 ....... skip_first | wait | warmup | active | wait | warmup | active | no more recording
                                                span 1                   span 2
 """
 
@@ -24,8 +24,13 @@ from tb_steptime.record.recorder import LoaderRecorder
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")
 
-#: Written beside a trace's events where the loop ended inside a span: the number of the step that was not over. torch
-#: ends its mark with the recording, so that it looks like any other.
+#: Directory, steps, steps needed.
+TOO_FEW_STEPS = (
+    "No trace was written to %s: the training had %d steps, and the first span ends after %d. Train longer, or pass a "
+    "smaller skip_first, wait, warmup or active."
+)
+#: Written into a trace's metadata where the loop ended inside a span: the number of the unfinished step. torch ends its
+#: mark with the recording, so that it looks like any other.
 UNFINISHED_STEP = "tb_steptime_unfinished_step"
 
 
@@ -34,7 +39,7 @@ class Schedule:
     """Which steps are recorded. The defaults: 40 steps, of which 20 are recorded, in two spans of about 10 MB.
 
     skip_first: steps in which compilers and caches warm up. wait: steps at full speed between the spans; the loader's
-    queue fills again. warmup: steps in which the profiler runs and what it sees is thrown away, as it is slow at first.
+    queue fills again. warmup: steps in which the profiler runs and its events are discarded, as it is slow at first.
     """
 
     skip_first: int = 10
@@ -44,15 +49,15 @@ class Schedule:
     repeat: int = 2
 
     def first_end(self) -> int:
-        """So many steps does the first span need."""
+        """Steps that the first span needs."""
         return self.skip_first + self.wait + self.warmup + self.active
 
 
 class StepProfiler:
     """torch.profiler with a recorder of loaders; a context manager. See `profile_steps`.
 
-    Writes `<host>_<pid>.<time>.pt.trace.json.gz` for each span, and the recorder's files beside it. `profiler` is the
-    one of torch, for what this class does not offer; None while it is not entered.
+    Writes `<host>_<pid>.<time>.pt.trace.json.gz` for each span, and the recorder's files into the same folder.
+    `profiler` is torch's own, for what this class does not offer; None outside of the `with` block.
     """
 
     def __init__(self, directory: Path, schedule: Schedule, options: dict[str, bool], enabled: bool) -> None:
@@ -70,7 +75,7 @@ class StepProfiler:
         return self.recorder.watch(loader)
 
     def step(self) -> None:
-        """A step of the training is over."""
+        """A training step has ended."""
         self._steps += 1
         if self.profiler is not None:
             self.profiler.step()
@@ -78,9 +83,9 @@ class StepProfiler:
                 self._leave(None, None, None)  # the steps that follow cost nothing
 
     def start(self) -> StepProfiler:
-        """As `with` does; for callbacks, which have two hooks in place of a block."""
+        """As `with` does; for callbacks, which have two hooks instead of a block."""
         if self._enabled and self.profiler is None:
-            _let_go(self)
+            _stop_earlier(self)
             self.profiler = self._make().__enter__()
         return self
 
@@ -97,7 +102,7 @@ class StepProfiler:
         self.recorder.close()
         if self._enabled and not self._written:
             needed = self._schedule.first_end()
-            _log.warning("No step was recorded: there were %d, and the first span needs %d.", self._steps, needed)
+            _log.warning(TOO_FEW_STEPS, self.directory, self._steps, needed)
         self._enabled = False
 
     def _leave(self, *error: Any) -> None:
@@ -106,7 +111,7 @@ class StepProfiler:
             _latest = None
         profiler, self.profiler = self.profiler, None
         if profiler is not None:
-            _leave_out_unfinished(profiler)
+            _mark_unfinished(profiler)
             profiler.__exit__(*error)
 
     def _make(self) -> Any:
@@ -128,7 +133,7 @@ class StepProfiler:
             try:
                 write(profiler)
             except (OSError, RuntimeError) as error:
-                _log.warning("The span was not written to %s: %s. Training goes on.", self.directory, error)
+                _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
             self._written += 1
 
         return count
@@ -138,8 +143,8 @@ class StepProfiler:
 _latest: StepProfiler | None = None
 
 
-def _let_go(started: StepProfiler) -> None:
-    """torch has one profiler at a time: one that a training left running is stopped when the next one starts."""
+def _stop_earlier(started: StepProfiler) -> None:
+    """torch runs one profiler at a time: one that a training left running is stopped when the next one starts."""
     global _latest
     earlier, _latest = _latest, started
     if earlier is None:
@@ -147,11 +152,11 @@ def _let_go(started: StepProfiler) -> None:
     try:
         earlier._leave(None, None, None)
     except Exception as error:  # noqa: BLE001 - of a training that is over
-        _log.warning("The last span was not written to %s: %s.", earlier.directory, error)
+        _log.warning("The last trace was not written to %s: %s.", earlier.directory, error)
 
 
-def _leave_out_unfinished(profiler: Any) -> None:
-    """The loop may have ended inside a span. Then a span in which no step is over yet is not written."""
+def _mark_unfinished(profiler: Any) -> None:
+    """The loop may have ended inside a span. A span without any finished step is not written."""
     from torch.profiler import ProfilerAction
 
     recorded = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
@@ -178,11 +183,11 @@ def profile_steps(
     memory: bool = False,
     enabled: bool = True,
 ) -> StepProfiler:
-    """Two spans of ten steps each, written to `directory` as soon as they are complete; `Schedule` says what else.
+    """Two spans of ten steps each, written to `directory` as soon as they are complete; see `Schedule`.
 
     Records the CPU and each accelerator that torch's profiler knows. shapes, stack and memory cost time and megabytes,
-    so they are off: shapes tell which products could use tensor cores, stacks the lines of code that stop the GPU,
-    memory how near its limit it is. Not enabled (say, on all ranks but one), everything does nothing.
+    so they are off: shapes show which matrix products could use tensor cores, stacks the source lines of blocking
+    calls, memory how near its limit it is. Not enabled (say, on all ranks but one), everything does nothing.
     """
     options = {"record_shapes": shapes, "with_stack": stack, "profile_memory": memory}
     return StepProfiler(Path(directory), Schedule(skip_first, wait, warmup, active, repeat), options, enabled)

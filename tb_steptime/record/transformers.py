@@ -1,4 +1,4 @@
-"""A callback for the Trainer of Hugging Face that profiles steps and records loaders.
+"""A callback for the Trainer of Hugging Face that profiles steps and records DataLoaders.
 
 Needs `pip install tb-steptime[transformers]`.
 
@@ -17,10 +17,10 @@ from tb_steptime.record.profiling import StepProfiler, profile_steps
 
 
 class StepInsightsTrainerCallback(TrainerCallback):  # type: ignore[misc]
-    """Profiles steps of `train` and records all loaders meanwhile. options: those of `profile_steps`.
+    """Profiles steps of `train` and records all DataLoaders meanwhile. options: those of `profile_steps`.
 
-    A step is one of the optimizer, with all batches whose gradients it accumulates. The Trainer does not tell callbacks
-    of an error: what was under way then ends when the next training begins, with this callback or another.
+    A step is one of the optimizer, with all batches whose gradients it accumulates. The Trainer does not call callbacks
+    after an error: a recording that was interrupted ends when the next training begins, with this callback or another.
     """
 
     #: Of the training that began last, by any of these callbacks.
@@ -32,7 +32,7 @@ class StepInsightsTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self._profiler: StepProfiler | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
-        """Before any loader has been asked for a batch."""
+        """Before any loader is asked for a batch."""
         if StepInsightsTrainerCallback._latest is not None:
             StepInsightsTrainerCallback._latest.stop()
         StepInsightsTrainerCallback._latest = self._profiler = profile_steps(self._directory, **self._options)

@@ -1,19 +1,21 @@
-"""Reads what a recorder wrote, the way tests ask for it, and data sets that tell what they did."""
+"""Reads what a recorder wrote, the way tests ask for it, and datasets whose samples say how they were produced."""
 
 from __future__ import annotations
 
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, RecordedFile, Row, read_file
+from tb_steptime.ingest.recorder_files.decoding import RecorderFile, decode
+from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, TIMES, VALUES
+from tb_steptime.trace.loader_records import UNKNOWN_TIME
 
 MS = 1_000_000
 
 
-class Told:
-    """A sample is (index, start, end, pid): when and where it was made, so that a batch proves what a row says."""
+class Stamped:
+    """A sample is (index, start, end, pid): when and where it was produced, so that a batch proves what a row says."""
 
     def __init__(self, count: int, sleep_ms: float = 1.0, burn_ms: float = 0.0) -> None:
         self.count = count
@@ -34,36 +36,64 @@ class Told:
         return torch.tensor([index, start, time.time_ns(), os.getpid()])
 
 
-def recordings(folder: Path) -> list[RecordedFile]:
+class Row(NamedTuple):
+    """One row; values as VALUES[kind] names them, times in epoch ns (0: unknown)."""
+
+    kind: int
+    flags: int
+    worker: int
+    sequence: int
+    pass_number: int
+    batch: int
+    pid: int
+    values: tuple[int, ...]
+
+    def named(self) -> dict[str, int]:
+        return dict(zip(VALUES[self.kind], self.values, strict=False))
+
+
+def rows_of(file: RecorderFile) -> list[Row]:
+    rows = []
+    for _, kind, flags, worker, sequence, number, batch, pid, values in file.rows.tolist():
+        times = (0 if value == UNKNOWN_TIME else value for value in values[: TIMES[kind]])
+        rows.append(Row(kind, flags, worker, sequence, number, batch, pid, (*times, *values[TIMES[kind] :])))
+    return rows
+
+
+def read_file(path: Path) -> RecorderFile:
+    return decode(path.read_bytes(), path.name)
+
+
+def recordings(folder: Path) -> list[RecorderFile]:
     return [read_file(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
 
 
 def rows(folder: Path, kind: int, process: str | None = None) -> list[Row]:
     """Of all files, or those of the processes named so ("main", "worker")."""
     files = [file for file in recordings(folder) if process in (None, file.header["process"])]
-    return [row for file in files for row in file.rows() if row.kind == kind]
+    return [row for file in files for row in rows_of(file) if row.kind == kind]
 
 
-def assert_tells_what_happened(folder: Path, passes: list[list[Any]], slack_ms: float = 1.0) -> None:
-    """passes: the batches that each pass over a loader of Told samples gave, in the order of the training loop.
+def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float = 1.0) -> None:
+    """passes: the batches that each pass over a loader of Stamped samples gave, in the order of the training loop.
 
     Each is received in that order, and was produced where and when its samples say. Without workers the loop has a
-    batch as soon as it is made, and no row says so once more.
+    batch as soon as it is produced, and there is no second row.
     """
     produced = {(row.pass_number, row.batch): row for row in rows(folder, PRODUCED) if not row.flags}
     received = rows(folder, RECEIVED)
     if {row.worker for row in produced.values()} == {NO_WORKER}:
         assert received == []
-        received = [_received_when_made(row) for row in produced.values()]
+        received = [_received_when_produced(row) for row in produced.values()]
     assert [row.pass_number for row in received] == [n for n, batches in enumerate(passes) for _ in batches]
     assert len(produced) == len(received)
     for row, batch in zip(received, [batch for batches in passes for batch in batches], strict=True):
-        told = batch.reshape(-1, 4)
-        made = produced[row.pass_number, row.batch]
-        times, taken = made.named(), row.named()
-        assert {made.pid} == set(told[:, 3].tolist())
-        assert times["start_ns"] <= int(told[:, 1].min()) + slack_ms * MS
-        assert times["collate_ns"] >= int(told[:, 2].max()) - slack_ms * MS
+        stamps = batch.reshape(-1, 4)
+        own = produced[row.pass_number, row.batch]
+        times, taken = own.named(), row.named()
+        assert {own.pid} == set(stamps[:, 3].tolist())
+        assert times["start_ns"] <= int(stamps[:, 1].min()) + slack_ms * MS
+        assert times["collate_ns"] >= int(stamps[:, 2].max()) - slack_ms * MS
         assert times["bytes"] in (-1, batch.nelement() * batch.element_size())
         assert times["requested_ns"] <= times["start_ns"] <= times["collate_ns"] <= times["end_ns"]
         assert times["end_ns"] <= taken["returned_ns"] + slack_ms * MS
@@ -72,17 +102,17 @@ def assert_tells_what_happened(folder: Path, passes: list[list[Any]], slack_ms: 
         assert taken["requested_ns"] <= taken["returned_ns"]
         assert taken["outstanding"] >= 0
         assert taken["ready"] >= 0
-    assert_looks_are_whole(list(produced.values()))
+    assert_measurements_are_whole(list(produced.values()))
 
 
-def assert_looks_are_whole(made: list[Row]) -> None:
-    """The recorder looked at the first batch at least, and what it says of a batch it says of all parts."""
-    looked = [row.named()["dataset_cpu_ns"] >= 0 for row in made]
-    assert any(looked)
-    assert [row.named()["collate_cpu_ns"] >= 0 for row in made] == looked
-    assert [row.named()["bytes"] >= 0 for row in made] == looked
+def assert_measurements_are_whole(produced: list[Row]) -> None:
+    """The first batch at least is measured, and a batch that is measured has all parts."""
+    measured = [row.named()["dataset_cpu_ns"] >= 0 for row in produced]
+    assert any(measured)
+    assert [row.named()["collate_cpu_ns"] >= 0 for row in produced] == measured
+    assert [row.named()["bytes"] >= 0 for row in produced] == measured
 
 
-def _received_when_made(row: Row) -> Row:
+def _received_when_produced(row: Row) -> Row:
     requested, _, _, end, *_ = row.values
     return row._replace(kind=RECEIVED, values=(requested, requested, end, end, 0, end, 0, 0, 0))

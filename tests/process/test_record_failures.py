@@ -1,4 +1,4 @@
-"""What goes wrong with recording is told once, and never disturbs the training."""
+"""What goes wrong with recording is one warning, and never disturbs the training."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from torch.utils.data import DataLoader
 
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.record import recorder as recorder_module
+from tb_steptime.record import recordings as recordings_module
 from tb_steptime.record.file import journal
-from tb_steptime.record.file import recordings as recordings_module
 from tb_steptime.record.file.format import ENDED, FAILED, PRODUCED, RECEIVED
-from tests.drawn.recorded import Told, recordings, rows
+from tests.drawn.recorded import Stamped, recordings, rows
 
 
 def train(recorder: LoaderRecorder, passes: int = 2, **settings) -> int:
-    loader = recorder.watch(DataLoader(Told(16), 4, **{"num_workers": 2, **settings}))
+    loader = recorder.watch(DataLoader(Stamped(16), 4, **{"num_workers": 2, **settings}))
     return sum(len(list(loader)) for _ in range(passes))
 
 
@@ -38,7 +38,7 @@ def test_a_directory_that_cannot_be_made_ends_the_recording_with_one_line(tmp_pa
     recorder = LoaderRecorder(tmp_path / "file" / "logs")
     assert (train(recorder), train(recorder, num_workers=0)) == (8, 8)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "Training goes on." in caplog.text
+    assert "Training continues." in caplog.text
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
@@ -56,7 +56,7 @@ def test_files_that_cannot_be_opened_end_the_recording_with_one_line(tmp_path, m
     monkeypatch.setattr(journal, "_open_file", refuse)
     assert train(LoaderRecorder(tmp_path)) == 8
     assert [record.message for record in caplog.records] == [
-        f"Loaders are not recorded in {tmp_path}: {os.strerror(code)}. Training goes on."
+        f"DataLoaders are not recorded in {tmp_path}: {os.strerror(code)}. Training continues."
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_device_that_is_full_ends_the_recording_with_one_line(tmp_path, monkey
     monkeypatch.setattr(journal, "_open_file", lambda path: os.open("/dev/full", os.O_RDWR))
     assert train(LoaderRecorder(tmp_path)) == 8
     assert [record.message.split(": ")[1] for record in caplog.records] == [
-        f"{os.strerror(errno.ENOSPC)}. Training goes on."
+        f"{os.strerror(errno.ENOSPC)}. Training continues."
     ]
 
 
@@ -74,21 +74,21 @@ def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path):
         import resource
         from torch.utils.data import DataLoader
         from tb_steptime.record import LoaderRecorder
-        from tests.drawn.recorded import Told
-        loader = LoaderRecorder({str(tmp_path)!r}).watch(DataLoader(Told(400, 0.2), 2, num_workers=2))
+        from tests.drawn.recorded import Stamped
+        loader = LoaderRecorder({str(tmp_path)!r}).watch(DataLoader(Stamped(400, 0.2), 2, num_workers=2))
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         print(len(list(loader)))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["200"]
-    assert done.stderr.count("Training goes on.") == 1
+    assert done.stderr.count("Training continues.") == 1
     assert 0 < len(rows(tmp_path, RECEIVED)) < 200
     assert {file.lost_bytes < 96 for file in recordings(tmp_path)} == {True}
 
 
 def test_a_deleted_directory_disturbs_nobody(tmp_path, caplog):
     recorder = LoaderRecorder(tmp_path / "logs")
-    loader = recorder.watch(DataLoader(Told(16), 4, num_workers=2))
+    loader = recorder.watch(DataLoader(Stamped(16), 4, num_workers=2))
     seen = 0
     for _ in range(3):
         for _ in loader:
@@ -96,32 +96,31 @@ def test_a_deleted_directory_disturbs_nobody(tmp_path, caplog):
             shutil.rmtree(tmp_path / "logs", ignore_errors=True)
     assert seen == 12
     assert [record.message for record in caplog.records] == [
-        f"Loaders are not recorded in {tmp_path / 'logs'}: files of the recording were deleted or moved. "
-        "Training goes on."
+        f"DataLoaders are not recorded in {tmp_path / 'logs'}: its files were deleted or moved. Training continues."
     ]
 
 
-def test_a_directory_that_was_deleted_is_told_at_the_end(tmp_path, caplog):
+def test_a_directory_that_was_deleted_is_a_warning_at_the_end(tmp_path, caplog):
     recorder = LoaderRecorder(tmp_path / "logs")
-    iterator = iter(recorder.watch(DataLoader(Told(16), 4)))
+    iterator = iter(recorder.watch(DataLoader(Stamped(16), 4)))
     next(iterator)
     shutil.rmtree(tmp_path / "logs")
     recorder.close()
-    assert caplog.text.count("were deleted or moved. Training goes on.") == 1
+    assert caplog.text.count("were deleted or moved. Training continues.") == 1
 
 
-def test_more_loaders_than_are_recorded_are_told_once(tmp_path, caplog, monkeypatch):
+def test_more_loaders_than_are_recorded_are_one_warning(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(recordings_module, "MAX_LOADERS", 3)
     monkeypatch.setattr(recorder_module, "MAX_LOADERS", 3)
     with LoaderRecorder(tmp_path) as recorder:
-        datasets = [Told(8, 0) for _ in range(6)]
+        datasets = [Stamped(8, 0) for _ in range(6)]
         for dataset in datasets:
             assert len(list(recorder.watch(DataLoader(dataset, 4)))) == 2
         assert len(list(recorder.watch(DataLoader(datasets[1], 4)))) == 2
     assert [file.header["loader"] for file in recordings(tmp_path)] == [0, 1, 2]
     assert [row.pass_number for row in rows(tmp_path, PRODUCED)] == [0, 0, 0, 0, 1, 1, 0, 0]
     assert [record.message for record in caplog.records] == [
-        f"Some loaders are not recorded in {tmp_path}: there are more than 3. The first ones are recorded."
+        f"Some DataLoaders are not recorded in {tmp_path}: there are more than 3. The first ones are recorded."
     ]
 
 
@@ -141,9 +140,9 @@ class Unwilling(DataLoader):
         return super().__getattribute__(name)
 
 
-def test_loaders_that_are_equal_are_told_apart(tmp_path):
+def test_loaders_that_are_equal_are_not_mixed_up(tmp_path):
     with LoaderRecorder(tmp_path) as recorder:
-        first, second = (Equal(Told(8, 0), 4) for _ in range(2))
+        first, second = (Equal(Stamped(8, 0), 4) for _ in range(2))
         assert recorder.watch(first) is first
         assert (len(list(second)), len(list(first))) == (2, 2)
     assert len(rows(tmp_path, PRODUCED)) == 2
@@ -151,20 +150,20 @@ def test_loaders_that_are_equal_are_told_apart(tmp_path):
 
 @pytest.mark.parametrize("watch_all", [False, True])
 def test_loaders_that_refuse_are_left_alone(tmp_path, caplog, watch_all):
-    loader = Unwilling(Told(8, 0), 4)
+    loader = Unwilling(Stamped(8, 0), 4)
     with LoaderRecorder(tmp_path) as recorder:
         if watch_all:
             recorder.watch_all()
         else:
             assert recorder.watch(loader) is loader
         assert len(list(loader)) == 2
-    assert [record.message.split(": ")[1] for record in caplog.records] == ["not for you. Training goes on."]
+    assert [record.message.split(": ")[1] for record in caplog.records] == ["not for you. Training continues."]
 
 
 @pytest.mark.parametrize("when", [0.0, 0.03, 0.1])
 def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
     recorder = LoaderRecorder(tmp_path)
-    loader = recorder.watch(DataLoader(Told(4000, 0.5), 4, num_workers=2))
+    loader = recorder.watch(DataLoader(Stamped(4000, 0.5), 4, num_workers=2))
     iterator = iter(loader)
     next(iterator)
     while not {(0, 0), (1, 1)} <= made(tmp_path):
@@ -172,7 +171,7 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
     time.sleep(when)
     before = made(tmp_path)
     os.kill(iterator._workers[0].pid, signal.SIGKILL)
-    with pytest.raises((RuntimeError, OSError, EOFError)):  # torch tells it in several ways
+    with pytest.raises((RuntimeError, OSError, EOFError)):  # torch reports it in several ways
         for _ in iterator:
             pass
     del iterator
@@ -193,9 +192,10 @@ def test_a_killed_training_leaves_what_it_recorded(tmp_path):
         from torch.utils.data import DataLoader
         from tb_steptime.record.file import journal
         from tb_steptime.record import LoaderRecorder
-        from tests.drawn.recorded import Told
+        from tests.drawn.recorded import Stamped
         journal.REST = 0  # however slow the machine's disk is just now
-        for number, _ in enumerate(LoaderRecorder({str(tmp_path)!r}).watch(DataLoader(Told(400, 5), 4, num_workers=2))):
+        recorder = LoaderRecorder({str(tmp_path)!r})
+        for number, _ in enumerate(recorder.watch(DataLoader(Stamped(400, 5), 4, num_workers=2))):
             if number == 80:
                 os.kill(os.getpid(), signal.SIGKILL)
     """
@@ -205,13 +205,13 @@ def test_a_killed_training_leaves_what_it_recorded(tmp_path):
     assert len(rows(tmp_path, PRODUCED)) >= 45
 
 
-def test_batches_that_cannot_be_weighed_are_recorded_all_the_same(tmp_path):
+def test_batches_of_unknown_size_are_recorded(tmp_path):
     class Odd:
         def __getattribute__(self, name):
             raise RuntimeError("do not look at me")
 
     recorder = LoaderRecorder(tmp_path)
-    list(recorder.watch(DataLoader(Told(8), 4, collate_fn=lambda samples: Odd())))
+    list(recorder.watch(DataLoader(Stamped(8), 4, collate_fn=lambda samples: Odd())))
     assert [row.named()["bytes"] for row in rows(tmp_path, PRODUCED)] == [-1, -1]
 
 
@@ -223,4 +223,4 @@ def test_a_mistake_of_the_recorder_itself_is_no_mistake_of_the_training(tmp_path
     assert train(LoaderRecorder(tmp_path)) == 8
     monkeypatch.setattr(recordings_module, "describe_loader", fail)
     assert train(LoaderRecorder(tmp_path)) == 8
-    assert [record.message.split(": ")[1] for record in caplog.records] == ["a mistake. Training goes on."] * 2
+    assert [record.message.split(": ")[1] for record in caplog.records] == ["a mistake. Training continues."] * 2

@@ -21,29 +21,32 @@ torch = pytest.importorskip("torch", reason="torch is needed only to record; it 
 
 from torch.utils.data import DataLoader, IterableDataset, _utils, dataloader, get_worker_info  # noqa: E402
 
-from tb_steptime.ingest.recorder_files.lines import line_looks  # noqa: E402
-from tb_steptime.ingest.recorder_files.rows import read_all  # noqa: E402
+from tb_steptime.ingest.recorder_files.decoding import read_all  # noqa: E402
+from tb_steptime.ingest.recorder_files.lines import read_line_samples  # noqa: E402
 from tb_steptime.record import LoaderRecorder  # noqa: E402
 from tb_steptime.record.file import clock, journal  # noqa: E402
 from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402
-from tb_steptime.record.loaders import line_samples, multi_process  # noqa: E402
-from tb_steptime.record.loaders import measurements as lane  # noqa: E402
+from tb_steptime.record.loaders import (  # noqa: E402
+    line_samples,
+    measurements,
+    multi_process,
+)
 from tb_steptime.record.loaders.watched import MAX_HELD  # noqa: E402
-from tests.drawn.recorded import MS, Told, assert_looks_are_whole, assert_tells_what_happened, recordings, rows  # noqa: E402
+from tests.drawn.recorded import MS, Stamped, assert_measurements_are_whole, assert_rows_are_true, recordings, rows  # noqa: E402
 
 HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
 
 
 class Endless(IterableDataset):
-    """Samples as Told makes them; each worker its own, and one worker fewer than the others."""
+    """Samples as in Stamped; each worker its own, and one worker fewer than the others."""
 
     def __init__(self, count: int) -> None:
-        self.told = Told(count)
+        self.samples = Stamped(count)
 
     def __iter__(self):
         own = get_worker_info()
         missing = 3 if own is not None and own.id == 0 else 0
-        return (self.told[index] for index in range(self.told.count - missing))
+        return (self.samples[index] for index in range(self.samples.count - missing))
 
 
 def spread(samples: list[Any]) -> Any:
@@ -51,7 +54,7 @@ def spread(samples: list[Any]) -> Any:
     return torch.stack(samples)
 
 
-class Uneven(Told):
+class Uneven(Stamped):
     """The batches of the first worker take longer."""
 
     def __getitem__(self, index: int) -> Any:
@@ -93,13 +96,13 @@ def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
     ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
 )
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set")
-def test_every_batch_is_told_where_and_when_it_was_made(recorder, settings):
-    loader = recorder.watch(DataLoader(Told(16), **{"batch_size": 4, **settings}))
-    assert_tells_what_happened(recorder.directory, passes_over(loader))
+def test_every_batch_has_its_process_and_times(recorder, settings):
+    loader = recorder.watch(DataLoader(Stamped(16), **{"batch_size": 4, **settings}))
+    assert_rows_are_true(recorder.directory, passes_over(loader))
     (main,) = [file for file in recordings(recorder.directory) if file.header["process"] == "main"]
     workers = [file for file in recordings(recorder.directory) if file.header["process"] == "worker"]
     assert sorted(file.header["worker"] for file in workers) == list(range(settings.get("num_workers", 0)))
-    assert {file.lost_bytes + file.clock_steps + file.forgotten_rows for file in (main, *workers)} == {0}
+    assert {file.lost_bytes + file.clock_steps + file.overwritten_rows for file in (main, *workers)} == {0}
     assert main.header["settings"]["num_workers"] == settings.get("num_workers", 0)
     assert main.header["main_pid"] == os.getpid()
 
@@ -111,22 +114,22 @@ def test_workers_of_an_iterable_dataset_end_one_by_one(recorder, workers, persis
     loader = recorder.watch(DataLoader(Endless(10), 2, num_workers=workers, persistent_workers=persistent))
     passes = passes_over(loader)
     assert [len(batches) for batches in passes] == ([9, 9] if workers else [5, 5])
-    assert_tells_what_happened(recorder.directory, passes)
+    assert_rows_are_true(recorder.directory, passes)
     ends = [row for row in rows(recorder.directory, PRODUCED) if row.flags == EXHAUSTED]
     assert len(ends) >= 2 * max(1, workers)
 
 
 @pytest.mark.skipif(not HAS_ORDER, reason="this torch always keeps the order")
-def test_batches_out_of_order_are_told_by_their_numbers(recorder):
+def test_batches_out_of_order_keep_their_numbers(recorder):
     loader = recorder.watch(DataLoader(Uneven(32), 4, num_workers=2, in_order=False))
     passes = passes_over(loader)
     order = [[int(batch[0, 0]) // 4 for batch in batches] for batches in passes]
     assert order[0] != sorted(order[0]), "the first worker should have been overtaken"
-    assert_tells_what_happened(recorder.directory, passes)
+    assert_rows_are_true(recorder.directory, passes)
     assert [row.batch for row in rows(recorder.directory, RECEIVED)] == [*order[0], *order[1]]
 
 
-class SlowStart(Told):
+class SlowStart(Stamped):
     def __getitem__(self, index: int) -> Any:
         time.sleep(0.1 if index < 4 else 0)
         return super().__getitem__(index)
@@ -142,7 +145,7 @@ def test_batches_that_wait_for_an_earlier_one_count_as_ready(recorder):
 
 
 @pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this torch asks for its accelerator in another way")
-def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
+def test_the_thread_that_pins_memory_is_timed(recorder, monkeypatch):
     """There is no accelerator here: a thread in torch's place takes 3 ms for each batch and hands it on."""
 
     def pin(results: Any, pinned: Any, device: int, done: Any, kind: str) -> None:
@@ -158,8 +161,8 @@ def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *arguments: Accelerator())
     monkeypatch.setattr(torch.accelerator, "current_device_index", lambda: 0)
     monkeypatch.setattr(torch.utils.data._utils.pin_memory, "_pin_memory_loop", pin)
-    loader = recorder.watch(DataLoader(Told(40), 4, num_workers=2, pin_memory=True))
-    assert_tells_what_happened(recorder.directory, passes_over(loader))
+    loader = recorder.watch(DataLoader(Stamped(40), 4, num_workers=2, pin_memory=True))
+    assert_rows_are_true(recorder.directory, passes_over(loader))
     taken = [row.named() for row in rows(recorder.directory, RECEIVED)]
     followed = [row for row in taken if row["pinned_ns"]]
     assert len(followed) >= 16, "but those that the thread took before it was followed"
@@ -174,24 +177,24 @@ def test_the_thread_that_pins_memory_is_told(recorder, monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize(("rest", "looks"), [(0, range(40)), (10**9, [0, 1])])
-def test_batches_are_looked_at_as_often_as_a_small_share_of_the_time_allows(
-    recorder, monkeypatch, workers, rest, looks
+@pytest.mark.parametrize(("rest", "measured"), [(0, range(40)), (10**9, [0, 1])])
+def test_batches_are_measured_as_often_as_a_small_share_of_the_time_allows(
+    recorder, monkeypatch, workers, rest, measured
 ):
-    monkeypatch.setattr(lane, "LOOK_REST", rest)
-    list(recorder.watch(DataLoader(Told(40, 0), 1, num_workers=workers)))
+    monkeypatch.setattr(measurements, "REST", rest)
+    list(recorder.watch(DataLoader(Stamped(40, 0), 1, num_workers=workers)))
     made = rows(recorder.directory, PRODUCED)
-    assert {row.batch for row in made if row.named()["bytes"] == 32} == set(looks)
-    assert {row.batch for row in made if row.named()["bytes"] == -1} == set(range(40)) - set(looks)
-    assert_looks_are_whole(made)
+    assert {row.batch for row in made if row.named()["bytes"] == 32} == set(measured)
+    assert {row.batch for row in made if row.named()["bytes"] == -1} == set(range(40)) - set(measured)
+    assert_measurements_are_whole(made)
 
 
-def test_rows_do_not_pile_up_where_looks_are_rare(recorder, monkeypatch):
-    """A batch of the user's own type may take long to look at, and none is looked at for long after that."""
-    monkeypatch.setattr(lane, "LOOK_REST", 10**9)
-    monkeypatch.setattr(lane, "MOST_APART_NS", 0)
+def test_rows_do_not_pile_up_where_measurements_are_rare(recorder, monkeypatch):
+    """A batch of the user's own type may take long to measure, and none is measured for long after that."""
+    monkeypatch.setattr(measurements, "REST", 10**9)
+    monkeypatch.setattr(measurements, "MAX_WAIT_NS", 0)
     monkeypatch.setattr(journal, "MAX_WAITING", 4)
-    iterator = iter(recorder.watch(DataLoader(Told(40, 0), 1)))
+    iterator = iter(recorder.watch(DataLoader(Stamped(40, 0), 1)))
     waiting = [len(iterator._tb_steptime.journal.waiting) for _ in iterator]
     assert max(waiting) <= 4
     made = rows(recorder.directory, PRODUCED)
@@ -227,7 +230,7 @@ class Backward(dataloader._SingleProcessDataLoaderIter):
 
 
 @pytest.mark.parametrize("kind", [Numbering, Asking, Backward])
-def test_an_iterator_of_the_users_own_makes_what_it_made(recorder, kind):
+def test_an_iterator_of_the_users_own_gives_what_it_gave(recorder, kind):
     class Loader(DataLoader):
         def _get_iterator(self) -> Any:
             return kind(self)
@@ -238,7 +241,7 @@ def test_an_iterator_of_the_users_own_makes_what_it_made(recorder, kind):
     assert len(rows(recorder.directory, PRODUCED)) == (0 if kind is Asking else 2)
 
 
-@pytest.mark.parametrize("kind", [Told, Endless])
+@pytest.mark.parametrize("kind", [Stamped, Endless])
 def test_a_collate_function_that_is_replaced_within_a_pass_is_called(recorder, kind):
     iterator = iter(recorder.watch(DataLoader(kind(12), 4)))
     next(iterator)
@@ -248,14 +251,14 @@ def test_a_collate_function_that_is_replaced_within_a_pass_is_called(recorder, k
     assert [row["start_ns"] <= row["collate_ns"] <= row["end_ns"] for row in made] == [True] * 3
 
 
-@pytest.mark.parametrize("kind", [Told, list])
+@pytest.mark.parametrize("kind", [Stamped, list])
 @pytest.mark.parametrize("close", [False, True])
 def test_no_dataset_is_kept(recorder, kind, close):
-    """Neither one that can be referred to weakly nor a list; of a list its samples tell."""
+    """Neither one with weak references nor a list, of which a sample is followed."""
     sample = weakref.WeakSet()
     for _ in range(6):
-        dataset = Told(8, 0) if kind is Told else [torch.zeros(4) for _ in range(8)]
-        sample.add(dataset if kind is Told else dataset[0])
+        dataset = Stamped(8, 0) if kind is Stamped else [torch.zeros(4) for _ in range(8)]
+        sample.add(dataset if kind is Stamped else dataset[0])
         list(recorder.watch(DataLoader(dataset, 4)))
         del dataset
         if close:
@@ -266,7 +269,7 @@ def test_no_dataset_is_kept(recorder, kind, close):
     assert not recorder._watched._held
 
 
-def test_lists_that_are_never_read_are_let_go(recorder):
+def test_lists_that_are_never_read_are_dropped(recorder):
     samples = weakref.WeakSet()
     for _ in range(MAX_HELD + 3):
         dataset = [torch.zeros(4)]
@@ -280,10 +283,10 @@ def test_lists_that_are_never_read_are_let_go(recorder):
     assert len(samples) == 0
 
 
-@pytest.mark.parametrize("kind", [Told, list])
-def test_a_loader_that_a_framework_makes_of_a_watched_one_is_recorded(recorder, kind):
-    """It lets go of the first one before it uses its own."""
-    dataset = Told(8, 0) if kind is Told else list(torch.zeros(8))
+@pytest.mark.parametrize("kind", [Stamped, list])
+def test_a_loader_that_a_framework_creates_from_a_watched_one_is_recorded(recorder, kind):
+    """It drops the first one before it uses its own."""
+    dataset = Stamped(8, 0) if kind is Stamped else list(torch.zeros(8))
     recorder.watch(DataLoader(dataset, 4))
     gc.collect()
     loader = DataLoader(dataset, 2)
@@ -293,8 +296,8 @@ def test_a_loader_that_a_framework_makes_of_a_watched_one_is_recorded(recorder, 
     assert len(rows(recorder.directory, PRODUCED)) == 8
 
 
-def test_loaders_in_one_process_are_told_apart(recorder):
-    training, evaluation = (recorder.watch(DataLoader(Told(8), 4, num_workers=n)) for n in (2, 1))
+def test_loaders_in_one_process_have_files_of_their_own(recorder):
+    training, evaluation = (recorder.watch(DataLoader(Stamped(8), 4, num_workers=n)) for n in (2, 1))
     for _ in zip(training, evaluation, strict=True):
         pass
     numbers = {(file.header["loader"], file.header["process"]) for file in recordings(recorder.directory)}
@@ -303,7 +306,7 @@ def test_loaders_in_one_process_are_told_apart(recorder):
 
 
 def test_two_iterators_of_one_loader_write_to_files_of_their_own(recorder):
-    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=1))
     assert len(list(zip(loader, loader, strict=True))) == 2
     assert [file.header["loader"] for file in recordings(recorder.directory)] == [0, 0, 1, 1]
     list(loader)
@@ -312,8 +315,8 @@ def test_two_iterators_of_one_loader_write_to_files_of_their_own(recorder):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_iterator_at_its_end_is_no_loader_of_its_own(recorder, workers):
-    """A loop that asks for the next iterator before it lets go of the last one."""
-    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=workers))
+    """A loop that asks for the next iterator before it drops the last one."""
+    loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=workers))
     passes = []
     for _ in range(3):
         iterator = iter(loader)
@@ -321,12 +324,12 @@ def test_an_iterator_at_its_end_is_no_loader_of_its_own(recorder, workers):
     del iterator
     assert {file.header["loader"] for file in recordings(recorder.directory)} == {0}
     recorder.close()
-    assert_tells_what_happened(recorder.directory, passes)
+    assert_rows_are_true(recorder.directory, passes)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_iterator_that_is_asked_again_after_its_end_ends_no_later_pass(recorder, workers):
-    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=workers))
+    loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=workers))
     first = iter(loader)
     assert len(list(first)) == 2
     second = iter(loader)
@@ -335,22 +338,22 @@ def test_an_iterator_that_is_asked_again_after_its_end_ends_no_later_pass(record
     assert ended == [(0, EXHAUSTED), (1, EXHAUSTED)]
 
 
-def test_a_loader_made_anew_for_each_epoch_is_one_loader(recorder):
-    dataset = Told(8)
+def test_a_loader_created_for_each_epoch_is_one_loader(recorder):
+    dataset = Stamped(8)
     recorder.watch(DataLoader(dataset, 4, num_workers=1))
     passes = [list(DataLoader(dataset, 4, num_workers=1)) for _ in range(3)]
-    assert_tells_what_happened(recorder.directory, passes)
+    assert_rows_are_true(recorder.directory, passes)
     assert len(recordings(recorder.directory)) == 2
 
 
 def test_all_loaders_can_be_watched_at_once(recorder):
     recorder.watch_all()
-    assert_tells_what_happened(recorder.directory, [list(DataLoader(Told(8), 4, num_workers=2))])
+    assert_rows_are_true(recorder.directory, [list(DataLoader(Stamped(8), 4, num_workers=2))])
 
 
 def test_a_loader_that_is_not_watched_is_not_touched(recorder):
-    recorder.watch(DataLoader(Told(8), 4))
-    iterator = iter(DataLoader(Told(8), 4))
+    recorder.watch(DataLoader(Stamped(8), 4))
+    iterator = iter(DataLoader(Stamped(8), 4))
     assert type(iterator) is torch.utils.data.dataloader._SingleProcessDataLoaderIter
     list(iterator)
     assert not recorder.directory.exists()
@@ -359,37 +362,37 @@ def test_a_loader_that_is_not_watched_is_not_touched(recorder):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_times_are_those_that_the_code_takes(recorder, workers):
     """The dataset sleeps 5 ms a sample, the collate function 4 ms; the machine may add to that, nothing takes away."""
-    loader = recorder.watch(DataLoader(Told(24, sleep_ms=5), 4, num_workers=workers, collate_fn=spread))
+    loader = recorder.watch(DataLoader(Stamped(24, sleep_ms=5), 4, num_workers=workers, collate_fn=spread))
     (batches,) = passes_over(loader, 1)
     made = [row.named() for row in sorted(rows(recorder.directory, PRODUCED), key=lambda row: row.batch)]
-    told = [sum(int(sample[2] - sample[1]) for sample in batch) for batch in batches]
-    added = [row["collate_ns"] - row["start_ns"] - ns for row, ns in zip(made, told, strict=True)]
+    stamped = [sum(int(sample[2] - sample[1]) for sample in batch) for batch in batches]
+    added = [row["collate_ns"] - row["start_ns"] - ns for row, ns in zip(made, stamped, strict=True)]
     assert min(added) >= -clock.TOLERANCE_NS
     assert min(added) < 1 * MS
     assert all(row["end_ns"] - row["collate_ns"] >= 4 * MS for row in made)
     assert all(row["samples"] == 4 for row in made)
 
 
-def test_time_on_the_cpu_is_told_from_time_asleep(recorder, monkeypatch):
-    monkeypatch.setattr(lane, "LOOK_REST", 0)
+def test_time_on_the_cpu_is_not_time_asleep(recorder, monkeypatch):
+    monkeypatch.setattr(measurements, "REST", 0)
 
-    def share(dataset: Told) -> float:
+    def share(dataset: Stamped) -> float:
         folder = recorder.directory / str(dataset.burn_ms)
         with LoaderRecorder(folder) as own:
             list(own.watch(DataLoader(dataset, 2, num_workers=1)))
         made = [row.named() for row in rows(folder, PRODUCED)]
         return sum(row["dataset_cpu_ns"] for row in made) / sum(2 * dataset.burn_ms * MS or 20 * MS for _ in made)
 
-    assert share(Told(8, sleep_ms=10)) < 0.3
-    assert 0.99 < share(Told(8, sleep_ms=0, burn_ms=10)) < 1.5
+    assert share(Stamped(8, sleep_ms=10)) < 0.3
+    assert 0.99 < share(Stamped(8, sleep_ms=0, burn_ms=10)) < 1.5
 
 
-@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
-def test_the_wait_for_a_core_is_told_where_two_workers_share_one(recorder, monkeypatch):
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not report it")
+def test_the_wait_for_a_core_is_measured_where_two_workers_share_one(recorder, monkeypatch):
     """Each burns 10 ms a sample on the same core as the other, so that a batch takes about twice its CPU time."""
-    monkeypatch.setattr(lane, "LOOK_REST", 0)
+    monkeypatch.setattr(measurements, "REST", 0)
     (core, *_) = sorted(os.sched_getaffinity(0))
-    loader = DataLoader(Told(24, 0, burn_ms=10), 2, num_workers=2, worker_init_fn=functools.partial(pin_to, core))
+    loader = DataLoader(Stamped(24, 0, burn_ms=10), 2, num_workers=2, worker_init_fn=functools.partial(pin_to, core))
     list(recorder.watch(loader))
     made = [row.named() for row in rows(recorder.directory, PRODUCED)]
     whole = sum(row["end_ns"] - row["start_ns"] for row in made)
@@ -399,40 +402,40 @@ def test_the_wait_for_a_core_is_told_where_two_workers_share_one(recorder, monke
     assert cpu + waited == pytest.approx(whole, rel=0.1)
 
 
-def looked_at(folder: Path, lines: bool = True) -> Any:
-    """The looks at a worker that sleeps in one line."""
+def sampled(folder: Path, lines: bool = True) -> Any:
+    """The samples of a worker that sleeps in one line."""
     with LoaderRecorder(folder, lines=lines) as own:
-        list(own.watch(DataLoader(Told(160, sleep_ms=10), 4, num_workers=1)))
-    return line_looks(read_all(folder, sorted(path.name for path in folder.iterdir()))[0], 0)
+        list(own.watch(DataLoader(Stamped(160, sleep_ms=10), 4, num_workers=1)))
+    return read_line_samples(read_all(folder, sorted(path.name for path in folder.iterdir()))[0], 0)
 
 
-def test_the_line_that_a_worker_spends_its_time_in_is_told(tmp_path, monkeypatch):
+def test_the_line_that_a_worker_spends_its_time_in_is_sampled(tmp_path, monkeypatch):
     monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
     for attempt in range(3):
-        looks = looked_at(tmp_path / str(attempt))
-        if looks.met.sum() >= line_samples.LOOKS:
+        samples = sampled(tmp_path / str(attempt))
+        if samples.met.sum() >= line_samples.SAMPLES:
             break
     else:
-        assert looks.late > 0
-        pytest.skip(f"This machine is too busy for looks in time: {looks.late} bursts were late.")
-    sleeps = [place for place, name in enumerate(looks.places) if "tests/drawn/recorded.py(" in name]
-    assert looks.met[np.isin(looks.place, sleeps)].sum() > 0.9 * looks.met.sum()
+        assert samples.late > 0
+        pytest.skip(f"This machine is too busy to sample in time: {samples.late} bursts were late.")
+    sleeps = [place for place, name in enumerate(samples.places) if "tests/drawn/recorded.py(" in name]
+    assert samples.met[np.isin(samples.place, sleeps)].sum() > 0.9 * samples.met.sum()
 
 
-def test_lines_are_not_looked_at_where_that_is_not_wanted(tmp_path, monkeypatch):
+def test_lines_are_not_sampled_where_that_is_switched_off(tmp_path, monkeypatch):
     monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
-    looks = looked_at(tmp_path, lines=False)
-    assert (len(looks.met), looks.late) == (0, 0)
+    samples = sampled(tmp_path, lines=False)
+    assert (len(samples.met), samples.late) == (0, 0)
 
 
-@pytest.mark.parametrize(("again_ns", "told"), [(0, {0, 1, 2, 3, 4, 5}), (10**15, {0})])
-def test_arrivals_are_looked_at_as_often_as_a_small_share_of_the_time_allows(recorder, monkeypatch, again_ns, told):
-    """One worker delivers in order, so no other batch comes while one is looked at."""
-    monkeypatch.setattr(multi_process, "LOOK_AGAIN_NS", again_ns)
-    list(recorder.watch(DataLoader(Told(24), 4, num_workers=1)))
+@pytest.mark.parametrize(("period_ns", "timed"), [(0, {0, 1, 2, 3, 4, 5}), (10**15, {0})])
+def test_arrivals_are_timed_as_often_as_a_small_share_of_the_time_allows(recorder, monkeypatch, period_ns, timed):
+    """One worker delivers in order, so no other batch comes while one is timed."""
+    monkeypatch.setattr(multi_process, "PERIOD_NS", period_ns)
+    list(recorder.watch(DataLoader(Stamped(24), 4, num_workers=1)))
     received = [(row.batch, row.named()) for row in rows(recorder.directory, RECEIVED)]
-    assert {batch for batch, row in received if row["arrived_ns"]} == told
-    assert {batch for batch, row in received if row["unpickled_ns"] >= row["arrived_ns"] > 0} == told
+    assert {batch for batch, row in received if row["arrived_ns"]} == timed
+    assert {batch for batch, row in received if row["unpickled_ns"] >= row["arrived_ns"] > 0} == timed
     assert [row["requested_ns"] < row["asked_ns"] < row["returned_ns"] for _, row in received] == [True] * 6
 
 
@@ -451,7 +454,7 @@ def refuses(reason: str, worker_id: int) -> None:
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, method):
     loader = recorder.watch(
-        DataLoader(Told(8, 0), 4, num_workers=2, worker_init_fn=seeds, multiprocessing_context=method)
+        DataLoader(Stamped(8, 0), 4, num_workers=2, worker_init_fn=seeds, multiprocessing_context=method)
     )
     list(loader)
     assert loader.worker_init_fn is seeds
@@ -461,12 +464,12 @@ def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, meth
 
 
 def test_errors_are_those_of_the_user(recorder):
-    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1, worker_init_fn=functools.partial(refuses, "no")))
+    loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=1, worker_init_fn=functools.partial(refuses, "no")))
     with pytest.raises(LookupError, match="no 0"):
         list(loader)
 
 
-class Broken(Told):
+class Broken(Stamped):
     def __getitem__(self, index: int) -> Any:
         if index == 5:
             raise KeyError("no such sample")
@@ -474,7 +477,7 @@ class Broken(Told):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_an_error_in_the_dataset_is_passed_on_and_written_down(recorder, workers):
+def test_an_error_in_the_dataset_is_passed_on_and_recorded(recorder, workers):
     with pytest.raises(KeyError, match="no such sample"):
         list(recorder.watch(DataLoader(Broken(16), 4, num_workers=workers)))
     gc.collect()
@@ -503,7 +506,7 @@ def test_workers_leave_when_their_iterator_does(recorder):
     """Nothing of the recorder holds the iterator, whose end is the end of its workers."""
     gc.disable()
     try:
-        iterator = iter(recorder.watch(DataLoader(Told(64), 4, num_workers=2)))
+        iterator = iter(recorder.watch(DataLoader(Stamped(64), 4, num_workers=2)))
         next(iterator)
         workers, gone = iterator._workers, weakref.ref(iterator)
         del iterator
@@ -515,7 +518,7 @@ def test_workers_leave_when_their_iterator_does(recorder):
 
 def test_iterators_keep_the_name_that_traces_show(recorder):
     for workers, name in ((0, "_SingleProcessDataLoaderIter"), (1, "_MultiProcessingDataLoaderIter")):
-        iterator = iter(recorder.watch(DataLoader(Told(8), 4, num_workers=workers)))
+        iterator = iter(recorder.watch(DataLoader(Stamped(8), 4, num_workers=workers)))
         assert type(iterator).__name__ == name
         assert iterator._profile_name == f"enumerate(DataLoader)#{name}.__next__"
         assert isinstance(iterator, getattr(torch.utils.data.dataloader, name))
@@ -523,7 +526,7 @@ def test_iterators_keep_the_name_that_traces_show(recorder):
 
 def test_nothing_is_recorded_when_not_enabled(tmp_path):
     recorder = LoaderRecorder(tmp_path / "logs", enabled=False)
-    loader = DataLoader(Told(8), 4, num_workers=1)
+    loader = DataLoader(Stamped(8), 4, num_workers=1)
     assert recorder.watch(loader) is loader
     list(loader)
     assert not recorder.directory.exists()
@@ -531,7 +534,7 @@ def test_nothing_is_recorded_when_not_enabled(tmp_path):
 
 def test_nothing_is_recorded_after_the_end(tmp_path):
     with LoaderRecorder(tmp_path) as recorder:
-        loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+        loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=1))
         list(loader)
     list(loader)
     assert {row.pass_number for row in rows(tmp_path, BEGAN)} == {0}
@@ -539,20 +542,20 @@ def test_nothing_is_recorded_after_the_end(tmp_path):
 
 PERSISTENT = {"batch_size": 4, "num_workers": 2, "persistent_workers": True}
 BEGUN_BEFORE = (
-    "Workers that had begun before are not recorded in {}, only what the training gets from them: they persist "
-    "(persistent_workers) since an earlier pass."
+    "The workers of a DataLoader are not recorded in {}, only the batches that the training receives: they were "
+    "started before the recorder (persistent_workers=True). Watch the loader before its first epoch."
 )
 
 
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("watched_before", [False, True])
 @pytest.mark.parametrize("cut", [None, 2])
-def test_of_workers_that_had_begun_before_what_is_received_is_recorded(
+def test_batches_of_workers_that_had_begun_before_are_recorded_as_received(
     tmp_path, monkeypatch, caplog, watched_before, cut, pinned
 ):
     """By a recorder that was closed, or by none. cut: the pass before was broken off after so many batches."""
-    monkeypatch.setattr(multi_process, "LOOK_AGAIN_NS", 0)
-    loader = DataLoader(Told(32), **PERSISTENT, pin_memory=pinned)
+    monkeypatch.setattr(multi_process, "PERIOD_NS", 0)
+    loader = DataLoader(Stamped(32), **PERSISTENT, pin_memory=pinned)
     if watched_before:
         with LoaderRecorder(tmp_path / "a") as recorder:
             recorder.watch(loader)
@@ -577,15 +580,15 @@ def test_of_workers_that_had_begun_before_what_is_received_is_recorded(
 
 def test_workers_that_begin_under_a_recorder_are_recorded_by_it(tmp_path, caplog):
     with LoaderRecorder(tmp_path) as recorder:
-        loader = recorder.watch(DataLoader(Told(16), **PERSISTENT))
+        loader = recorder.watch(DataLoader(Stamped(16), **PERSISTENT))
         passes = passes_over(loader, 3)
-    assert_tells_what_happened(tmp_path, passes)
+    assert_rows_are_true(tmp_path, passes)
     assert not caplog.records
 
 
 def test_the_newest_recorder_that_watches_takes_over_until_it_is_closed(tmp_path):
     with LoaderRecorder(tmp_path / "a") as first:
-        loader = first.watch(DataLoader(Told(8, 0), 4))
+        loader = first.watch(DataLoader(Stamped(8, 0), 4))
         list(loader)
         with LoaderRecorder(tmp_path / "b") as recorder:
             list(recorder.watch(loader))
@@ -599,7 +602,7 @@ def test_the_newest_recorder_that_watches_takes_over_until_it_is_closed(tmp_path
 
 def test_the_newest_recorder_takes_over_a_loader_with_persistent_workers(tmp_path):
     first = LoaderRecorder(tmp_path / "a")
-    loader = first.watch(DataLoader(Told(8, 0), **PERSISTENT))
+    loader = first.watch(DataLoader(Stamped(8, 0), **PERSISTENT))
     list(loader)
     with LoaderRecorder(tmp_path / "b") as second:
         list(second.watch(loader))
@@ -612,14 +615,14 @@ def test_the_newest_recorder_takes_over_a_loader_with_persistent_workers(tmp_pat
 
 
 def test_a_watched_loader_can_be_pickled(recorder):
-    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=1))
     list(loader)
     assert len(list(pickle.loads(pickle.dumps(loader)))) == 2
 
 
 def rank(folder: str, number: int) -> None:
     os.environ.update(RANK=str(number), WORLD_SIZE="2")
-    list(LoaderRecorder(folder).watch(DataLoader(Told(8), 4, num_workers=1)))
+    list(LoaderRecorder(folder).watch(DataLoader(Stamped(8), 4, num_workers=1)))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -645,7 +648,7 @@ def train_on(loader: Any) -> None:
 
 
 def test_a_forked_process_that_trains_writes_files_of_its_own(recorder):
-    loader = recorder.watch(DataLoader(Told(8), 4, num_workers=1))
+    loader = recorder.watch(DataLoader(Stamped(8), 4, num_workers=1))
     list(loader)
     child = multiprocessing.get_context("fork").Process(target=train_on, args=(loader,))
     child.start()
@@ -655,7 +658,7 @@ def test_a_forked_process_that_trains_writes_files_of_its_own(recorder):
     assert len(rows(recorder.directory, RECEIVED)) == 4
 
 
-class Nested(Told):
+class Nested(Stamped):
     """Reads its samples with a loader of its own."""
 
     def __getitem__(self, index: int) -> Any:
@@ -664,17 +667,17 @@ class Nested(Told):
 
 def test_a_loader_inside_a_dataset_is_part_of_that_dataset(recorder):
     recorder.watch_all()
-    assert_tells_what_happened(recorder.directory, [list(DataLoader(Nested(8), 4, num_workers=2))])
+    assert_rows_are_true(recorder.directory, [list(DataLoader(Nested(8), 4, num_workers=2))])
 
 
-def test_old_versions_of_torch_are_told_and_left_alone(tmp_path, monkeypatch, caplog):
+def test_other_versions_of_torch_are_a_warning_and_left_alone(tmp_path, monkeypatch, caplog):
     monkeypatch.delattr(torch.utils.data.dataloader._DatasetKind, "create_fetcher")
     recorder = LoaderRecorder(tmp_path / "logs")
     for _ in range(2):
-        recorder.watch(DataLoader(Told(8), 4))
+        recorder.watch(DataLoader(Stamped(8), 4))
     assert [record.message for record in caplog.records] == [
-        f"Loaders are not recorded in {tmp_path / 'logs'}: torch {torch.__version__} has no "
-        "_DatasetKind.create_fetcher. Training goes on."
+        f"DataLoaders are not recorded in {tmp_path / 'logs'}: torch {torch.__version__} has no "
+        "_DatasetKind.create_fetcher. Training continues."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Profiling set up in three lines, and by callbacks of the real libraries: traces that we read, and loaders beside."""
+"""Profiling set up in three lines, and by callbacks of the real libraries: files that can be read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from tb_steptime.analyses import data_loading
 from tb_steptime.record.file.format import BEGAN, PRODUCED, RECEIVED
-from tb_steptime.record.profiling import Schedule
+from tb_steptime.record.profiling import TOO_FEW_STEPS, Schedule
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
-from tests.drawn.recorded import Told, recordings, rows
+from tests.drawn.recorded import Stamped, recordings, rows, rows_of
 
 torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
@@ -23,7 +23,7 @@ SHORT = {"skip_first": 1, "wait": 1, "warmup": 1, "active": 3, "repeat": 2}
 STEPS = 1 + 2 * (1 + 1 + 3)
 
 
-class Pairs(Told):
+class Pairs(Stamped):
     """Samples for a network: an image of four pixels and its class."""
 
     def __getitem__(self, index: int) -> Any:
@@ -73,14 +73,12 @@ def test_after_the_last_span_the_profiler_is_gone(tmp_path):
     assert len(spans(tmp_path)) == 2
 
 
-def test_too_few_steps_are_told(tmp_path, caplog):
+def test_too_few_steps_are_a_warning(tmp_path, caplog):
     with profile_steps(tmp_path) as prof:
         for _ in range(7):
             prof.step()
     assert Schedule().first_end() == 25
-    assert [record.message for record in caplog.records] == [
-        "No step was recorded: there were 7, and the first span needs 25."
-    ]
+    assert [record.message for record in caplog.records] == [TOO_FEW_STEPS % (tmp_path, 7, 25)]
     assert not spans(tmp_path)
 
 
@@ -96,8 +94,8 @@ def test_steps_that_were_not_over_are_none(tmp_path, caplog, steps):
     recorded = [[number for number in span if number < steps] for span in ([3, 4, 5], [8, 9, 10])]
     found = [[step.number for step in find_steps(read_trace(path)).steps] for path in spans(tmp_path)]
     assert found == [span for span in recorded if span]
-    told = [f"No step was recorded: there were {steps}, and the first span needs 6."]
-    assert [record.message for record in caplog.records] == ([] if found else told)
+    too_few = [TOO_FEW_STEPS % (tmp_path, steps, 6)]
+    assert [record.message for record in caplog.records] == ([] if found else too_few)
 
 
 def test_a_profiler_that_was_left_running_ends_when_the_next_one_starts(tmp_path, caplog):
@@ -134,7 +132,7 @@ def test_a_span_that_cannot_be_written_does_not_end_the_training(tmp_path, caplo
     with profile_steps(tmp_path / "file" / "logs", **SHORT) as prof:
         for _ in range(STEPS):
             prof.step()
-    assert [record.message.split(" to ")[0] for record in caplog.records] == ["The span was not written"] * 2
+    assert [record.message.split(" to ")[0] for record in caplog.records] == ["No trace was written"] * 2
 
 
 def test_nothing_happens_when_not_enabled(tmp_path):
@@ -192,8 +190,8 @@ def test_lightning_is_profiled_by_a_callback(tmp_path, monkeypatch):
     monkeypatch.setenv("PL_SEED_WORKERS", "1")
     train = fit_lightning(tmp_path, [callback])
     assert len({file.header["loader"] for file in recordings(logs)}) >= 2, "the loader that validates is recorded too"
-    (training,) = [file for file in recordings(logs) if file.header["process"] == "main" and len(file) > STEPS]
-    assert len([row for row in training.rows() if row.kind == RECEIVED]) == STEPS
+    (training,) = [file for file in recordings(logs) if file.header["process"] == "main" and len(file.rows) > STEPS]
+    assert len([row for row in rows_of(training) if row.kind == RECEIVED]) == STEPS
     assert len(spans(logs)) == 2
     assert "pl_worker_init_function" in repr(train.worker_init_fn), "seeding of workers is as Lightning sets it up"
 
@@ -245,7 +243,7 @@ def test_transformers_are_profiled_by_a_callback(tmp_path):
 
 def assert_recorded_after_an_error(tmp_path: Path, train: Any, make: Any, same: bool) -> None:
     """A training fails in its sixth step, the third of the first span; the next one is recorded as if there had been
-    none before. Of the first, what was under way is there; nothing later."""
+    none before. Of the first, what was recorded until then is there; nothing later."""
     others = list(recorder._recorders)
     first = make(tmp_path / "first")
     with pytest.raises(LookupError):
@@ -278,7 +276,7 @@ def test_after_an_error_in_lightning_nothing_is_recorded_any_more(tmp_path):
     assert len(spans(tmp_path / "logs")) == 1
 
 
-def test_loaders_that_accelerate_makes_anew_are_recorded(tmp_path):
+def test_loaders_that_accelerate_creates_again_are_recorded(tmp_path):
     accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
     from tb_steptime.record import LoaderRecorder
 

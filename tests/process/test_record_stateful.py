@@ -1,7 +1,7 @@
-"""The recorder on torchdata's StatefulDataLoader, whose iterators and workers are torch's in another hand.
+"""The recorder on torchdata's StatefulDataLoader, whose iterators and workers are copies of torch's.
 
-It is recorded as torch's own, and goes on to know its state: what a checkpoint holds, and where a loader goes on that
-was given one, is the same with and without a recorder.
+It is recorded as torch's own, and keeps its state: what a checkpoint holds, and where a loader continues from one, is
+the same with and without a recorder.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from torch.utils.data import IterableDataset, get_worker_info  # noqa: E402
 
 from tb_steptime.record import LoaderRecorder  # noqa: E402
 from tb_steptime.record.file.format import PRODUCED, RECEIVED  # noqa: E402
-from tests.drawn.recorded import Told, assert_tells_what_happened, recordings, rows  # noqa: E402
+from tests.drawn.recorded import Stamped, assert_rows_are_true, recordings, rows  # noqa: E402
 
 
 class Counting(IterableDataset):
-    """Samples as Told makes them, each worker its own; knows how many it gave."""
+    """Samples as in Stamped, each worker its own; knows how many it gave."""
 
     def __init__(self, count: int) -> None:
-        self.told = Told(count, sleep_ms=0)
+        self.samples = Stamped(count, sleep_ms=0)
         self.given = 0
 
     def __iter__(self) -> Any:
-        while self.given < self.told.count:
+        while self.given < self.samples.count:
             self.given += 1
-            yield self.told[self.given - 1] + 1000 * (get_worker_info().id if get_worker_info() else 0)
+            yield self.samples[self.given - 1] + 1000 * (get_worker_info().id if get_worker_info() else 0)
         self.given = 0
 
     def state_dict(self) -> dict[str, int]:
@@ -54,7 +54,7 @@ def loader_of(dataset: Any, **settings: Any) -> Any:
     return stateful.StatefulDataLoader(dataset, batch_size=4, **settings)
 
 
-def loaders_told(folder: Path) -> list[tuple[int, str]]:
+def loaders_of(folder: Path) -> list[tuple[int, str]]:
     """Number and class of each loader that has files."""
     headers = [file.header for file in recordings(folder)]
     return sorted({(header["loader"], header["settings"]["class"].rpartition(".")[2]) for header in headers})
@@ -73,23 +73,23 @@ def loaders_told(folder: Path) -> list[tuple[int, str]]:
     ],
     ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
 )
-def test_every_batch_is_told_where_and_when_it_was_made(recorder, settings):
-    loader = recorder.watch(loader_of(Told(16), **settings))
+def test_every_batch_has_its_process_and_times(recorder, settings):
+    loader = recorder.watch(loader_of(Stamped(16), **settings))
     passes = [list(loader) for _ in range(3)]
     del loader
     gc.collect()  # workers leave with their iterator
-    assert_tells_what_happened(recorder.directory, passes)
-    assert loaders_told(recorder.directory) == [(0, "StatefulDataLoader")]
+    assert_rows_are_true(recorder.directory, passes)
+    assert loaders_of(recorder.directory) == [(0, "StatefulDataLoader")]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_passes_that_are_broken_off_are_of_one_loader(recorder, workers):
     """The loader keeps its iterator until it has the next one."""
-    loader = recorder.watch(loader_of(Told(32), num_workers=workers))
+    loader = recorder.watch(loader_of(Stamped(32), num_workers=workers))
     for _ in range(3):
         for _, _ in zip(range(2), loader, strict=False):
             pass
-    assert loaders_told(recorder.directory) == [(0, "StatefulDataLoader")]
+    assert loaders_of(recorder.directory) == [(0, "StatefulDataLoader")]
     recorder.close()
     taken = [(row.pass_number, row.batch) for row in rows(recorder.directory, RECEIVED if workers else PRODUCED)]
     assert taken == [(number, batch) for number in range(3) for batch in range(2)]
@@ -106,10 +106,10 @@ def to_the_end(loader: Any, most: int = 100) -> tuple[list[Any], list[Any]]:
 
 @pytest.mark.parametrize("every", [1, 2])
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("dataset", [Told, Counting])
+@pytest.mark.parametrize("dataset", [Stamped, Counting])
 def test_its_state_is_that_of_a_loader_that_is_not_recorded(recorder, dataset, workers, every):
-    def told(watch: Any) -> list[Any]:
-        """Of a pass that is broken off, of one that goes on from there, and of the next one."""
+    def outcome(watch: Any) -> list[Any]:
+        """Of a pass that is broken off, of one that continues from there, and of the next one."""
         torch.manual_seed(0)
         settings = {"num_workers": workers, "snapshot_every_n_steps": every}
         batches, states = to_the_end(watch(loader_of(dataset(18), **settings)), 3)
@@ -117,34 +117,34 @@ def test_its_state_is_that_of_a_loader_that_is_not_recorded(recorder, dataset, w
         resumed.load_state_dict(states[-1])
         return [batches, states, to_the_end(resumed), to_the_end(resumed)]
 
-    recorded = told(recorder.watch)
-    assert recorded == told(lambda loader: loader)
+    recorded = outcome(recorder.watch)
+    assert recorded == outcome(lambda loader: loader)
     assert rows(recorder.directory, PRODUCED)
 
 
 @pytest.mark.parametrize(("taken", "left"), [(3, 2), (5, 0), (6, 5)])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_pass_that_goes_on_is_told_from_there(recorder, workers, taken, left):
+def test_a_pass_that_continues_is_recorded_from_there(recorder, workers, taken, left):
     """Of five batches. A loader that found the end of its pass begins the next one."""
-    first = loader_of(Told(20), num_workers=workers)
+    first = loader_of(Stamped(20), num_workers=workers)
     _, states = to_the_end(first, taken)
-    resumed = recorder.watch(loader_of(Told(20), num_workers=workers))
+    resumed = recorder.watch(loader_of(Stamped(20), num_workers=workers))
     resumed.load_state_dict(states[-1])
     batches = list(resumed)
     assert len(batches) == left
     recorder.close()
-    told = rows(recorder.directory, RECEIVED if workers else PRODUCED)
-    assert len(told) == left
-    assert loaders_told(recorder.directory) == [(0, "StatefulDataLoader")]
+    recorded = rows(recorder.directory, RECEIVED if workers else PRODUCED)
+    assert len(recorded) == left
+    assert loaders_of(recorder.directory) == [(0, "StatefulDataLoader")]
 
 
 IN_A_PROCESS_OF_ITS_OWN = """
 import sys
 from torchdata.stateful_dataloader import StatefulDataLoader
 from tb_steptime.record import LoaderRecorder
-from tests.drawn.recorded import Told
+from tests.drawn.recorded import Stamped
 LoaderRecorder(sys.argv[1]).watch_all()
-list(StatefulDataLoader(Told(16), batch_size=4))
+list(StatefulDataLoader(Stamped(16), batch_size=4))
 """
 
 

@@ -16,7 +16,7 @@ import pytest
 from tb_steptime.analyses import data_loading, host, overview, tensor_cores
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.record.file.format import read_header
+from tb_steptime.record.file.format import decode_header
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
@@ -103,8 +103,11 @@ def test_a_recording_shows_a_cpu_at_work_in_every_step(name: str):
 
 def test_a_recorder_names_no_machine_and_tells_of_every_batch():
     files = sorted(DEMO.glob(f"cpu_{WITH_RECORDER}/*.loader"))
-    assert [read_header(path)["worker"] for path in files] == [None, 0, 1, 2]
-    assert {(read_header(path)["host"], path.name.partition("_")[0]) for path in files} == {("", "demo")}
+    headers = [decode_header(path.read_bytes()) for path in files]
+    assert [header["worker"] for header in headers] == [None, 0, 1, 2]
+    assert {(header["host"], path.name.partition("_")[0]) for header, path in zip(headers, files, strict=True)} == {
+        ("", "demo")
+    }
     kinds = []
     for trace in sorted(DEMO.glob(f"cpu_{WITH_RECORDER}/*.pt.trace.json.gz")):
         told = measure_file(trace).results["data_loading"]

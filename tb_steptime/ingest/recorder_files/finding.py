@@ -4,7 +4,8 @@
     host_3113936.1790812801133511828.l0.w3.loader
     host_4711.1690000000000000000.l0.main.loader         of another run or rank: left out
 
-A summary says which files it saw, so that one that appears later, or grows into the trace's time, is read, too.
+A summary lists the files that it was made with, so that one that appears later, or grows during the trace's time, is
+read, too.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ NAME = re.compile(
 )
 
 
-#: No loader has so many workers; more files than these are not opened.
+#: More than any loader has workers; further files are not opened.
 MAX_FILES = 2048
 
 
 class SeenFile(msgspec.Struct, frozen=True):
-    """A recorder's file as it was when the trace was analysed. complete: it told of times after the trace's end, so
-    what is added to it is of no concern."""
+    """A recorder's file as it was when the trace was analysed. complete: it reached beyond the trace's end, and rows
+    added later do not matter."""
 
     file: str
     bytes: int
@@ -41,7 +42,7 @@ class SeenFile(msgspec.Struct, frozen=True):
 
 
 class SeenRecords(msgspec.Struct, frozen=True):
-    """Which processes' files belong to a trace, and which there were. host: see `files_of`."""
+    """Which processes' files belong to a trace, and which files there were. host: see `files_of`."""
 
     pids: list[int] = []
     files: list[SeenFile] = []
@@ -77,8 +78,8 @@ def _listed(folder: str, changed_ns: int) -> tuple[str, ...]:
 
 
 def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
-    """Those that processes with these numbers wrote, or their workers; of the trace's machine, if there are such files:
-    on several machines, processes of one job may have the same number."""
+    """Those that processes with these IDs wrote, or their workers; of the trace's machine, if there are such files:
+    on several machines, processes of one job may have the same ID."""
     found = ((name, NAME.fullmatch(name)) for name in names)
     mine = [(name, match["host"]) for name, match in found if match and int(match["pid"]) in pids]
     known = any(each == host for _, each in mine)

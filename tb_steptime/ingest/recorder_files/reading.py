@@ -1,4 +1,4 @@
-"""Reads the files that belong to a trace, and hangs what they tell on it."""
+"""Reads the recorder files that belong to a trace, and adds what they recorded to it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
 from tb_steptime.ingest.recorder_files.finding import (
     MAX_FILES,
     SeenFile,
@@ -18,27 +19,26 @@ from tb_steptime.ingest.recorder_files.finding import (
     recorder_files,
     stamp_of,
 )  # fmt: skip
-from tb_steptime.ingest.recorder_files.lines import line_looks
+from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.ingest.recorder_files.missing import (
-    NOT_THEN,
     early_end,
     killed_workers,
     of_files,
     of_others,
-    several_machines,
     unread,
-    untold_batches,
+    unrecorded_batches,
 )
-from tb_steptime.ingest.recorder_files.rows import ReadFile, begun_rows, produced_rows, read_all, received_rows, shifted
+from tb_steptime.ingest.recorder_files.notes import note
+from tb_steptime.ingest.recorder_files.rows import begun_rows, from_origin, produced_rows, received_rows
 from tb_steptime.record.file import format as layout
-from tb_steptime.text import Note
+from tb_steptime.text import Note, count
 from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
 
 def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
-    """The trace with what the files beside it tell, and which those are."""
+    """The trace with what the files in its folder recorded, and which those are."""
     pids = process_ids(trace)
     folder = Path(trace.path).absolute().parent
     names = recorder_files(folder)
@@ -50,7 +50,7 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     read, foreign = of_one_process(read, trace.job.rank)
     low, high = window_of(trace)
     seen = [
-        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _tells_beyond(read, name, trace.origin_ns + high))
+        SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, trace.origin_ns + high))
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]
@@ -60,15 +60,15 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen, host)
 
 
-def of_one_process(read: Sequence[ReadFile], rank: int | None) -> tuple[list[ReadFile], Note | None]:
-    """Of files of several machines those of the trace's rank. Without that nothing tells which are its own."""
+def of_one_process(read: Sequence[RecorderFile], rank: int | None) -> tuple[list[RecorderFile], Note | None]:
+    """Of files of several machines those of the trace's rank. Without a rank it is not known which are its own."""
     hosts = {each.header.get("host") for each in read}
     if len(hosts) < 2:
         return list(read), None
     mine = [each for each in read if rank is not None and each.header.get("rank") == rank]
     if len({each.header.get("host") for each in mine}) == 1:
         return mine, None
-    return [], several_machines(len(read))
+    return [], note("recorder_of_several_machines", files=count(len(read)))
 
 
 def window_of(trace: Trace) -> tuple[int, int]:
@@ -76,43 +76,43 @@ def window_of(trace: Trace) -> tuple[int, int]:
     return min(each.host_start_ns for each in steps), max(each.host_start_ns + each.host_ns for each in steps)
 
 
-def _tells_beyond(read: Sequence[ReadFile], name: str, high: int) -> bool:
+def _reaches_beyond(read: Sequence[RecorderFile], name: str, high: int) -> bool:
     """Whether a file's last row is later than the trace's last step, or its process has ended."""
     rows = next((each.rows for each in read if each.name == name), None)
     if rows is None or not len(rows):
         return False
-    told = rows[np.isin(rows["kind"], (layout.PRODUCED, layout.RECEIVED, layout.ENDED))]
-    return bool(len(told)) and bool(told["values"][:, 0].max() > high)
+    timed = rows[np.isin(rows["kind"], (layout.PRODUCED, layout.RECEIVED, layout.ENDED))]
+    return bool(len(timed)) and bool(timed["values"][:, 0].max() > high)
 
 
 def _records(
-    trace: Trace, read: Sequence[ReadFile], window: tuple[int, int], notes: list[Note]
+    trace: Trace, read: Sequence[RecorderFile], window: tuple[int, int], notes: list[Note]
 ) -> LoaderRecords | None:
     low, high = (trace.origin_ns + each for each in window)
     received = received_rows([each for each in read if each.header.get("process") == "main"], low, high)
     produced = produced_rows(read, received, low, high)
     used = sorted({int(number) for number in np.unique(np.concatenate((received[0], produced[0])))})
     if read and not len(received[0]) and not len(produced[0]):
-        notes = [*notes, NOT_THEN]
+        notes = [*notes, note("recorder_not_then")]
     mine = [each for each in read if each.loader in used]
     notes = [*notes, *of_files(mine, low, high), *early_end(trace, mine, received)]
-    notes += untold_batches(mine, produced, received, low, high)
+    notes += unrecorded_batches(mine, produced, received, low, high)
     if not mine and not notes:
         return None
     return LoaderRecords(
         files=len(mine),
         cores=_cores(mine),
         loaders=tuple(_settings(mine, number) for number in used),
-        produced=Produced(*shifted(produced, range(5, 9), trace.origin_ns)),
-        received=Received(*shifted(received, range(3, 9), trace.origin_ns)),
-        begun=Begun(*shifted(begun_rows(mine, low, high), range(1, 3), trace.origin_ns)),
-        lines=line_looks(mine, trace.origin_ns),
+        produced=Produced(*from_origin(produced, range(5, 9), trace.origin_ns)),
+        received=Received(*from_origin(received, range(3, 9), trace.origin_ns)),
+        begun=Begun(*from_origin(begun_rows(mine, low, high), range(1, 3), trace.origin_ns)),
+        lines=read_line_samples(mine, trace.origin_ns),
         killed=killed_workers(mine),
         notes=tuple(notes),
     )
 
 
-def _settings(read: Sequence[ReadFile], number: int) -> LoaderSettings:
+def _settings(read: Sequence[RecorderFile], number: int) -> LoaderSettings:
     header = next(each.header for each in read if each.loader == number)
     settings = header.get("settings") or {}
     return LoaderSettings(
@@ -128,7 +128,7 @@ def _settings(read: Sequence[ReadFile], number: int) -> LoaderSettings:
     )
 
 
-def _cores(read: Sequence[ReadFile]) -> int | None:
+def _cores(read: Sequence[RecorderFile]) -> int | None:
     for each in read:
         cores = each.header.get("usable_cores") or each.header.get("cores")
         if isinstance(cores, int):

@@ -1,18 +1,18 @@
-"""Two clocks: one that never jumps, for times; and how far the wall clock, which traces use, is ahead of it.
+"""Two clocks: a monotonic one for times, and how far the wall clock, which traces use, is ahead of it.
 
 wall        |---------|      |------|        set forward here: `ahead` grows, and a row says so;
-monotonic   |---------|------|               no duration in the rows is torn
+monotonic   |---------|------|               durations stay right
 """
 
 from __future__ import annotations
 
 import time
 
-#: On Linux one clock for all processes of a machine, so that what a worker and the main process wrote can be compared.
+#: On Linux one clock for all processes of a machine, so that times of workers and training process can be compared.
 now_ns = time.perf_counter_ns
 wall_ns = time.time_ns
 
-#: Below this, two readings of a clock that stands still differ when the process is interrupted between them.
+#: Less may be an interruption between two readings.
 TOLERANCE_NS = 50_000
 #: A clock that is slewed moves by at most half a millisecond a second; this was set.
 CLOCK_STEP_NS = 1_000_000
@@ -25,7 +25,7 @@ class Clock:
         self.ahead_ns = _measure()
 
     def moved_ns(self, at_ns: int) -> int:
-        """By how much the wall clock was moved since last asked; mostly 0. at_ns: the monotonic clock, just read."""
+        """By how much the wall clock was set since the last call; mostly 0. at_ns: the monotonic clock, just read."""
         if abs(wall_ns() - at_ns - self.ahead_ns) < TOLERANCE_NS:
             return 0
         ahead = _measure()

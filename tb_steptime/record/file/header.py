@@ -32,17 +32,17 @@ def describe_process(recorder_start_ns: int) -> dict[str, Any]:
 
 
 def main_header(process: dict[str, Any], number: int, loader: dict[str, Any]) -> dict[str, Any]:
-    """number: of the loader within the process. created_ns: when the file was begun, epoch ns."""
+    """number: of the loader within the process. created_ns: when the file was created, epoch ns."""
     return {**process, "process": "main", "worker": None, "created_ns": wall_ns(), "loader": number, "settings": loader}
 
 
 def worker_header(main: dict[str, Any], worker: int) -> dict[str, Any]:
-    """Of the first worker with this number; later ones go on in its file. pid is that worker's."""
+    """Of the first worker with this number; later ones append to its file. pid is the first one's."""
     return {**main, "process": "worker", "worker": worker, "created_ns": wall_ns(), "pid": os.getpid()}
 
 
 def describe_loader(loader: Any) -> dict[str, Any]:
-    """As the loader was made; None where a version of torch does not know a setting."""
+    """The loader's settings; None where a version of torch has no such setting."""
     sampler = getattr(loader, "batch_sampler", None)
     batch_size = getattr(loader, "batch_size", None)
     return {
@@ -63,7 +63,7 @@ def describe_loader(loader: Any) -> dict[str, Any]:
 
 
 def _rank(torch: Any) -> tuple[int | None, int | None]:
-    """Of the process group, or of the launcher that will make one."""
+    """Of the process group, or from the launcher's environment before there is one."""
     group = torch.distributed
     if group.is_available() and group.is_initialized():
         return group.get_rank(), group.get_world_size()
@@ -77,7 +77,7 @@ def _usable_cores() -> int | None:
 
 
 def _start_method(loader: Any) -> str:
-    """Asking for the default method would settle it for the whole process, so it is not asked for."""
+    """Asking for the default method would fix it for the whole process, so it is not asked for."""
     context = loader.multiprocessing_context
     chosen = context.get_start_method() if context is not None else multiprocessing.get_start_method(allow_none=True)
     return chosen or multiprocessing.get_all_start_methods()[0]

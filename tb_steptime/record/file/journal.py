@@ -1,4 +1,4 @@
-"""Writes the rows of one process to its file, and never disturbs who calls: the first error ends it, for good."""
+"""Writes the rows of one process to its file. Never raises: the first error ends the recording, for good."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ from tb_steptime.record.file.format import (
 from tb_steptime.record.file.resuming import next_sequence
 
 #: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
-#: d is the shorter of the last two: one alone may have been interrupted by other processes.
+#: d is the shorter of the last two: a single one may have been interrupted by other processes.
 REST = 200
-#: A killed process loses the rows of this last while; a file system as fast as a local one is spared a call a batch.
-LEAST_REST_NS = 250_000_000
-#: More rows than these are not kept waiting.
+#: So long at least rows wait: a write for each batch would cost too much. A killed process loses these rows.
+MIN_REST_NS = 250_000_000
+#: No more rows wait.
 MAX_WAITING = 4096
-#: Old rows are overwritten, that which told their clock too. So it is told again from time to time.
+#: Old rows are overwritten, and CLOCK rows with them. So the clock is written again after so many rows.
 CLOCK_ROWS = 1024
+
+#: Why a recording ends.
+CUT = "the file system wrote only a part, is the disk full?"
+GONE = "its files were deleted or moved"
 
 _ROWS_IN_FILE = FIRST_ROWS + LATEST_ROWS
 
@@ -42,18 +46,19 @@ Waiting = tuple[int, int, int, tuple[int, ...]]
 
 
 class Journal:
-    """The file of one process. gave_up is told why when it cannot be written; from then on nothing happens here.
+    """The file of one process. on_failure is called with the reason when it cannot be written; after that the journal
+    does nothing.
 
-    waiting: rows for the next write. Who adds to it without `add` calls that soon after: until then it only grows.
+    waiting: rows for the next write. Callers may append to it, and call `add` soon after, which limits its length.
 
     A forked child inherits the object and its open file, and abandons them: its rows would pass for its parent's.
     """
 
-    def __init__(self, path: Path, header: bytes, worker: int, gave_up: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, header: bytes, worker: int, on_failure: Callable[[str], None]) -> None:
         self.pass_number = 0
         self._worker = worker
         self._pid = os.getpid()
-        self._gave_up = gave_up
+        self._on_failure = on_failure
         self._file: int | None = None
         self._sequence = 0
         self.waiting: list[Waiting] = []
@@ -76,7 +81,7 @@ class Journal:
 
     @property
     def rows(self) -> int:
-        """Ever added to the file, those that wait with them."""
+        """Ever added to the file, those that wait included."""
         return self._sequence + len(self.waiting)
 
     def begin_pass(self, number: int) -> None:
@@ -87,7 +92,7 @@ class Journal:
 
     def add(self, at_ns: int, kind: int, flags: int, batch: int, values: tuple[int, ...]) -> None:
         """at_ns: now, by the monotonic clock."""
-        if at_ns < self._next_write_ns and len(self.waiting) < MAX_WAITING:  # almost always: this is all it costs
+        if at_ns < self._next_write_ns and len(self.waiting) < MAX_WAITING:  # almost always
             self.waiting.append((kind, flags, batch, values))
             return
         if self._file is None:
@@ -95,59 +100,56 @@ class Journal:
             return
         self._follow_clock(at_ns)
         self.waiting.append((kind, flags, batch, values))
-        self._write_waiting()
+        self._write_waiting(self._file)
 
     def flush(self) -> None:
-        """Write what waits. Before that the clock is sampled, also where nothing waits: it may have been set since the
-        last write, and nothing after the end of a recording would say so."""
-        if self._file is None:
-            return
-        self._follow_clock(now_ns())
-        if self.waiting:
-            self._write_waiting()
+        """Write what waits. The clock is sampled even if nothing does: it may have been set since the last write, and
+        this may be the end of the recording."""
+        if self._file is not None:
+            self._follow_clock(now_ns())
+            if self.waiting:
+                self._write_waiting(self._file)
 
     def _follow_clock(self, at_ns: int) -> None:
-        """Before each write. Rows that waited until then keep the clock of the last one."""
+        """Before each write. Rows that are waiting keep the clock of the last one."""
         moved = self._clock.moved_ns(at_ns)
         if moved or self._sequence >= self._next_clock:
             self._add_clock(at_ns, moved)
 
-    def _write_waiting(self) -> None:
-        if self._file is None:
-            return
+    def _write_waiting(self, file: int) -> None:
         before = now_ns()
         try:
-            self._write(self._file)
+            self._write(file)
         except OSError as error:
             self._end(error)
             return
         after = now_ns()
-        self._next_write_ns = after + max(LEAST_REST_NS, REST * min(after - before, self._took_ns))
+        self._next_write_ns = after + max(MIN_REST_NS, REST * min(after - before, self._took_ns))
         self._took_ns = after - before
 
     def check(self) -> None:
-        """A file can be written that was deleted meanwhile, and is lost with all rows: that ends it."""
+        """A deleted file can still be written, and its rows are lost: that ends the recording."""
         if self._file is None:
             return
         try:
             self._path.stat()
         except FileNotFoundError:
-            self._end(OSError("files of the recording were deleted or moved"))
+            self._end(OSError(GONE))
         except OSError:
-            return  # it may be there all the same
+            return  # it may still exist
 
     def close(self) -> None:
-        """Write what waits, and nothing after that."""
+        """Write what waits, and nothing later."""
         self.flush()
         self.abandon()
 
     def abandon(self) -> None:
-        """Write nothing any more, not even what waits: in a forked child it is its parent's."""
+        """Write nothing more, not even what waits: in a forked child those are its parent's rows."""
         file, self._file = self._file, None
         self._next_write_ns = 0
         self.waiting.clear()
         if file is not None:
-            with contextlib.suppress(OSError):  # some file systems tell only here that a write failed
+            with contextlib.suppress(OSError):  # some file systems report a failed write only here
                 os.close(file)
 
     def _add_clock(self, at_ns: int, moved_ns: int) -> None:
@@ -163,24 +165,24 @@ class Journal:
         return content
 
     def _write(self, file: int) -> None:
-        """Each row to its place: in one piece but where the file starts over."""
+        """Each row to its place: with one call, or two where the file starts over."""
         first = self._sequence
         waiting = self._encoded()
         while waiting:
             position = place(first)
             room = (_ROWS_IN_FILE - position) * ROW.size
-            piece = waiting[:room]
-            if _write_at(file, piece, self._rows_at + position * ROW.size) != len(piece):
-                raise OSError("the file system took only a part")
-            first += len(piece) // ROW.size
+            part = waiting[:room]
+            if _write_at(file, part, self._rows_at + position * ROW.size) != len(part):
+                raise OSError(CUT)
+            first += len(part) // ROW.size
             waiting = waiting[room:]
 
     def _end(self, error: Exception) -> None:
         self.abandon()
-        self._gave_up(getattr(error, "strerror", None) or str(error))
+        self._on_failure(getattr(error, "strerror", None) or str(error))
 
 
-#: What the process still has to write when it ends.
+#: To be written when the process ends.
 _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
@@ -205,13 +207,13 @@ def _open_file(path: Path) -> int:
 
 
 def _continue(file: int, header: bytes) -> tuple[int, int]:
-    """Where the rows of the file begin, and the number of its next row. A file without a whole header is given one: a
-    process may be killed, or the disk be full, when it has just begun."""
+    """Where the rows of the file begin, and the number of its next row. A file without a complete header gets one: its
+    process was killed right after creating it, or the disk was full."""
     size = os.fstat(file).st_size
     rows_at = rows_begin(_read_at(file, PREFIX.size, 0)) if size >= PREFIX.size else len(header)
     if size < rows_at:
         if _write_at(file, header, 0) != len(header):
-            raise OSError("the file system took only a part")
+            raise OSError(CUT)
         return len(header), 0
 
     def read(position: int) -> bytes:

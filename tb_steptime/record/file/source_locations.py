@@ -1,4 +1,4 @@
-"""Places in the code, by number: each is named in rows of its own before the first row that speaks of it."""
+"""Source locations by number: rows of their own name each before the first row that refers to it."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.frames import is_of_user
 
 #: Generated code may have any number of lines.
-MAX_PLACES = 4096
-#: Old rows are overwritten, and the names among them. So names are told again after so many rows.
+MAX_LOCATIONS = 4096
+#: Old rows are overwritten, and names with them. So names are written again after so many rows.
 NAMED_AGAIN = 4096
 
 #: A function's code and a line within it.
-Place = tuple[CodeType, int]
+Location = tuple[CodeType, int]
 
 
-class Places:
-    """Numbers of places, from 1 on."""
+class SourceLocations:
+    """Numbers of source locations, from 1 on."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._numbers: dict[Place, int] = {}
-        self._told: set[int] = set()
-        self._tell_again = 0
+        self._numbers: dict[Location, int] = {}
+        self._named: set[int] = set()
+        self._name_again = 0
 
-    def number(self, place: Place, at_ns: int) -> int:
+    def number(self, location: Location, at_ns: int) -> int:
         """0: there are too many. at_ns: now, by the monotonic clock."""
-        if self._journal.rows >= self._tell_again:
-            self._told.clear()
-            self._tell_again = self._journal.rows + NAMED_AGAIN
-        number = self._numbers.get(place, 0)
-        if not number and len(self._numbers) < MAX_PLACES:
-            number = self._numbers[place] = len(self._numbers) + 1
-        if number and number not in self._told:
-            self._told.add(number)
-            self._tell(number, name_of(*place), at_ns)
+        if self._journal.rows >= self._name_again:
+            self._named.clear()
+            self._name_again = self._journal.rows + NAMED_AGAIN
+        number = self._numbers.get(location, 0)
+        if not number and len(self._numbers) < MAX_LOCATIONS:
+            number = self._numbers[location] = len(self._numbers) + 1
+        if number and number not in self._named:
+            self._named.add(number)
+            self._write(number, name_of(*location), at_ns)
         return number
 
-    def _tell(self, number: int, name: str, at_ns: int) -> None:
-        content = name.encode(errors="replace") + b"\0"  # without which its end is not known
+    def _write(self, number: int, name: str, at_ns: int) -> None:
+        content = name.encode(errors="replace") + b"\0"  # the mark of its end
         for part, start in enumerate(range(0, len(content), NAMED_BYTES)):
-            piece = content[start : start + NAMED_BYTES].ljust(NAMED_BYTES, b"\0")
-            words = (int.from_bytes(piece[at : at + 8], "little", signed=True) for at in range(0, NAMED_BYTES, 8))
+            text = content[start : start + NAMED_BYTES].ljust(NAMED_BYTES, b"\0")
+            words = (int.from_bytes(text[at : at + 8], "little", signed=True) for at in range(0, NAMED_BYTES, 8))
             self._journal.add(at_ns, NAMED, 0, part, (number, *words))
 
 
@@ -55,7 +55,7 @@ def name_of(code: CodeType, line: int) -> str:
 
 
 def is_followed(code: CodeType) -> bool:
-    """Whether its lines are told apart."""
+    """Whether its lines are listed, each for itself."""
     return is_of_user(_below_path(code.co_filename))
 
 

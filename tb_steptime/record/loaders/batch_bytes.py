@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 UNKNOWN = -1
-#: A batch with more parts than these would take longer to weigh than a step may lose.
+#: To count a batch of more parts would take longer than a step may lose.
 MAX_PARTS = 128
 
 _PLAIN = (int, float, complex, bool, str, type(None))
 
 
-def weigh(batch: Any) -> int:
-    """Bytes of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN beside other objects.
+def bytes_of(batch: Any) -> int:
+    """Of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN where there are others.
 
-    Numbers and text weigh nothing. A sum without its unknown parts would pass for a small batch, so there is none.
+    Numbers and text count as 0. A sum without its unknown parts would pass for a small batch, so there is none.
     """
     tensor: Any = sys.modules["torch"].Tensor
     total = 0
@@ -40,7 +40,7 @@ def weigh(batch: Any) -> int:
 
 
 def _tensor_bytes(tensor: Any) -> int:
-    """What a sparse tensor really stores, and what a dense one would."""
+    """What a tensor stores: a sparse one its values and indices."""
     if tensor.is_sparse:
         return _tensor_bytes(tensor._values()) + _tensor_bytes(tensor._indices())
     return int(tensor.nelement() * tensor.element_size())

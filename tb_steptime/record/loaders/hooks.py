@@ -1,4 +1,4 @@
-"""Where torch's loaders are asked for an iterator: they ask us, too. Tried: torch 2.0, 2.13 and 2.15.
+"""Where torch's loaders create an iterator, or reuse one: they ask the recorder. Tried: torch 2.0, 2.13 and 2.15.
 
 iter(loader) -> DataLoader.__iter__ -> DataLoader._get_iterator        a new iterator, with new workers
                                    \\-> kept iterator._reset           persistent workers go on
@@ -12,46 +12,48 @@ from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
 
-#: Makes a loader's iterator, by torch's own function.
-Make = Callable[[Any], Any]
-#: Is told a loader, its iterator, and when the loop asked for it (monotonic ns).
-Kept = Callable[[Any, Any, int], None]
+#: A loader -> its iterator, by torch's own function.
+Create = Callable[[Any], Any]
+#: Called with a loader and `Create`, in place of the latter.
+OnCreate = Callable[[Any, Create], Any]
+#: Called with a loader, its iterator, and when the loop asked for it (monotonic ns).
+OnReuse = Callable[[Any, Any, int], None]
 
 
-def hook_loaders(made: Callable[[Any, Make], Any], kept: Kept) -> None:
-    """All classes of loaders that are known by now; see `hook`."""
+def hook_loaders(on_create: OnCreate, on_reuse: OnReuse) -> None:
+    """All classes of loaders that are defined by now; see `hook`."""
     from torch.utils.data import DataLoader
 
     for cls in _with_subclasses(DataLoader):
-        hook(cls, made, kept)
+        hook(cls, on_create, on_reuse)
 
 
-def hook(cls: Any, made: Callable[[Any, Make], Any], kept: Kept) -> None:
-    """Let a class of loaders ask `made` for each new iterator, and tell `kept` the loader and its iterator whenever the
-    same one begins another pass. Subclasses may make iterators of their own."""
+def hook(cls: Any, on_create: OnCreate, on_reuse: OnReuse) -> None:
+    """Let a class of loaders call `on_create` for each new iterator, and `on_reuse` whenever the same iterator begins
+    another pass. Subclasses may create iterators of their own."""
     owner = next(base for base in cls.__mro__ if "_get_iterator" in base.__dict__)
-    make = owner.__dict__["_get_iterator"]
-    if hasattr(make, "_tb_steptime"):
+    create = owner.__dict__["_get_iterator"]
+    if hasattr(create, "_tb_steptime"):
         return
 
-    @functools.wraps(make)
+    @functools.wraps(create)
     def _get_iterator(self: Any) -> Any:
-        return made(self, make)
+        return on_create(self, create)
 
     _get_iterator._tb_steptime = True  # type: ignore[attr-defined]
     owner._get_iterator = _get_iterator
     if "__iter__" in owner.__dict__:
-        owner.__iter__ = _told_when_kept(owner.__dict__["__iter__"], kept)
+        owner.__iter__ = _reporting_reuse(owner.__dict__["__iter__"], on_reuse)
 
 
-def _told_when_kept(iterate: Make, kept: Kept) -> Make:
+def _reporting_reuse(iterate: Create, on_reuse: OnReuse) -> Create:
     @functools.wraps(iterate)
     def __iter__(self: Any) -> Any:
         before = getattr(self, "_iterator", None)
         begin_ns = now_ns()
         iterator = iterate(self)
         if iterator is before:
-            kept(self, iterator, begin_ns)
+            on_reuse(self, iterator, begin_ns)
         return iterator
 
     return __iter__
@@ -90,7 +92,7 @@ def in_worker() -> bool:
 
 
 def _with_subclasses(cls: Any) -> Iterator[Any]:
-    """The class and those known by now that are made from it."""
+    """The class and those defined by now that are derived from it."""
     yield cls
     for subclass in cls.__subclasses__():
         yield from _with_subclasses(subclass)

@@ -1,4 +1,4 @@
-"""Which loaders a recorder watches. Holds none of them, and no data set: what is let go takes its memory with it."""
+"""Which loaders a recorder watches. Keeps neither them nor their datasets alive."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-#: Data sets that cannot be referred to weakly (a list) are held until a pass over them begins, as a framework may let
-#: go of the loader that was watched before it uses its own. Only the latest ones: a training has few such loaders.
+#: Datasets without weak references (a list) are kept alive until a pass over them begins, as a framework may drop the
+#: loader that was watched before it uses its own. Only the latest ones: a training has few such loaders.
 MAX_HELD = 4
 
 
 class WatchedLoaders:
-    """Loaders, and with them all loaders of their data sets. A list as a data set is known as long as such a loader
-    lives; other data sets as long as they live themselves.
+    """Loaders, and with them all loaders of their datasets. A list as a dataset is known while such a loader lives; any
+    other dataset while it lives itself.
 
-    Objects are told apart by what they are: a loader or data set of the user's own type may not be hashable, or equal
-    to another.
+    Objects are compared by identity: a loader or dataset of the user's own type may not be hashable, or equal another.
     """
 
     def __init__(self) -> None:
@@ -63,7 +62,7 @@ class WatchedLoaders:
 
 
 def _refer(known: dict[int, weakref.ref[Any]], item: Any) -> None:
-    """Raises TypeError where it cannot be referred to weakly."""
+    """Raises TypeError where it has no weak references."""
     key = id(item)
 
     def forget(gone: weakref.ref[Any]) -> None:

@@ -1,8 +1,8 @@
-"""The worker's side: a worker_init_fn that writes down what the worker does, and calls the user's own.
+"""The worker's side: a worker_init_fn that records what the worker does, and calls the user's own.
 
 Relies on what `torch/utils/data/_utils/worker.py` does: it takes (batch number, indices) from its queue of requests,
-has a fetcher fetch them and puts the batch into the queue of results; a loader with persistent workers sends a mark
-between two passes, on which the fetcher is made anew.
+has a fetcher fetch them and puts the batch into the result queue; a loader with persistent workers sends a mark between
+two passes, on which the worker creates a new fetcher.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tb_steptime.record.file.header import worker_header
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.fetchers import INNER_CODE, OUTER_CODE, time_fetcher
 from tb_steptime.record.loaders.line_samples import LineSampler
-from tb_steptime.record.loaders.measurements import Lane, core_wait_of_this_thread
+from tb_steptime.record.loaders.measurements import ProductionMeter, core_wait_of_this_thread
 from tb_steptime.record.loaders.subclassing import swap_methods
 
 
 class WorkerRecorder:
     """Stands in for a loader's worker_init_fn. Can be pickled if the user's function can.
 
-    stem: path of the files without what tells the worker. header: of the main process's file. lines: look at them.
+    stem: path of the files without the worker's part. header: of the training process's file. lines: sample them.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class WorkerRecorder:
         self._pass_number = pass_number
 
     def __call__(self, worker_id: int) -> None:
-        # Whatever torch does otherwise than we know, the worker has to work.
+        # Even if torch works otherwise than expected, the worker has to run.
         with contextlib.suppress(Exception):
             self._begin(worker_id)
         if self.users_own is not None:
@@ -50,27 +50,22 @@ class WorkerRecorder:
         begin_ns = now_ns()
         path = Path(f"{self._stem}.w{worker_id}{SUFFIX}")
         header = encode_header(worker_header(self._header, worker_id))
-        journal = Journal(path, header, worker_id, _silent)
+        journal = Journal(path, header, worker_id, lambda reason: None)  # the training process reports it
         if not journal.alive:
             return
         journal.begin_pass(self._pass_number)
-        lane = self._lane(journal)
-        _time_requests(lane)
-        _time_fetchers(lane)
+        meter = self._meter(journal)
+        _time_requests(meter)
+        _time_fetchers(meter)
         util.Finalize(None, _leave, args=(journal,), exitpriority=10)
         ready_ns = now_ns()
         journal.add(ready_ns, BEGAN, 0, NO_BATCH, (begin_ns, ready_ns))
 
-    def _lane(self, journal: Journal) -> Lane:
-        if not self._lines:
-            return Lane(journal, core_wait_of_this_thread())
-        lines = LineSampler(journal, OUTER_CODE, INNER_CODE)
-        lines.start()
-        return Lane(journal, core_wait_of_this_thread(), lines)
-
-
-def _silent(reason: str) -> None:
-    """What keeps a worker from writing keeps the main process from it too, and that one says so, once for all."""
+    def _meter(self, journal: Journal) -> ProductionMeter:
+        lines = LineSampler(journal, OUTER_CODE, INNER_CODE) if self._lines else None
+        if lines is not None:
+            lines.start()
+        return ProductionMeter(journal, core_wait_of_this_thread(), lines)
 
 
 def _leave(journal: Journal) -> None:
@@ -79,8 +74,8 @@ def _leave(journal: Journal) -> None:
     journal.close()
 
 
-def _time_fetchers(lane: Lane) -> None:
-    """Every fetcher for the worker's own dataset is timed; not those of loaders that the dataset uses inside."""
+def _time_fetchers(meter: ProductionMeter) -> None:
+    """Every fetcher for the worker's own dataset is timed; not those of loaders inside the dataset."""
     from torch.utils import data
 
     kind: Any = data._DatasetKind
@@ -90,26 +85,26 @@ def _time_fetchers(lane: Lane) -> None:
         fetcher = create(dataset_kind, dataset, *others, **named)
         own: Any = data.get_worker_info()
         if own is not None and own.dataset is dataset:
-            with contextlib.suppress(Exception):  # a fetcher of another make, perhaps
-                time_fetcher(fetcher, lane)
+            with contextlib.suppress(Exception):  # it may work otherwise than torch's
+                time_fetcher(fetcher, meter)
         return fetcher
 
     kind.create_fetcher = staticmethod(create_timed)
 
 
-def _time_requests(lane: Lane) -> None:
-    """The worker's loop gives no hook that knows the number of a batch; its queue of requests does."""
+def _time_requests(meter: ProductionMeter) -> None:
+    """Torch's worker loop has no hook that knows the number of a batch; its queue of requests does."""
     frame = sys._getframe()
     while frame is not None and frame.f_code.co_name != "_worker_loop":
         frame = frame.f_back  # type: ignore[assignment]
     requests = frame.f_locals.get("index_queue") if frame is not None else None
     if requests is not None:
-        requests._tb_steptime_lane = lane
+        requests._tb_steptime = meter
         swap_methods(requests, _timed_requests)
 
 
 def _is_empty(queue: Any) -> bool:
-    """Its counter is read in no time, where the system has one; else to look into it takes some microseconds."""
+    """Reading its counter takes no time, where the system has one; asking the queue itself takes some microseconds."""
     try:
         return bool(queue.qsize() == 0)
     except NotImplementedError:
@@ -118,15 +113,15 @@ def _is_empty(queue: Any) -> bool:
 
 def _timed_requests(cls: Any) -> dict[str, Any]:
     def get(self: Any, *args: Any, **named: Any) -> Any:
-        lane: Lane = self._tb_steptime_lane
+        meter: ProductionMeter = self._tb_steptime
         if _is_empty(self):
-            lane.journal.flush()  # nobody waits for this worker; and it may not be asked again, but ended
+            meter.journal.flush()  # nobody waits for this worker; and the next thing may be its end
         request = cls.get(self, *args, **named)
         if type(request) is tuple:
-            lane.requested_ns = now_ns()
-            lane.batch = request[0]
+            meter.requested_ns = now_ns()
+            meter.batch = request[0]
         elif type(request).__name__ == "_ResumeIteration":
-            lane.journal.begin_pass(lane.journal.pass_number + 1)
+            meter.journal.begin_pass(meter.journal.pass_number + 1)
         return request
 
     return {"get": get}

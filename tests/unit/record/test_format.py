@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_steptime.ingest.recorder_files.decoding import decode
 from tb_steptime.record.file import clock, format, journal
 from tb_steptime.record.file.format import (
     BEGAN,
@@ -20,14 +21,13 @@ from tb_steptime.record.file.format import (
     ROW,
     VALUES,
     FormatError,
-    decode,
     encode_header,
     encode_rows,
-    read_file,
-    read_header,
 )
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.file.resuming import next_sequence
+from tb_steptime.trace.loader_records import UNKNOWN_TIME
+from tests.drawn.recorded import read_file, rows_of
 
 HEADER = {"host": "a", "settings": {"num_workers": 2}}
 
@@ -45,7 +45,7 @@ def written(path: Path, batches: int, worker: int = 3) -> Journal:
 
 
 def batches(path: Path) -> list[int]:
-    return [row.batch for row in read_file(path).rows() if row.kind == PRODUCED]
+    return [row.batch for row in rows_of(read_file(path)) if row.kind == PRODUCED]
 
 
 def test_what_is_written_is_read_back(tmp_path):
@@ -54,10 +54,10 @@ def test_what_is_written_is_read_back(tmp_path):
     written(path, 3).close()
     after = clock.wall_ns()
     found = read_file(path)
-    assert (found.header, read_header(path)) == (HEADER, HEADER)
-    assert (found.lost_bytes, found.forgotten_rows, found.clock_steps, len(found)) == (0, 0, 0, 4)
-    told, *rows = found.rows()
-    assert (told.kind, told.sequence) == (CLOCK, 0)
+    assert (found.header, found.name) == (HEADER, path.name)
+    assert (found.lost_bytes, found.overwritten_rows, found.clock_steps, len(found.rows)) == (0, 0, 0, 4)
+    first, *rows = rows_of(found)
+    assert (first.kind, first.sequence) == (CLOCK, 0)
     for batch, row in enumerate(rows):
         assert row[:7] == (PRODUCED, 0, 3, batch + 1, 0, batch, os.getpid())
         assert before - clock.TOLERANCE_NS <= row.named()["requested_ns"] <= after + clock.TOLERANCE_NS
@@ -85,8 +85,8 @@ def test_a_file_cut_anywhere_is_read_up_to_its_last_whole_row(tmp_path):
     for length in range(rows_at, len(content) + 1):
         found = decode(content[:length])
         whole, rest = divmod(length - rows_at, ROW.size)
-        assert (len(found), found.lost_bytes, found.header) == (whole, rest, HEADER)
-        assert [row.sequence for row in found.rows()] == list(range(whole))
+        assert (len(found.rows), found.lost_bytes, found.header) == (whole, rest, HEADER)
+        assert [row.sequence for row in rows_of(found)] == list(range(whole))
     for length in range(rows_at):
         with pytest.raises(FormatError):
             decode(content[:length])
@@ -101,7 +101,7 @@ def test_a_damaged_row_is_left_out_and_its_neighbours_stay(tmp_path):
         damaged = content.copy()
         damaged[position] ^= 0x40
         found = decode(bytes(damaged))
-        assert [row.batch for row in found.rows() if row.kind == PRODUCED] == [0, 2, 3]
+        assert [row.batch for row in rows_of(found) if row.kind == PRODUCED] == [0, 2, 3]
         assert found.lost_bytes == ROW.size
 
 
@@ -122,7 +122,9 @@ def test_files_of_a_later_version_say_so(monkeypatch):
     monkeypatch.setattr(format, "VERSION", format.VERSION + 1)
     later = encode_header(HEADER)
     monkeypatch.undo()
-    with pytest.raises(FormatError, match=f"format {format.VERSION + 1}, this is {format.VERSION}"):
+    with pytest.raises(
+        FormatError, match=f"format {format.VERSION + 1} by another version; this one reads format {format.VERSION}"
+    ):
         decode(later)
 
 
@@ -145,7 +147,7 @@ def small_file(monkeypatch):
         monkeypatch.setattr(module, "LATEST_ROWS", 16)
     monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
     monkeypatch.setattr(journal, "CLOCK_ROWS", 10_000)
-    monkeypatch.setattr(journal, "LEAST_REST_NS", 0)
+    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
 
 
 @pytest.mark.parametrize("count", [22, 23, 24, 40, 100])
@@ -159,20 +161,20 @@ def test_a_full_file_keeps_the_first_rows_and_the_latest(tmp_path, small_file, m
         expected = [*range(7), *range(count - 16, count)]
     assert batches(path) == expected
     assert path.stat().st_size <= len(encode_header(HEADER)) + 24 * ROW.size
-    assert read_file(path).forgotten_rows == count - len(expected)
+    assert read_file(path).overwritten_rows == count - len(expected)
 
 
 @pytest.mark.parametrize("count", [10, 23, 30, 70])
 def test_a_full_file_is_gone_on_with(tmp_path, small_file, count):
     path = tmp_path / "x.loader"
     written(path, count).close()
-    last = max(row.sequence for row in read_file(path).rows())
+    last = max(row.sequence for row in rows_of(read_file(path)))
     written(path, 1).close()
-    rows = list(read_file(path).rows())
+    rows = list(rows_of(read_file(path)))
     assert [(row.kind, row.sequence) for row in rows[-2:]] == [(CLOCK, last + 1), (PRODUCED, last + 2)]
 
 
-def rows_of(count: int, first_rows: int, latest_rows: int) -> bytearray:
+def encoded_rows(count: int, first_rows: int, latest_rows: int) -> bytearray:
     """The rows of a file that so many were written to, of which so many stay and so many go round."""
     content = bytearray()
     for sequence in range(count):
@@ -195,7 +197,7 @@ def place_in(sequence: int, first_rows: int, latest_rows: int) -> int:
 )
 def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count, cut, damaged, lost):
     """As one finds that reads all rows: behind the highest number, and behind the end of a file that is not full."""
-    content = rows_of(count, *sizes)
+    content = encoded_rows(count, *sizes)
     for byte in damaged:
         content[byte : byte + 1] = bytes(255 - old for old in content[byte : byte + 1])
     for position in range(*lost) if lost else ():
@@ -207,7 +209,7 @@ def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count
         patch.setattr(format, "FIRST_ROWS", sizes[0])
         patch.setattr(format, "LATEST_ROWS", sizes[1])
         header = encode_header(HEADER)
-        highest = max((row.sequence for row in decode(header + content).rows()), default=-1)
+        highest = max((row.sequence for row in rows_of(decode(bytes(header + content)))), default=-1)
         found = next_sequence(lambda at: bytes(content[at * ROW.size : (at + 1) * ROW.size]), len(content))
     assert found == max(highest + 1, -(-len(content) // ROW.size))
 
@@ -232,7 +234,7 @@ def test_a_file_that_ends_inside_its_header_is_begun_again(tmp_path, size):
     path = tmp_path / "x.loader"
     path.write_bytes(encode_header({**HEADER, "pid": 1})[:size])
     written(path, 2).close()
-    assert (batches(path), read_header(path)) == ([0, 1], HEADER)
+    assert (batches(path), read_file(path).header) == ([0, 1], HEADER)
     assert read_file(path).lost_bytes == 0
 
 
@@ -240,7 +242,7 @@ def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
     """Between two rows the clock is set back by an hour: later rows follow it, and each row's times stay together."""
     hour = 3600 * 10**9
     path = tmp_path / "x.loader"
-    monkeypatch.setattr(journal, "LEAST_REST_NS", 0)
+    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
     monkeypatch.setattr(journal, "REST", 0)
     own = Journal(path, encode_header(HEADER), NO_WORKER, refuse)
     real, began, set_back = clock.wall_ns, clock.now_ns(), 0
@@ -251,25 +253,32 @@ def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
     own.add(clock.now_ns(), BEGAN, 0, -1, (began, began + 9))
     own.close()
     found = read_file(path)
-    first, second, third = (row.named() for row in found.rows() if row.kind == BEGAN)
+    first, second, third = (row.named() for row in rows_of(found) if row.kind == BEGAN)
     assert found.clock_steps == 1
     assert [row["ready_ns"] - row["begin_ns"] for row in (first, second, third)] == [5, 7, 9]
     assert second["begin_ns"] == third["begin_ns"]
     assert first["begin_ns"] - second["begin_ns"] == pytest.approx(hour, abs=2 * clock.TOLERANCE_NS)
 
 
+def ahead_ns(path: Path) -> list[int]:
+    """By how much the wall clock is ahead for each row with the time 1."""
+    rows = decode(path.read_bytes()).rows
+    return (rows["values"][rows["kind"] != CLOCK, 0] - 1).tolist()
+
+
 def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "LEAST_REST_NS", 0)
+    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
     monkeypatch.setattr(journal, "REST", 0)
     path = tmp_path / "x.loader"
     own = Journal(path, encode_header(HEADER), NO_WORKER, refuse)
     real = clock.wall_ns
+    own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
     monkeypatch.setattr(clock, "wall_ns", lambda: real() + 400_000)
     own.add(clock.now_ns(), BEGAN, 0, -1, (1, 2))
     own.close()
-    found = read_file(path)
-    assert (len(found.ahead), found.clock_steps) == (2, 0)
-    assert found.ahead[1][1] - found.ahead[0][1] == pytest.approx(400_000, abs=100_000)
+    before, after = ahead_ns(path)
+    assert after - before == pytest.approx(400_000, abs=100_000)
+    assert decode(path.read_bytes()).clock_steps == 0
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
@@ -282,13 +291,12 @@ def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_pa
     for number in range(1 + waiting):
         own.add(clock.now_ns(), BEGAN, 0, number, (1, 2))
     assert [row[0] for row in own.waiting] == [BEGAN] * waiting
+    ahead = own._clock.ahead_ns
     monkeypatch.setattr(clock, "wall_ns", lambda: real() + 10**12)
     end(own)
-    found = read_file(path)
-    assert found.clock_steps == 1
-    first, *later = [ahead for _, ahead in found.ahead]
-    assert [ahead - first for ahead in later] == [pytest.approx(10**12, abs=clock.TOLERANCE_NS)]
-    assert [row.named()["begin_ns"] for row in found.rows() if row.kind == BEGAN] == [first + 1] * (1 + waiting)
+    assert decode(path.read_bytes()).clock_steps == 1
+    assert own._clock.ahead_ns - ahead == pytest.approx(10**12, abs=clock.TOLERANCE_NS)
+    assert ahead_ns(path) == [ahead] * (1 + waiting)
 
 
 def test_rows_whose_clock_was_overwritten_follow_the_next_ones_past(tmp_path, small_file, monkeypatch):
@@ -302,15 +310,23 @@ def test_rows_whose_clock_was_overwritten_follow_the_next_ones_past(tmp_path, sm
         own._add_clock(1, 10**12)
 
     own = written(path, 12)  # sequences 0 to 12
+    ahead = own._clock.ahead_ns
     set_clock()
     for batch in range(12, 36):
         own.add(clock.now_ns(), RECEIVED, 0, batch, (1, 1, 1, 1, 1, 1, 0, 0, 0))
     set_clock()
     own.close()
-    found = read_file(path)
-    kept = [ahead for _, ahead in found.ahead]
-    assert [later - kept[0] for later in kept] == [0, 10**12, 2 * 10**12]
-    assert [position for position, _ in found.ahead][1] == 8
+    rows = decode(path.read_bytes()).rows
+    received = rows["values"][rows["kind"] == RECEIVED, 0]
+    assert len(received) == 15, "of sixteen rows that are overwritten in turn the last is the clock's"
+    assert (received - ahead - 1).tolist() == [10**12] * 15
+
+
+def test_unknown_times_stay_unknown_on_every_clock():
+    """0 means unknown, whatever the clock says."""
+    clock_row = (CLOCK, 0, -1, (1, 500, 500))
+    content = encode_header(HEADER) + encode_rows([clock_row, (BEGAN, 0, -1, (0, 7))], 0, 0, 0, 1)
+    assert decode(content).rows["values"][1, :2].tolist() == [UNKNOWN_TIME, 507]
 
 
 def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):

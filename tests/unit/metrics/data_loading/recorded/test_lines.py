@@ -7,14 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from tb_steptime.ingest.recorder_files.lines import line_looks
-from tb_steptime.ingest.recorder_files.rows import read_all
+from tb_steptime.ingest.recorder_files.decoding import read_all
+from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.metrics.data_loading.recorded.lines import LEAST_BURSTS, recorded_lines
 from tb_steptime.record.file import clock
 from tb_steptime.record.file import source_locations as places
 from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, encode_header
 from tb_steptime.record.file.journal import Journal
-from tb_steptime.record.file.source_locations import Places, is_followed, name_of
+from tb_steptime.record.file.source_locations import SourceLocations, is_followed, name_of
 from tb_steptime.record.loaders import line_samples
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
@@ -50,7 +50,7 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
 def test_names_of_any_length_are_read_back(tmp_path, size):
     path = tmp_path / "a_1.1.l0.w0.loader"
     journal = Journal(path, encode_header(HEADER | {"loader": 0}), 0, refuse)
-    known = Places(journal)
+    known = SourceLocations(journal)
     file = "/data/" + "ä" * (size // 2) + ".py"
     code = code_of(file, 7)
     at = clock.now_ns()
@@ -59,7 +59,7 @@ def test_names_of_any_length_are_read_back(tmp_path, size):
     journal.add(at, LINES, LATE, 4, (at,))
     journal.close()
     read, broken = read_all(tmp_path, [path.name])
-    looks = line_looks(read, 0)
+    looks = read_line_samples(read, 0)
     assert broken == []
     assert looks.places == (f"{file}(7): made", f"{file}(8): made")
     assert (looks.place.tolist(), looks.met.tolist(), looks.late) == ([0, 1], [15, 5], 1)
@@ -69,7 +69,7 @@ def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, 
     monkeypatch.setattr(places, "NAMED_AGAIN", 10)
     path = tmp_path / "a_1.1.l0.w0.loader"
     journal = Journal(path, encode_header(HEADER), 0, refuse)
-    known, code = Places(journal), code_of("data.py")
+    known, code = SourceLocations(journal), code_of("data.py")
     at = clock.now_ns()
     told = []
     for _ in range(30):
@@ -84,13 +84,13 @@ def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
     path = tmp_path / "a_1.1.l0.w0.loader"
     journal = Journal(path, encode_header(HEADER), 0, refuse)
     at = clock.now_ns()
-    Places(journal).number((code_of("x" * 150 + ".py"), 1), at)
+    SourceLocations(journal).number((code_of("x" * 150 + ".py"), 1), at)
     journal.add(at, LINES, 0, 0, (at, 1, 20))
     journal.close()
     content = bytearray(path.read_bytes())
     content[-2 * 96] ^= 1  # the last part of the name
     path.write_bytes(content)
-    (looks,) = [line_looks(read_all(tmp_path, [path.name])[0], 0)]
+    (looks,) = [read_line_samples(read_all(tmp_path, [path.name])[0], 0)]
     assert (looks.place.tolist(), looks.met.tolist(), looks.places) == ([-1], [20], ())
 
 

@@ -1,0 +1,120 @@
+"""The bytes of a recorder's file -> its valid rows, with times on the clock of traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.record.file import format as layout
+from tb_steptime.trace.loader_records import UNKNOWN_TIME
+from tb_steptime.trace.table import Int64
+
+#: Of dtype `layout.ROW_FIELDS`.
+Rows = npt.NDArray[Any]
+ROW = np.dtype(layout.ROW_FIELDS)
+_AHEAD, _BEFORE = 1, 2  # of a CLOCK row's values
+
+
+@dataclass(frozen=True, eq=False)
+class RecorderFile:
+    """What a file still holds.
+
+    loader: 1, 2, ... of its process, over all recorders; 0 until all files are read. header: see `record.file.header`.
+    rows: by sequence number; times in epoch ns, unknown ones UNKNOWN_TIME. clock_steps: how often the wall clock was
+    set meanwhile. lost_bytes: failed their checksum, or were cut off. overwritten_rows: by later ones, because the file
+    was full.
+    """
+
+    name: str
+    loader: int
+    header: dict[str, Any]
+    rows: Rows
+    clock_steps: int
+    lost_bytes: int
+    overwritten_rows: int
+
+
+def read_all(folder: Path, names: Sequence[str]) -> tuple[list[RecorderFile], list[str]]:
+    """The files that can be read, and the names of those that cannot. Empty files are in neither."""
+    read: list[RecorderFile] = []
+    broken: list[str] = []
+    for name in names:
+        try:
+            read.append(decode((folder / name).read_bytes(), name))
+        except layout.EmptyFileError:
+            continue
+        except (OSError, layout.FormatError):
+            broken.append(name)
+    return _numbered(read), broken
+
+
+def _numbered(read: Sequence[RecorderFile]) -> list[RecorderFile]:
+    """Each recorder of a process counts its loaders from 0."""
+    keys = [(each.header.get("recorder_start_ns", 0), each.header.get("loader", 0)) for each in read]
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)), 1)}
+    return [replace(each, loader=numbers[key]) for each, key in zip(read, keys, strict=True)]
+
+
+def decode(content: bytes, name: str = "") -> RecorderFile:
+    """Raises FormatError where the header cannot be used."""
+    header = layout.decode_header(content)
+    rows_at = layout.rows_begin(content)
+    rows = _valid_rows(content, rows_at)
+    written = int(rows["sequence"][-1]) + 1 if len(rows) else 0
+    return RecorderFile(
+        name=name,
+        loader=0,
+        header=header,
+        rows=_on_wall_clock(rows),
+        clock_steps=int(((rows["kind"] == layout.CLOCK) & ((rows["flags"] & layout.STEPPED) != 0)).sum()),
+        lost_bytes=len(content) - rows_at - rows.nbytes,
+        overwritten_rows=max(0, written - layout.FIRST_ROWS - layout.LATEST_ROWS),
+    )
+
+
+def _valid_rows(content: bytes, rows_at: int) -> Rows:
+    """Those whose checksum is right and that are at their own place, by sequence number."""
+    size = layout.ROW.size
+    begins = range(rows_at, len(content) - size + 1, size)
+    valid = [
+        position
+        for position, begin in enumerate(begins)
+        if layout.sequence_of(content[begin : begin + size], position) is not None
+    ]
+    rows: Rows = np.frombuffer(content, ROW, len(begins), rows_at)[valid]
+    return rows[np.argsort(rows["sequence"], kind="stable")]
+
+
+def _on_wall_clock(rows: Rows) -> Rows:
+    ahead = _ahead_ns(rows)
+    for kind, times in layout.TIMES.items():
+        mine = np.flatnonzero(rows["kind"] == kind)
+        values = rows["values"][mine, :times]
+        rows["values"][mine, :times] = np.where(values == 0, UNKNOWN_TIME, values + ahead[mine, None])
+    return rows
+
+
+def _ahead_ns(rows: Rows) -> Int64:
+    """What is to be added to each row's times.
+
+    sequence   0 C 2 3     900 901 C 903        rows after a gap follow the clock that the next CLOCK row replaces,
+    ahead        a a a       b   b c   c        as the row with their own clock may be in the gap
+    """
+    number = np.arange(len(rows))
+    clocks = np.flatnonzero(rows["kind"] == layout.CLOCK)
+    if not len(clocks):
+        return np.zeros(len(rows), np.int64)
+    last = np.searchsorted(clocks, number, "right") - 1
+    following = np.minimum(last + 1, len(clocks) - 1)
+    gaps = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1) != 1)
+    last_gap = np.append(gaps, 0)[np.searchsorted(gaps, number, "right") - 1]
+    in_doubt = (last < 0) | (last_gap > clocks[last])
+    replaced = in_doubt & (last + 1 < len(clocks))
+    values = rows["values"][clocks]
+    ahead: Int64 = np.where(replaced, values[following, _BEFORE], values[np.maximum(last, 0), _AHEAD])
+    return ahead
