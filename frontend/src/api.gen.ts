@@ -932,15 +932,23 @@ export interface Neighbour {
 }
 
 /**
- * What the user must know about the quality of a trace or of a figure.
- * cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies`
- * names the metrics or views that it stands above (empty: all).
+ * What was found, as an id with values that fill the places of its sentences. qualifies: the metrics or views above
+ * which it stands; empty: all.
  */
 export interface Note {
   id: string;
+  values: Record<string, Quantity>;
+  qualifies: string[];
+}
+
+/**
+ * A note as it is shown. cause: a short fact ("Recorded with call stacks."); effect: which figures it touches, and
+ * how, or what to do.
+ */
+export interface NoteText {
+  id: string;
   cause: Phrase;
   effect: Phrase;
-  qualifies: string[];
 }
 
 /**
@@ -1455,13 +1463,14 @@ export interface SpanHead {
   rank: number | null;
   world_size: number | null;
   simulated: string | null;
-  notes: Note[];
+  notes: NoteText[];
   rails: Record<string, Rail>;
 }
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+ * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines.
  */
 export interface SpanPage {
@@ -1469,6 +1478,7 @@ export interface SpanPage {
   headline: Headline;
   result: unknown;
   titles: Record<string, Phrase>;
+  notes: NoteText[];
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;

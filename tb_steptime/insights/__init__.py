@@ -43,7 +43,7 @@ from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
-from tb_steptime.insights.wording import titles
+from tb_steptime.insights.wording import result_notes, titles
 from tb_steptime.insights.wording.trends import judge_trends
 from tb_steptime.metrics.catalogue import NO_LOADER, UNMARKED
 from tb_steptime.metrics.steps.parts import Parts
@@ -111,6 +111,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         could_be=_could_be(facts, insights),
         rails=_rails(facts),
         titles=titles(facts),
+        notes=result_notes(facts),
     )
 
 

@@ -29,7 +29,7 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, Rail
+from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, Rail
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric
@@ -42,7 +42,7 @@ from tb_steptime.metrics.kernels.time_bins import STRIPS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, PartMeaning
 from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
-from tb_steptime.text import Note, Phrase
+from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
 
 
@@ -109,13 +109,14 @@ class SpanHead(msgspec.Struct, frozen=True):
     rank: int | None
     world_size: int | None
     simulated: str | None
-    notes: list[Note]
+    notes: list[NoteText]
     rails: dict[str, Rail]
 
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
     could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+    notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines.
     """
@@ -124,6 +125,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     headline: Headline
     result: msgspec.Raw
     titles: dict[str, Phrase]
+    notes: list[NoteText]
     insights: list[Insight]
     insights_remark: Phrase | None
     could_be: CouldBe | None

@@ -54,7 +54,7 @@ def is_said(value: Any) -> bool:
     """A phrase, a reason or a note, several of them, or nothing."""
     if isinstance(value, list):
         return bool(value) and all(map(is_said, value))
-    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "code", "cause"}))
+    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "code", "qualifies"}))
 
 
 def lacking(then: Any, now: Any, path: str = "") -> set[str]:

@@ -25,7 +25,12 @@ HEAD = "head"
 
 
 def _from_1(view: str, result: Json) -> Json:
-    """0.1.0."""
+    """0.1.0: notes were sentences."""
+    for note in result["facts"]["notes"] if view == HEAD else result.get("recorder_notes", ()):
+        said = note.pop("cause")["values"] | note.pop("effect")["values"]
+        note["values"] = {key: value for key, value in said.items() if value["unit"] != "code"}
+        if note["id"] == "simulated":
+            note["values"] = {"statement": {"value": result["facts"]["simulated"], "unit": "text"}}
     return result
 
 

@@ -19,7 +19,7 @@ import msgspec
 from tb_steptime.metrics.data_loading.scaling.curve_input import Beside, Making, MeanStep
 from tb_steptime.metrics.data_loading.scaling.curve_wording import apart_words, curve_title, limit_words, pace_words
 from tb_steptime.metrics.data_loading.scaling.wait_pattern import MOST_WORKERS
-from tb_steptime.text import Note, Phrase, ns, phrase
+from tb_steptime.text import Note, Phrase, ns
 
 #: A step that is so much shorter than its workers' pace lives on what they had in store.
 IN_STORE = 1.05
@@ -151,13 +151,5 @@ def store_note(curve: WorkerCurve) -> Note | None:
     then = next((point.step_ns for point in curve.points if point.workers == curve.measured_workers), 0)
     if then <= IN_STORE * curve.measured_step_ns:
         return None
-    return Note(
-        "batches_in_store",
-        phrase("Workers made batches in advance while the profiler started."),
-        phrase(
-            "Once these are used up, a step takes about {then} instead of {now}, and gains grow with it.",
-            then=ns(then),
-            now=ns(curve.measured_step_ns),
-        ),
-        ("data_loading",),
-    )
+    values = {"then": ns(then), "now": ns(curve.measured_step_ns)}
+    return Note("batches_in_store", values, ("data_loading",))

@@ -96,7 +96,7 @@ def test_steps_that_live_on_batches_in_store_are_told():
 
     in_store = note([1, 1, 1, 1, 1, 1] + [9, 1, 1] * 4)
     assert in_store is not None
-    assert {key: value.value for key, value in in_store.effect.values.items()} == {"then": 5_667, "now": 4_778}
+    assert {key: value.value for key, value in in_store.values.items()} == {"then": 5_667, "now": 4_778}
     assert note([9, 1, 1] * 4) is None
 
 
