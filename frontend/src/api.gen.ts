@@ -118,7 +118,7 @@ export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | 
 
 /**
  * Events as columns of equal length, ordered by track, row and start.
- * start_ns is relative to the window's start. Events too narrow to see stand together as one box: count says how many,
+ * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
  * covered_ns for how much of the box any of them is under way, name is that of the longest of them. event: the number
  * to ask for one event's details; of several, the longest. name: place in `names`; colour: place in `colours`.
  */
@@ -417,8 +417,8 @@ export interface EpochStarts {
 }
 
 /**
- * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or nobody can
- * tell); gap_start_ns, where that idle stretch begins.
+ * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
+ * is not known); gap_start_ns: where that idle time begins.
  */
 export interface EventDetail {
   event: number;
@@ -1582,8 +1582,8 @@ export interface TimelineStep {
 }
 
 /**
- * One lane of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
- * group: what it stands under ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ * One track of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
  */
 export interface Track {
   id: number;

@@ -54,10 +54,11 @@ from tb_steptime.metrics.data_loading.titles import (
     unmarked_remarks,
 )
 from tb_steptime.metrics.data_loading.wait_shares import Elsewhere, WaitShares, find_elsewhere, shared_out
-from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits, reads_elsewhere
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits
+from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.steps.loader_waits import LoaderStep, loader_steps, mean_of
-from tb_steptime.metrics.steps.parts import has_device_activity
 from tb_steptime.text import Note, Phrase, phrase
+from tb_steptime.trace.loader_marks import reads_elsewhere
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 

@@ -7,25 +7,25 @@ import msgspec
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, main_device, measure
-from tb_steptime.metrics.gpu.bucket_copies import bucket_copies
-from tb_steptime.metrics.gpu.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.answer import Answer, HostFigures, answer
+from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.titles import titles
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judge
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.launches.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.launches.queue import BackPressure, QueueLevel, back_pressure, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
-from tb_steptime.metrics.launches.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.mean_step import Cells, device_cells, mean_host_ns
 from tb_steptime.metrics.steps.segments import Grown, Piece, pieces, slow_steps
+from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.text import Phrase, Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

@@ -10,13 +10,12 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
 from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
-from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION
+from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.steps.outliers import slow
+from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import (
     Parts,
     collective_kernels,
-    has_device_activity,
     mean_duration_ns,
     mean_parts,
     step_breakdown,

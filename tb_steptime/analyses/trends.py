@@ -8,7 +8,7 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import METRICS, STRIPS, main_device, measure
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.steps.outliers import slow
+from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.text import Phrase, ns, phrase, text
 from tb_steptime.trace.model import Trace

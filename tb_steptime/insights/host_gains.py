@@ -18,7 +18,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.metrics.launches.sites import SiteRow
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Phrase, phrase
 
 #: Stretches that a card leads to: the longest one is looked at, the others confirm it.

@@ -34,3 +34,14 @@ class Series(msgspec.Struct, frozen=True):
     value: float | None
     steps: list[float | None]
     reason: Reason | None = None
+
+
+class PartMeaning(msgspec.Struct, frozen=True):
+    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
+
+    id: str
+    label: str
+    meaning: str
+    colour: str
+    hatched: bool
+    works: bool

@@ -18,9 +18,9 @@ from tb_steptime.metrics.data_loading.scaling.batch_production import (
 from tb_steptime.metrics.gpu import occupancy
 from tb_steptime.metrics.gpu import utilization as gpu
 from tb_steptime.metrics.gpu.utilization import Figure
-from tb_steptime.metrics.host import floor as host_floor
 from tb_steptime.metrics.idle import reasons as idle
 from tb_steptime.metrics.idle import sums as idle_sums
+from tb_steptime.metrics.launches import host_floor
 from tb_steptime.metrics.launches import per_step as launch_metrics
 from tb_steptime.metrics.steps import parts as step_time
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
@@ -201,7 +201,7 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (launch_metrics.QUEUE_MEAN, launch_metrics.queue_mean),
     (launch_metrics.RUN_AHEAD, launch_metrics.run_ahead),
     (launch_metrics.STARVED_SHARE, launch_metrics.starved_share),
-    (launch_metrics.BUBBLE_TIME, launch_metrics.bubble_time),
+    (idle_sums.BUBBLE_TIME, idle_sums.bubble_time),
 )
 _OF_DEVICE: Mapping[str, tuple[Metric, DeviceMeasure]] = {metric.id: (metric, of) for metric, of in _DEVICE_FIGURES}
 

@@ -32,7 +32,7 @@ from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, Rail
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.reasons import REASONS
-from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS
@@ -40,7 +40,7 @@ from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels.table import COLUMNS
 from tb_steptime.metrics.kernels.time_bins import STRIPS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
-from tb_steptime.metrics.steps.parts import PART_MEANINGS, PartMeaning
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage

@@ -16,8 +16,8 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.launches.sites import PhaseRow
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
+from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.terminal.contract import (
     BlockingCallReport,
     DataLoadingReport,

@@ -12,11 +12,16 @@ from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
+from tb_steptime.trace.kineto import ReadProgress, read_trace
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto import ReadProgress
+    from tb_steptime.ingest.measured import MeasuredSpan
+    from tb_steptime.trace.model import Trace
 
 T = TypeVar("T")
+
+#: Views of which no command prints anything.
+UNPRINTED = ("gpu", "timeline")
 
 _RECORD_ONE = (
     "Traces are files named *.pt.trace.json[.gz]; torch.profiler.tensorboard_trace_handler(folder) writes them."
@@ -37,6 +42,27 @@ def read_each(
                 problems.append(Problem(error.problem, span.path, error.hint))
                 continue
         yield span, content
+
+
+def measured_span(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan:
+    """From the summary file where it is of exactly this trace and release, else from the trace, without the views that
+    no command prints. Raises TraceError."""
+    from tb_steptime.ingest.measure import measure_file
+    from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
+
+    if span.trace is None:
+        assert span.summary is not None
+        return whole(read_summary(span.summary), span.path)
+    summary = fresh_summary(span.trace) if span.trace.is_file() else None
+    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, UNPRINTED)
+
+
+def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
+    """The trace itself, for what a summary does not hold. Raises TraceError."""
+    if span.trace is None:
+        hint = "Put the trace beside it: a summary holds the longest kernels only."
+        raise TraceError("The trace of this summary file is not there", span.path, hint)
+    return read_trace(span.trace, on_progress)
 
 
 def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:

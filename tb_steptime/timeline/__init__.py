@@ -1,1 +1,1 @@
-"""The timeline of a span: its events in lanes, kept in a file of columns and answered by window and level of detail."""
+"""The timeline of a span: its events on tracks, in a file of columns, served by window and level of detail."""

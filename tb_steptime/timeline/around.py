@@ -1,4 +1,4 @@
-"""What stands around an event on its thread, read off the lines of the event file.
+"""The events around an event on its thread, from the lines of the event file.
 
 line 0   |------- train.py(5): step -------|
 line 1      |---- aten::linear ----|
@@ -22,7 +22,7 @@ def thread_of(events: EventFile, place: int) -> int:
 
 
 def around(events: EventFile, place: int) -> list[int]:
-    """Places of the events of its thread that an event stands in, outermost first; none for what is on no thread."""
+    """Places of the events of its thread that enclose an event, outermost first; none for what is on no thread."""
     thread, own_line = thread_of(events, place), events.line_of(place)
     if thread < 0:
         return []
@@ -34,7 +34,7 @@ def around(events: EventFile, place: int) -> list[int]:
 
 
 def _goes_before(events: EventFile, outer: int, inner: int) -> bool:
-    """Of two events of the same stretch the one on the line above is the outer one."""
+    """Of two events with the same start and end the one on the line above is the outer one."""
     same = events.start[outer] == events.start[inner] and events.length[outer] == events.length[inner]
     return not same or outer < inner
 
@@ -65,7 +65,7 @@ def calls_in(events: EventFile, place: int) -> Int64:
 
 
 def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
-    """The place of the event of these kinds that covers most of a stretch of a thread's time; of equals the outermost,
+    """The place of the event of these kinds that covers most of a range of a thread's time; of equals the outermost,
     ops before calls."""
     best, most = None, 0
     for line in _lines(events, thread):

@@ -1,9 +1,9 @@
 """Events as bars, and bars too narrow to see as one.
 
 line        a b c   dddddddd ef      gg     detail |--|
-bars        aaaaa   dddddddd ee      gg     a, b, c and e, f stand together; the longest of them gives the name
+bars        aaaaa   dddddddd ee      gg     a, b, c and e, f are merged; the longest of them gives the name
 
-Bars join where both are narrower than the detail and begin in the same stretch of time as long as the detail; then
+Bars join where both are narrower than the detail and begin in the same time bin as long as the detail; then
 neighbours of one colour with less than the detail between them. So bars cover all that the events cover, and beyond
 that only gaps narrower than the detail.
 """
@@ -43,7 +43,7 @@ class Bars:
 
     @staticmethod
     def of(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
-        """Single events that lie side by side in the event file."""
+        """Single events that are neighbours in the event file."""
         count = len(start)
         place = np.arange(first_place, first_place + count, dtype=np.int32)
         ones, of_line = np.ones(count, np.int32), np.full(count, line, np.int32)
@@ -62,11 +62,11 @@ class Bars:
 
 
 def merge(bars: Bars, detail_ns: int) -> Bars:
-    """Bars narrower than the detail that begin in the same stretch of it become one. Merging to a detail and then to a
+    """Bars narrower than the detail that begin in the same bin become one. Merging to a detail and then to a
     multiple of it is the same as merging to the multiple at once."""
     narrow = bars.longest < detail_ns
-    stretch = bars.start // detail_ns
-    return _joined(bars, narrow[1:] & narrow[:-1] & _same(bars.line) & _same(stretch))
+    time_bin = bars.start // detail_ns
+    return _joined(bars, narrow[1:] & narrow[:-1] & _same(bars.line) & _same(time_bin))
 
 
 def join_alike(bars: Bars, detail_ns: int) -> Bars:

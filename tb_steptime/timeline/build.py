@@ -1,4 +1,4 @@
-"""Trace -> event file: every event on its line, and the coarser levels ready-made."""
+"""Trace -> event file: every event on its line, and coarser levels of detail."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tb_steptime.timeline.bars import Bars, merge
 from tb_steptime.timeline.colours import event_colours
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
 from tb_steptime.timeline.gaps import write_gaps
-from tb_steptime.timeline.lanes import Lane, Table, lanes
 from tb_steptime.timeline.queue import write_queue
 from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.timeline.ties import write_ties
+from tb_steptime.timeline.tracks import Table, TrackEvents, tracks_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64
 
-#: Details that are made beforehand, ns: powers of two, each a multiple of the one before. Below the first one a screen
-#: shows few events anyway; above the last one little is left.
+#: Levels of detail that are computed in advance, ns: powers of two, each a multiple of the one before. Below the first
+#: one a screen shows few events anyway; above the last one little is left.
 LEVELS = (1 << 12, 1 << 15, 1 << 18, 1 << 21, 1 << 24)
 
-#: Events of a line that are written at once, so that nothing as long as a large trace is made on the way.
+#: Events of a line that are written at once, so that no array is as long as a large trace.
 _AT_ONCE = 1 << 17
 
 
 def write_events(trace: Trace, folder: Path) -> None:
-    """Write the event file of a trace into a folder that is there and empty."""
+    """Write the event file of a trace into an empty folder."""
     _Writing(trace, folder).write()
 
 
@@ -48,8 +48,8 @@ class _Writing:
         self.span: tuple[int, int] | None = None
 
     def write(self) -> None:
-        for lane in lanes(self.trace, event_colours(self.trace)):
-            self._add(lane)
+        for track in tracks_of(self.trace, event_colours(self.trace)):
+            self._add(track)
         write_queue(self.trace, self.columns)
         write_gaps(self.trace, self.columns)
         self.names += write_ties(self.trace, self.columns, len(self.names))
@@ -62,26 +62,26 @@ class _Writing:
             self.columns.folder, Head(*lines, list(LEVELS), *(self.span or (0, 0)), self.columns.join())
         )
 
-    def _add(self, lane: Lane) -> None:
-        line = stack_rows(lane.table.start, lane.table.dur, lane.rows)
+    def _add(self, track: TrackEvents) -> None:
+        line = stack_rows(track.table.start, track.table.dur, track.rows)
         count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
         rows = max(1, int(np.count_nonzero(count)))
         number = len(self.tracks)
-        self.tracks.append(Track(number, lane.kind, lane.group, lane.label, rows))
-        self.track_thread.append(lane.thread)
-        names_from = len(self.names) if lane.own_names else 0
-        self.names += lane.own_names
-        self._grow(lane)
+        self.tracks.append(Track(number, track.kind, track.group, track.label, rows))
+        self.track_thread.append(track.thread)
+        names_from = len(self.names) if track.own_names else 0
+        self.names += track.own_names
+        self._grow(track)
         order = np.argsort(line, kind="stable").astype(np.int32)
         past = np.cumsum(count)
         for row in range(rows):
             self.line_track.append(number)
             self.line_row.append(row)
-            self._add_line(lane, lane.rows[order[past[row] - count[row] : past[row]]], names_from)
+            self._add_line(track, track.rows[order[past[row] - count[row] : past[row]]], names_from)
 
-    def _grow(self, lane: Lane) -> None:
+    def _grow(self, track: TrackEvents) -> None:
         """Room for the numbers of steps and phases; and the time that all events span."""
-        table, rows = lane.table, lane.rows
+        table, rows = track.table, track.rows
         more = table.first + int(rows.max(initial=-1)) + 1 - len(self.place)
         if more > 0:
             self.place = np.append(self.place, np.full(more, -1, np.int32))
@@ -89,9 +89,9 @@ class _Writing:
             low, high = int(table.start[rows[0]]), int((table.start[rows] + table.dur[rows]).max())
             self.span = (low, high) if self.span is None else (min(self.span[0], low), max(self.span[1], high))
 
-    def _add_line(self, lane: Lane, rows: Int32, names_from: int) -> None:
-        for some in _in_blocks(lane.table.start, rows):
-            self._add_block(lane.table, some, names_from)
+    def _add_line(self, track: TrackEvents, rows: Int32, names_from: int) -> None:
+        for some in _in_blocks(track.table.start, rows):
+            self._add_block(track.table, some, names_from)
         for level, bounds in enumerate(self.bounds):
             bounds.append(self.count[level])
 
@@ -114,11 +114,11 @@ class _Writing:
 
 
 def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
-    """Some events of a line at a time, cut where a stretch of the coarsest level begins: no bar goes across."""
+    """Some events of a line at a time, cut where a bin of the coarsest level begins, which no bar crosses."""
     first = 0
     while first < len(rows):
         past = min(first + _AT_ONCE, len(rows))
-        next_stretch = (int(start_ns[rows[past - 1]]) // LEVELS[-1] + 1) * LEVELS[-1]
-        past = bisect.bisect_left(rows, next_stretch, past, key=start_ns.__getitem__)
+        next_bin = (int(start_ns[rows[past - 1]]) // LEVELS[-1] + 1) * LEVELS[-1]
+        past = bisect.bisect_left(rows, next_bin, past, key=start_ns.__getitem__)
         yield rows[first:past]
         first = past

@@ -1,4 +1,4 @@
-"""Everything about one event, from the event file alone: what it is, what it is tied to, why the GPU waited for it."""
+"""One event, from the event file alone: facts, the events that belong to it, why the GPU was idle before it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tb_steptime.timeline.ties import launched_by, row_of
 from tb_steptime.trace.ops import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
-#: A captured graph launches thousands; the first ones tell which.
+#: A captured graph launches thousands; the first ones identify it.
 MAX_LAUNCHED = 8
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 
 
 def event_detail(events: EventFile, number: int) -> EventDetail | None:
-    """None where there is no such event, or it stands on no track."""
+    """None where there is no such event, or it is on no track."""
     places = events.place
     place = int(places[number]) if 0 <= number < len(places) else -1
     if place < 0:
@@ -83,7 +83,7 @@ def _call_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
-    """What an op or a range had the device do."""
+    """What an op or a range launched on the device."""
     calls = calls_in(events, place)
     if not len(calls):
         return
@@ -95,7 +95,7 @@ def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 
 
 def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact]:
-    """The step and the phase. A device's event is in the phase that launched it, told elsewhere."""
+    """The step and the phase. For a device's event `activity_facts` has the phase that launched it."""
     start = int(events.start[place])
     wanted = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
     own = _track_kind(events, place)
@@ -123,9 +123,9 @@ def _stack_facts(events: EventFile, stack: Sequence[int], module: str, source: s
     )
     for label, found, column in ((module, frames, "stack.module"), (source, lines, "stack.source")):
         written = -1 if row is None else int(events.column(column)[row])
-        told = found if found is not None or written < 0 else events.string(written)
-        if told is not None:
-            yield EventFact(label, text(told))
+        name = found if found is not None or written < 0 else events.string(written)
+        if name is not None:
+            yield EventFact(label, text(name))
 
 
 def _input_facts(events: EventFile, number: int) -> Iterator[EventFact]:
@@ -139,7 +139,7 @@ def _input_facts(events: EventFile, number: int) -> Iterator[EventFact]:
 
 
 def _forward(events: EventFile, stack: Sequence[int]) -> int | None:
-    """The place of the op of the forward pass that made the innermost node of the backward pass around an event."""
+    """The place of the op of the forward pass that created the innermost node of the backward pass around an event."""
     for place in reversed(stack):
         row = row_of(events, "node", _number(events, place))
         if row is not None:
@@ -164,7 +164,7 @@ def _links(events: EventFile, place: int, call: int | None, outer: Sequence[int]
         yield _link(events, "In", outer[-1])
     forward = _forward(events, [*outer, place])
     if forward is not None:
-        yield _link(events, "Made in the forward pass by", forward)
+        yield _link(events, "Forward op", forward)
 
 
 def _link(events: EventFile, role: str, place: int) -> EventLink:

@@ -1,4 +1,4 @@
-"""What is known of a kernel, a copy or a set: its launch, its grid, how it fills the GPU, its bandwidth."""
+"""Facts on a kernel, a copy or a memset: its launch, its grid, how it fills the GPU, its bandwidth."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ def _filling_facts(events: EventFile, row: int) -> Iterator[EventFact]:
 
 
 def _value(events: EventFile, name: str, row: int, unknown: float) -> Any:
-    """A kernel's value; unknown where no kernel of the trace says it."""
+    """A kernel's value; unknown where no kernel of the trace has it."""
     return events.column(f"kernel.{name}")[row] if events.has(f"kernel.{name}") else unknown

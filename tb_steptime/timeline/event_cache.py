@@ -1,8 +1,8 @@
-"""The event files that are at hand: in a folder of this process, bounded in bytes, the longest unused one out.
+"""The event files of this process: in one folder, bounded in bytes; the one unused for longest is removed first.
 
-They are larger than summaries and quickly made again, so nothing of them outlives the process: a file that is mapped
-into memory needs no name any more, and its room is free again when the process ends, however it ends. (Windows keeps
-the name until the process closes it.)
+They are larger than summaries and quickly rebuilt, so they do not outlive the process: a file that is mapped into
+memory needs no name any more, and its disk space is free when the process ends, however it ends. (Windows keeps the
+name until the process closes it.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tb_steptime.timeline.event_file import EventFile
 
 logger = logging.getLogger(__name__)
 
-#: Room for a few of the largest recordings, or hundreds of usual ones.
+#: Enough for a few of the largest recordings, or hundreds of usual ones.
 MAX_BYTES = 2_000_000_000
 #: Each has a file open.
 MAX_FILES = 32
@@ -30,7 +30,7 @@ MAX_FILES = 32
 
 @dataclass(eq=False)
 class EventFiles:
-    """Event files by key, which stands for one state of one trace. All methods may be called from any thread."""
+    """Event files by key, one for each state of a trace. All methods may be called from any thread."""
 
     max_bytes: int = MAX_BYTES
     folder: Path | None = None
@@ -40,7 +40,7 @@ class EventFiles:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: str) -> EventFile | None:
-        """None where it has not been made, or had to make room."""
+        """None where it was not built, or was removed for others."""
         with self.lock:
             if key in self.files:
                 self.files.move_to_end(key)
@@ -57,12 +57,12 @@ class EventFiles:
             return folder
 
     def give_up(self, folder: Path) -> None:
-        """Nothing will be written into this folder, or nothing of use."""
+        """Nothing usable will be written into this folder."""
         self.unwritten.pop(folder, None)
         shutil.rmtree(folder, ignore_errors=True)
 
     def add(self, folder: Path) -> bool:
-        """Whether a whole event file lies in a new folder; others make room for it."""
+        """Whether a new folder holds a complete event file; others are removed where it needs their space."""
         try:
             opened = EventFile.open(folder)
             size = opened.bytes()
@@ -80,7 +80,7 @@ class EventFiles:
         return True
 
     def close(self) -> None:
-        """Forget everything. What is mapped stays readable for the requests that are under way."""
+        """Forget everything. What is mapped stays readable for requests in progress."""
         with self.lock:
             self.files.clear()
             self.sizes.clear()

@@ -1,9 +1,9 @@
-"""The event file: a span's events as columns on disk, so that any window of them is at hand without reading the trace.
+"""The event file: a span's events as columns on disk, so that any window of them is read without the trace.
 
-    head.json           tracks, lines, levels; where each column lies
+    head.json           tracks, lines, levels; where each column is
     columns
       start, ...        one entry an event, sorted by (line, start)
-      level1.start ...  the same bars at a coarser level of detail, ready-made; then level2, ...
+      level1.start ...  the same bars at a coarser level of detail; then level2, ...
       strings.text      all names, one after another; strings.end: where each ends
 
 The columns are mapped into memory, never read whole. They live as long as the process that asked for them (see
@@ -32,7 +32,7 @@ _BARS = ("start", "end", "longest", "covered", "place", "colour", "count")
 
 
 class Column(msgspec.Struct, frozen=True):
-    """Where a column lies among the columns: its type as numpy writes it, first byte and number of entries."""
+    """Where a column is in the file: its type as numpy writes it, first byte and number of entries."""
 
     type: str
     offset: int

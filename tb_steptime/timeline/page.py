@@ -12,7 +12,7 @@ from tb_steptime.timeline.queue import queue_depth
 
 #: No screen is so wide; a finer detail than the window over this would only cost time.
 MAX_COLUMNS = 1 << 13
-#: More boxes than a picture can hold apart; where they would be more, the detail is coarser.
+#: A picture cannot show more boxes; where there would be more, the detail is coarser.
 MAX_BOXES = 20_000
 
 
@@ -38,7 +38,7 @@ def _power_of_two(number: int) -> int:
 
 def _bars(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -> Bars:
     """All lines in the window, from the coarsest level that is not coarser than the detail."""
-    level = sum(made <= detail_ns for made in events.head.levels)
+    level = sum(level_ns <= detail_ns for level_ns in events.head.levels)
     parts = [events.bars(level, line, start_ns, end_ns) for line in range(len(events.head.line_track))]
     return Bars.one_after_another([part for part in parts if len(part)] or [Bars.none()])
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8
 
-#: Deeper stacks are runaway recursion, and no screen is so high; what lies deeper is left out.
+#: Deeper stacks are runaway recursion, and no screen is so high; deeper events are left out.
 MAX_ROWS = 200
 LEFT_OUT = 255
 
-#: Events looked at at once, so that nothing as long as a large track is made on the way.
+#: Events processed at once, so that no array is as long as a large track.
 _AT_ONCE = 1 << 17
 
 

@@ -1,12 +1,12 @@
-"""What ties events together, and what only some of them say: written once, so that details need no trace.
+"""Relations between events, and values that only some have: written once, so that details need no trace.
 
     activity.event, .call, .site, ...   one entry a kernel, copy or set, in time order
-    call.event, .activity               the same ties from the side of the calls: sorted by call
-    kernel.event, ...                   what only kernels say
-    node.event, .forward                rows of the backward pass and the op that made them
+    call.event, .activity               the same relations sorted by call
+    kernel.event, ...                   values of kernels
+    node.event, .forward                rows of the backward pass and the op that created them
     stack.event, input.event, ...       ops with a call stack or with shapes of their inputs
 
-Events are told by number, columns sorted by it; -1 stands for none. Texts are numbers of strings.
+Events are referred to by number, columns sorted by it; -1 means none. Texts are numbers of strings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tb_steptime.trace.table import Int32
 
 
 def write_ties(trace: Trace, columns: Columns, first_string: int) -> list[str]:
-    """The strings that were needed besides the trace's own; the first one gets the number first_string."""
+    """The strings that were needed in addition to the trace's own; the first one gets the number first_string."""
     strings = _Strings(first_string)
     _write_launches(trace, columns)
     _write_kernels(trace, columns, strings)
@@ -51,7 +51,7 @@ class _Strings:
         return -1 if string is None else self.numbers.setdefault(string, self.first + len(self.numbers))
 
     def of(self, place: npt.NDArray[Any], texts: Iterable[str]) -> Int32:
-        """Numbers of texts that are told by their place, -1 for none."""
+        """Numbers of texts that are given by their place, -1 for none."""
         numbers = np.array([*(self.number(text) for text in texts), -1], np.int32)
         found: Int32 = numbers[place]
         return found
@@ -74,8 +74,8 @@ def _write_launches(trace: Trace, columns: Columns) -> None:
 def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
     kernels, filled, answers = trace.kernels, filling(trace), kernel_answers(trace)
     columns.add("kernel.event", kernels.event.astype(np.int32))
-    told = [f"{answer.answer.capitalize()}: {answer.reason}" for answer in answers.distinct]
-    columns.add("kernel.tensor_cores", strings.of(answers.place, told))
+    reasons = [f"{answer.answer.capitalize()}: {answer.reason}" for answer in answers.distinct]
+    columns.add("kernel.tensor_cores", strings.of(answers.place, reasons))
     columns.add("kernel.occupancy", filled.occupancy)
     columns.add("kernel.waves", filled.waves)
     columns.add("kernel.blocks_per_sm", blocks_per_sm(trace))
@@ -96,7 +96,7 @@ def _write_inputs(trace: Trace, columns: Columns, strings: _Strings) -> None:
 
 
 def _write_stacks(trace: Trace, columns: Columns, strings: _Strings) -> None:
-    """Traces with a row for each Python frame need no more: the frames stand around the op."""
+    """Not needed where a trace has a row for each Python frame: these enclose the op."""
     rows = trace.stacks.event
     if not len(rows):
         return

@@ -1,11 +1,12 @@
-"""Which op of the forward pass made each node of the backward pass.
+"""Which op of the forward pass created each node of the backward pass.
 
-    forward    |---- aten::linear 7 ----|  |- aten::relu 8 -|      an op says the number that its thread's next node
-                [t 7]      [addmm 8]          ...                  will have, so several say the same
+    forward    |---- aten::linear 7 ----|  |- aten::relu 8 -|      an op has the number that its thread's next node
+                [t 7]      [addmm 8]          ...                  will have, so several have the same
     backward                                 |- ReluBackward0 9 -|  |- AddmmBackward0 8 -|  |- TBackward0 7 -|
 
-The op that made node 7 is the last one that said 7: with the node made, the next op says 8. Each thread counts for
-itself. A node says which thread made it, but in a number of torch's own: it is the one whose ops fit its nodes' names.
+The op that created node 7 is the last one with the number 7: after the node exists, the next op has 8. Each thread
+counts for itself. A node has the number of its forward thread, but in torch's own count: it is the thread whose ops fit
+its nodes' names.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: The engine's range around a node: torch writes them since 2022.
 NODE = "autograd::engine::evaluate_function: "
-#: Nodes that an op made in C++ say no more than their own class, and that op says no number.
-_MADE_IN_CPP = "torch::autograd::"
+#: Nodes that C++ code created show only their own class, and their op has no number.
+_CREATED_IN_CPP = "torch::autograd::"
 _ENDING = re.compile(r"Backwards?\d*$")
 #: In nn.DataParallel each replica has a thread, a new one in each step. Among more the latest op is taken.
 _MOST_THREADS = 64
@@ -33,7 +34,7 @@ class Nodes:
     """Of the backward pass; rows of the event table.
 
     event     ascending: the engine's ranges and, inside them, the ops of the same number
-    forward   the op that made the node; -1 where it cannot be told
+    forward   the op that created the node; -1 where it is not known
     """
 
     event: Int32
@@ -46,8 +47,8 @@ def backward_nodes(trace: Trace) -> Nodes:
     table = trace.sequences
     numbered = np.flatnonzero(table.forward_thread > 0)
     forward = np.full(len(numbered), -1, np.int32)
-    told = _told(trace, table.event[numbered])
-    forward[told] = _makers(trace, numbered[told])
+    known = _named_for_ops(trace, table.event[numbered])
+    forward[known] = _creators(trace, numbered[known])
     events = distinct_in(np.concatenate((_engine_rows(trace), table.event[numbered]))).astype(np.int32)
     result = np.full(len(events), -1, np.int32)
     result[np.searchsorted(events, table.event[numbered])] = forward
@@ -60,17 +61,17 @@ def _engine_rows(trace: Trace) -> Int64:
     return rows[is_node[trace.events.name[rows]]] if len(rows) else rows
 
 
-def _told(trace: Trace, rows: Int32) -> Bool:
-    """Not those made in C++."""
+def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
+    """All but those that C++ code created."""
     names = trace.events.name[rows]
-    told = np.ones(len(trace.strings), bool)
+    known = np.ones(len(trace.strings), bool)
     for name in distinct_in(names).tolist():
-        told[name] = not trace.strings[name].removeprefix(NODE).startswith(_MADE_IN_CPP)
-    result: Bool = told[names]
+        known[name] = not trace.strings[name].removeprefix(NODE).startswith(_CREATED_IN_CPP)
+    result: Bool = known[names]
     return result
 
 
-def _makers(trace: Trace, nodes: Int64) -> Int32:
+def _creators(trace: Trace, nodes: Int64) -> Int32:
     """For each node, a row of the sequence table, the row of the op in the event table; -1 for none."""
     table, thread = trace.sequences, trace.events.thread
     ops = np.flatnonzero(table.forward_thread == 0)
@@ -79,9 +80,9 @@ def _makers(trace: Trace, nodes: Int64) -> Int32:
         return _last_before(trace, ops, nodes)
     by_thread = [ops[thread[table.event[ops]] == one] for one in threads]
     found = np.full(len(nodes), -1, np.int32)
-    made_on = table.forward_thread[nodes]
-    for number in distinct_in(made_on).tolist():
-        mine = np.flatnonzero(made_on == number)
+    forward_of = table.forward_thread[nodes]
+    for number in distinct_in(forward_of).tolist():
+        mine = np.flatnonzero(forward_of == number)
         answers = [_last_before(trace, its_ops, nodes[mine]) for its_ops in by_thread]
         votes = [_fitting(trace, nodes[mine], answer) for answer in answers]
         best = [answer for answer, vote in zip(answers, votes, strict=True) if vote == max(votes)]
@@ -90,7 +91,7 @@ def _makers(trace: Trace, nodes: Int64) -> Int32:
 
 
 def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
-    """The last of these ops that said the node's number before the node began; all are rows of the sequence table."""
+    """The last of these ops that had the node's number before the node began; all are rows of the sequence table."""
     table = trace.sequences
     order = np.argsort(table.number[ops], kind="stable")
     op, size = table.event[ops][order], len(trace.events)
@@ -104,7 +105,7 @@ def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
 
 
 def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
-    """How many of the nodes are named for the op that is taken to have made them."""
+    """How many of the nodes are named for the op that is assumed to have created them."""
     name, known = trace.events.name, answer >= 0
     pairs = np.stack((name[trace.sequences.event[nodes[known]]], name[answer[known]]), axis=1)
     distinct, count = np.unique(pairs, axis=0, return_counts=True)

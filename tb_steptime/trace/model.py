@@ -1,4 +1,4 @@
-"""Trace: what every metric and analysis is given. Columns, not objects; made by the reader, never changed."""
+"""Trace: the input of every metric and analysis. Columns, not objects; written by the reader, never changed."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Trace:
     file_bytes   size on disk;  json_bytes: size of the JSON text that was read
     event_count  events of any phase in the file, those that the table leaves out included
     inputs       shapes and types of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]'
-    sequences    which op of the forward pass made a node of the backward pass
+    sequences    which op of the forward pass created a node of the backward pass
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
-    loader_records  what a recorder's files tell of the loaders; None without them
+    loader_records  what a recorder's files hold of the loaders; None without them
     """
 
     path: str

@@ -6,7 +6,7 @@
                       |call|
     device                    kkkkkkkkk
 
-An activity without an op is told apart by its reason and never dropped.
+An activity without an op has a reason for that and is never dropped.
 """
 
 from __future__ import annotations
@@ -54,6 +54,14 @@ class NoOp(enum.IntEnum):
     OUTSIDE = 3  # launched by a call outside any recorded op
 
 
+#: What stands in place of an op's name.
+NO_OP_WORDS = {
+    NoOp.NO_LAUNCH: "no launch in this trace",
+    NoOp.GRAPH: "launched by a graph, outside any op",
+    NoOp.OUTSIDE: "launched outside any op",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class KernelOrigins:
     """Where kernels come from, one entry per row of the kernel table: rows of the event table in 32 bits, -1 for none.
@@ -78,12 +86,12 @@ def kernel_origins(trace: Trace) -> KernelOrigins:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where some calls or ops stand: one entry for each, rows of the event table, -1 for none.
+    """What encloses some calls or ops: one entry for each, rows of the event table, -1 for none.
 
     op, outer_op       the innermost op around it, for an op itself, and the outermost
     user_range         the innermost named range around it that is no step mark
     module, source     the innermost frame of an nn.Module and of a file of the user, of traces that have frames;
-                       `sources` and `modules` know more and tell their names
+                       `sources` and `modules` know more, and their names
     """
 
     op: Int64
@@ -115,7 +123,7 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:
-    """For each row of the host inside a node of the backward pass the op that made the node; -1 where none is told."""
+    """For each row of the host inside a node of the backward pass the op that created the node; -1: not known."""
     nodes = backward_nodes(trace)
     node = innermost(trace, nodes.event.astype(np.int64), rows.astype(np.int64))
     forward = np.full(len(rows), -1, np.int32)

@@ -1,7 +1,7 @@
-"""Time cut into pieces that touch, each with a label: what an instant is, and what an interval goes through.
+"""Time as adjacent segments, each with a label: the label of an instant, and the segments of an interval.
 
 label     2222 0 111111 2222
-interval     [--------)          -> 2, 0, 1: three pieces
+interval     [--------)          -> 2, 0, 1: three parts
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tb_steptime.trace.table import Int32, Int64
 
 
 class Cut(NamedTuple):
-    """Pieces of intervals. source: which interval a piece is of; label: that of the segment it lies in."""
+    """Parts of intervals. source: the interval that a part is of; label: that of its segment."""
 
     source: Int64
     start: Int64

@@ -14,7 +14,7 @@ How long        A result is kept in `Trace.memo`, for as long as the trace: a fe
 When to share   Where two callers need the result, or one asks for it many times, and computing it again costs more than
                 its memory. A trace of 1 GB has to be analysed in 270 MB: a column of int64 for each of its 2.4 million
                 events is 19 MB. So share tables of names, intervals and sums; not columns that one caller uses.
-What it may be  A pure function of its arguments. The result is the same object each time: nobody changes it.
+What it may be  A pure function of its arguments. The result is the same object each time, and must not be changed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The line of the user's code and the nn.Module that an op or a call comes from, in words.
 
 Newer traces have a row for each Python frame; those of 2021 and 2022 have a call stack on each op instead. Either way a
-place is told by text. What runs in the backward pass has the lines of the engine at best: the line that made it is that
-of its op of the forward pass (`forward_of`), which is asked for apart.
+location is a text. In the backward pass there are the engine's lines at best: the user's line is that of the op of the
+forward pass (`forward_of`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sources(trace: Trace, rows: Rows) -> Words:
 
 
 def modules(trace: Trace, rows: Rows) -> Words:
-    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not tell it."""
+    """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not have it."""
     return _of_frames(trace, module_frames(trace), rows, lambda name: name.removeprefix(MODULE_FRAME))
 
 
@@ -70,12 +70,12 @@ def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) ->
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
-    """Each distinct text is looked at once."""
+    """Each distinct text is processed once."""
     asked = distinct_in(number[number >= 0]).tolist()
     words = {text: shown(texts[text]) for text in asked}
     distinct = list(dict.fromkeys(word for word in words.values() if word is not None))
     place = {word: index for index, word in enumerate(distinct)}
-    new = np.full(len(texts) + 1, -1, np.int32)  # the last stands for none
+    new = np.full(len(texts) + 1, -1, np.int32)  # the last means none
     for text, word in words.items():
         new[text] = -1 if word is None else place[word]
     return Words(new[number], distinct)

@@ -1,11 +1,11 @@
-"""Steps: the windows that every per-step figure is measured in.
+"""Steps: the windows of all per-step figures.
 
     host     |-- ProfilerStep#5 --|-- ProfilerStep#6 --|
     device         kkkkkkkkkkkkkkkkk     kkkkkkkkkkkkkkkkkk
     step     |---------- 5 ---------|---------- 6 ----------|
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
-The rule is torch-tb-profiler's, so that both tabs speak of the same windows.
+The rule is torch-tb-profiler's, so that both tabs have the same windows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
 
 #: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
 CUT_STEP_FRACTION = 0.8
-#: Without activities on a device its CPU ops tell, where each step before has so many: of fewer, one matters too much.
+#: Without activities on a device CPU ops decide, where each step before has so many: of fewer, one matters too much.
 FEWEST_OPS = 10
 
 

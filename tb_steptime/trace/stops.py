@@ -1,4 +1,4 @@
-"""What the trace names as stops of the program: Python's garbage collection, and the loading of code onto the device.
+"""Pauses of the program that the trace names: Python's garbage collection, and the loading of code onto the device.
 
 garbage collection   a Python frame "Python GC", of torch 2.9 and later when asked for (`record_python_gc_info` and
                      stacks); or the frame of a call of gc.collect()
@@ -34,5 +34,5 @@ def loading_calls(trace: Trace) -> Int64:
 
 
 def loading_overheads(trace: Trace) -> Int64:
-    """Rows of the profiler's track that tell when code was loaded, in time order."""
+    """Rows of the profiler's track for the loading of code, in time order."""
     return rows_named(trace, (Kind.OVERHEAD,), lambda name: LOADING_OVERHEAD.match(name) is not None)

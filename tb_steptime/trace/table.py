@@ -6,7 +6,7 @@
       2        120       9  RUNTIME  "cudaLaunchKernel"                              0       -1      -1             811
       3        135     500  KERNEL   "volta_sgemm_64x64_nt"                          3        0       7             811
 
-Rows are sorted by (start, longer first), so that an enclosing event stands before what it encloses.
+Rows are sorted by (start, longer first), so that an enclosing event comes before what it encloses.
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ class EventTable:
 
 @dataclass(frozen=True, eq=False)
 class SequenceTable:
-    """Numbers that tie a node of the backward pass to the op that made it; one row per op that says one.
+    """Numbers that join a node of the backward pass with the op that created it; one row per op with a number.
 
     event            int32, row of the event table, ascending
     number           int32 or int64. Of a node its own; of an op of the forward pass the number that the next node of
                      its thread will have
-    forward_thread   int16 or int32. Of a node torch's number of the thread whose op made it, which is no row of
+    forward_thread   int16 or int32. Of a node torch's number of the thread whose op created it, which is no row of
                      `Trace.threads`; 0 for an op of the forward pass
     """
 

@@ -11,15 +11,15 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.host import DeviceIdle, HostResult, HostStep
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement
-from tb_steptime.metrics.gpu.copies import CopyRow
+from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
-from tb_steptime.metrics.launches.sites import SiteRow, Stretch
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Piece
+from tb_steptime.metrics.steps.sites import SiteRow, Stretch
 from tests.drawn.timeline import timeline
 
 US = 1_000

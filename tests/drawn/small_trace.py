@@ -14,17 +14,19 @@ STEP_US = 100
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
-def write_trace(path: Path, *, steps: int = 3, first_step: int = 5, rank: int | None = None, **extra: Any) -> Path:
+def write_trace(
+    path: Path, *, steps: int = 3, first_step: int = 5, rank: int | None = None, op_us: float = 10, **extra: Any
+) -> Path:
     """Write a trace of so many steps; `.gz` in the name compresses it. extra becomes metadata of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(small_trace(steps, first_step, rank) | extra).encode()
+    content = json.dumps(small_trace(steps, first_step, rank, op_us) | extra).encode()
     path.write_bytes(gzip.compress(content, mtime=0) if path.name.endswith(".gz") else content)
     return path
 
 
-def small_trace(steps: int = 3, first_step: int = 5, rank: int | None = None) -> dict[str, Any]:
+def small_trace(steps: int = 3, first_step: int = 5, rank: int | None = None, op_us: float = 10) -> dict[str, Any]:
     job = {} if rank is None else {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 8}}
-    events = [event for step in range(steps) for event in _step(step, first_step + step)]
+    events = [event for step in range(steps) for event in _step(step, first_step + step, op_us)]
     return {
         "schemaVersion": 1,
         **job,
@@ -35,7 +37,7 @@ def small_trace(steps: int = 3, first_step: int = 5, rank: int | None = None) ->
     }
 
 
-def _step(place: int, number: int) -> list[dict[str, Any]]:
+def _step(place: int, number: int, op_us: float) -> list[dict[str, Any]]:
     begin = place * STEP_US
 
     def event(cat: str, name: str, start: float, length: float, **args: Any) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def _step(place: int, number: int) -> list[dict[str, Any]]:
     return [
         event("user_annotation", f"ProfilerStep#{number}", 0, STEP_US),
         event("user_annotation", LOADER, 0, 30),
-        event("cpu_op", "aten::mm", 35, 10),
+        event("cpu_op", "aten::mm", 35, op_us),
         event("cuda_runtime", "cudaLaunchKernel", 38, 5, correlation=number),
         event("kernel", "volta_sgemm_64x64_nt", 50, 40, correlation=number, device=0, stream=7, grid=[160, 1, 1],
               block=[64, 1, 1], **{"blocks per SM": 2.0, "est. achieved occupancy %": 25}),

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 import tb_steptime.metrics
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.steps.parts import PartMeaning
+from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.serve.wire import Catalogue, catalogue
 from tb_steptime.text import Unit
 from tools.docs.markdown import code, plain, table

@@ -18,10 +18,10 @@ class NoteWords(NamedTuple):
 
 
 NOTE_WORDS: dict[str, NoteWords] = {
-    # what the reader repaired or lost
+    # what was repaired or lost while the file was read
     "corrupt-file": NoteWords(
         "The compressed file is damaged.",
-        "What follows the damage is missing from every figure.",
+        "Events after the damage are missing from every figure.",
     ),
     "truncated-file": NoteWords(
         "The file ends before the trace does.",
@@ -52,8 +52,8 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "(It counts|They count) as not recorded.",
     ),
     "bad-strings": NoteWords(
-        "[{count}] (text holds|texts hold) characters that a trace may not hold.",
-        "Some names may be shown with a replacement sign; no time changes.",
+        "[{count}] (text holds|texts hold) characters that JSON does not allow.",
+        "Some names may be shown with a replacement character; times are not affected.",
     ),
     "bad-metadata": NoteWords(
         "[{count}] (entry|entries) about the device or the job could not be read.",
@@ -84,7 +84,8 @@ NOTE_WORDS: dict[str, NoteWords] = {
     ),
     "several_devices": NoteWords(
         "This process drives {number} GPUs.",
-        "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working while any of them works.",
+        "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working "
+        "while any of them works.",
     ),
     "kineto_occupancy": NoteWords(
         "Occupancy differs from the PyTorch Profiler tab.",

@@ -11,7 +11,7 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.metrics.steps.outliers import OUTLIER_Z
+from tb_steptime.metrics.outliers import OUTLIER_Z
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
 
 #: A change of a mean below this share of it is called steady.

@@ -11,11 +11,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_rows
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
-from tb_steptime.metrics.data_loading.waits import loader_names, loader_rows
 from tb_steptime.text import Phrase, code, phrase
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_names, loader_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_time_ns
 from tb_steptime.trace.ops import innermost, is_file, is_source, rows_named, short_frame

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, Marks, find_marks, nothing_follows
-from tb_steptime.metrics.data_loading.waits import is_multiprocess, iterator_of
+from tb_steptime.metrics.data_loading.waits import is_multiprocess
 from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.loader_marks import iterator_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64
 

@@ -15,9 +15,10 @@ from tb_steptime.metrics.data_loading.loader_identity import (
     tell_apart,
 )
 from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, idle_names, launch_names, seed_names
-from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_rows, loader_waits
+from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
 from tb_steptime.text import Phrase, count, phrase
 from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_names, loader_rows
+from tb_steptime.trace.loader_marks import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared

@@ -15,7 +15,7 @@ from tb_steptime.metrics.data_loading.recorded.batches import find_ways, way_of
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst
 from tb_steptime.metrics.data_loading.waits import is_multiprocess
-from tb_steptime.metrics.steps.outliers import slow
+from tb_steptime.metrics.outliers import slow
 from tb_steptime.text import Phrase, phrase
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tb_steptime.trace.model import Trace

@@ -60,6 +60,12 @@ class Figure:
 
 
 @shared()
+def has_device_activity(trace: Trace) -> bool:
+    """Whether anything of this trace ran on a device."""
+    return bool(len(trace.events.rows(*DEVICE_KINDS)))
+
+
+@shared()
 def devices_with_activity(trace: Trace) -> tuple[int, ...]:
     """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
     device = trace.events.device[trace.events.rows(*DEVICE_KINDS)]

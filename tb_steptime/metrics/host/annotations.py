@@ -14,11 +14,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_names
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parents
 from tb_steptime.trace.ops import innermost, open_at, short_range

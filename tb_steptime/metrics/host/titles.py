@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from tb_steptime.metrics.gpu.copies import CopyRow
 from tb_steptime.metrics.host.answer import HostFigures
+from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause

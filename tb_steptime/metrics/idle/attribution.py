@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_intervals
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
@@ -26,6 +25,7 @@ from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.segments import Segments
 from tb_steptime.trace.shared import shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.steps.parts import PartMeaning
+from tb_steptime.metrics.base import PartMeaning
 
 
 def _reason(id: str, label: str, meaning: str, colour: str, hatched: bool = False) -> PartMeaning:

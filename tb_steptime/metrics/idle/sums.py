@@ -8,22 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_intervals
-from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.gpu.utilization import Figure, busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.idle.attribution import few_pieces, idle_pieces
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
-from tb_steptime.metrics.kernels.groups import exact_sums
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.text import Unit
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
+
+BUBBLE_TIME = Metric(
+    "bubble_time", "Bubbles of blocking calls", Unit.NS,
+    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
+    colour="blocking",
+)  # fmt: skip
 
 _LOADING = REASONS.index("data_loading")
 
@@ -137,3 +145,8 @@ def _sums(trace: Trace, device: int) -> IdleSums:
         for total, ns in zip(found, (pieces.end - pieces.start, in_bubble), strict=True):
             total += exact_sums(place, ns, size)
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))
+
+
+def bubble_time(trace: Trace, device: int) -> Figure:
+    per_step = idle_sums(trace)[device].bubble_ns.sum(axis=(1, 2))
+    return Figure(float(per_step.mean()), tuple(per_step.tolist()))

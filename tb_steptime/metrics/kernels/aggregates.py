@@ -12,10 +12,10 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
-from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_modules, kernel_origins
 from tb_steptime.trace.shared import shared

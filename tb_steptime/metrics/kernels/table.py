@@ -16,12 +16,12 @@ import numpy as np
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
 from tb_steptime.metrics.kernels.aggregates import Cells, kernel_cells, reason_ids
-from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.text import Unit
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import MODULE_FRAME, NoOp
+from tb_steptime.trace.ops import MODULE_FRAME, NO_OP_WORDS, NoOp
 from tb_steptime.trace.table import Float64
 
 TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")
@@ -64,12 +64,6 @@ COLUMNS = (
     KINETO_ACHIEVED_OCCUPANCY,
 )  # fmt: skip
 
-#: What stands in place of an op's name.
-NO_OP_WORDS = {
-    NoOp.NO_LAUNCH: "no launch in this trace",
-    NoOp.GRAPH: "launched by a graph, outside any op",
-    NoOp.OUTSIDE: "launched outside any op",
-}
 #: What stands in place of a module's name.
 NO_MODULE_WORDS = "outside any module"
 

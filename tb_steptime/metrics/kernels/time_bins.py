@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.data_loading.waits import exposed_waits, loader_intervals
+from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
 from tb_steptime.metrics.gpu.utilization import (
@@ -27,6 +27,7 @@ from tb_steptime.metrics.gpu.utilization import (
 from tb_steptime.metrics.tensor_cores.usage import BINS, TENSOR_CORE_SHARE, device_has_tensor_cores, kernel_bins
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals, weighted_overlap
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Float64, Int64, Kind
 

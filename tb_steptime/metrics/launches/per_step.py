@@ -1,4 +1,4 @@
-"""How far ahead the host is, and what blocking calls cost, per step: metrics of the catalogue."""
+"""How far ahead the host is, per step: metrics of the catalogue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import Figure
-from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.launches.queue import queue_per_step
 from tb_steptime.metrics.launches.run_ahead import STARVED_NS, launch_figures, run_ahead_ns
 from tb_steptime.text import Reason, Unit
@@ -29,12 +28,6 @@ STARVED_SHARE = Metric(
     "starved_share", "Starved launches", Unit.FRACTION,
     "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
 )  # fmt: skip
-BUBBLE_TIME = Metric(
-    "bubble_time", "Bubbles of blocking calls", Unit.NS,
-    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
-    colour="blocking",
-)  # fmt: skip
-
 _NO_LAUNCHES = Reason("no_launch_calls")
 
 
@@ -51,11 +44,6 @@ def run_ahead(trace: Trace, device: int) -> Figure:
 def starved_share(trace: Trace, device: int) -> Figure:
     whole = launch_figures(trace, device).starved_share
     return _figure(whole, [share for _, share in _ahead_by_step(trace, device)])
-
-
-def bubble_time(trace: Trace, device: int) -> Figure:
-    per_step = idle_sums(trace)[device].bubble_ns.sum(axis=(1, 2))
-    return Figure(float(per_step.mean()), tuple(per_step.tolist()))
 
 
 def _figure(whole: float | None, steps: list[float | None]) -> Figure:

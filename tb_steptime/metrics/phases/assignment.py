@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_names
 from tb_steptime.metrics.phases.marks import (
     OPTIMIZER_MARK,
     ROWS_AT_ONCE,
@@ -38,6 +37,7 @@ from tb_steptime.metrics.phases.marks import (
 )
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_by_id, open_at
 from tb_steptime.trace.shared import shared

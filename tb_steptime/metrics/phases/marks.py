@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_names
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import innermost
 from tb_steptime.trace.shared import shared

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.data_loading.waits import loader_intervals, loader_names
+from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text import Unit
+from tb_steptime.trace.host_ranges import host_ranges, is_host_range, union_of, union_where
 from tb_steptime.trace.intervals import Intervals, partition
+from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+from tb_steptime.trace.table import Kind
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -38,17 +40,6 @@ class Parts(msgspec.Struct, frozen=True):
     def works_ns(self) -> int:
         """What the device is busy with."""
         return self.kernel + self.communication + self.memcpy + self.memset
-
-
-class PartMeaning(msgspec.Struct, frozen=True):
-    """A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it."""
-
-    id: str
-    label: str
-    meaning: str
-    colour: str
-    hatched: bool
-    works: bool
 
 
 PART_MEANINGS = (
@@ -94,13 +85,7 @@ PART_METRICS = tuple(
 def collective_kernels(trace: Trace) -> Intervals:
     """When a collective's kernel runs on any device of this process."""
     rows = trace.events.rows(Kind.KERNEL)
-    return _union(trace, rows[collective_names(trace)[trace.events.name[rows]]])
-
-
-@shared()
-def has_device_activity(trace: Trace) -> bool:
-    """Whether anything of this trace ran on a device."""
-    return bool(len(trace.events.rows(*DEVICE_KINDS)))
+    return union_of(trace, rows[collective_names(trace)[trace.events.name[rows]]])
 
 
 @shared(
@@ -145,11 +130,11 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     compute = kernels[~collective_names(trace)[events.name[kernels]]]
     on_device = has_device_activity(trace)
     return {
-        "kernel": _union(trace, compute),
+        "kernel": union_of(trace, compute),
         "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
-        "memcpy": _union(trace, events.rows(Kind.MEMCPY)),
-        "memset": _union(trace, events.rows(Kind.MEMSET)),
-        "runtime": _union(trace, events.rows(Kind.RUNTIME, Kind.DRIVER)),
+        "memcpy": union_of(trace, events.rows(Kind.MEMCPY)),
+        "memset": union_of(trace, events.rows(Kind.MEMSET)),
+        "runtime": union_of(trace, events.rows(Kind.RUNTIME, Kind.DRIVER)),
         "data_loader": loader_intervals(trace),
         "cpu_exec": host_ranges(trace),
     }
@@ -157,35 +142,4 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
 
 def _collective_calls(trace: Trace) -> Intervals:
     """When the host is inside a collective."""
-    return _union_where(trace, _is_host_range(trace) & collective_names(trace)[trace.events.name])
-
-
-def host_ranges(trace: Trace) -> Intervals:
-    """When the host runs an op or a named range."""
-    return _union_where(trace, _is_host_range(trace))
-
-
-def _is_host_range(trace: Trace) -> Bool:
-    """Which events are the host's ops and named ranges; step marks and the loader's are not work of their own."""
-    events = trace.events
-    marks = loader_names(trace).copy()
-    marks[events.name[step_marks(trace)]] = True
-    mask: Bool = ((events.kind == Kind.CPU_OP) | (events.kind == Kind.USER)) & ~marks[events.name]
-    return mask
-
-
-#: Events joined at once: most of a trace is host ops, and their rows, starts and ends would be 60 MB of a large one.
-JOINED_AT_ONCE = 1 << 18
-
-
-def _union_where(trace: Trace, mask: Bool) -> Intervals:
-    pieces = [Intervals.empty()]
-    for first in range(0, len(mask), JOINED_AT_ONCE):
-        pieces.append(_union(trace, first + np.flatnonzero(mask[first : first + JOINED_AT_ONCE])))
-    return Intervals.union(
-        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
-    )
-
-
-def _union(trace: Trace, rows: Int64) -> Intervals:
-    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    return union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.steps.mean_step import Cells
-from tb_steptime.metrics.steps.outliers import slow
 from tb_steptime.trace.steps import Step
 
 #: Phases with a piece of CPU work of their own; the rest are one.

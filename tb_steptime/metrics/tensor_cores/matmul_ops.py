@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.flops import OPS, Outputs, Work, convolution_output, work_of
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import innermost, kernel_origins
 from tb_steptime.trace.shared import shared

@@ -11,14 +11,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows
-from tb_steptime.metrics.kernels.table import NO_OP_WORDS
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, Rates, WhyNot, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Quantity, Reason, Unit, ns
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import NoOp, kernel_origins
+from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, kernel_rows, unknown, windows
-from tb_steptime.metrics.kernels.groups import Groups
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
 
 if TYPE_CHECKING:
-    from tb_steptime.ingest.found import FoundSpan
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.trace.kineto import ReadProgress
-    from tb_steptime.trace.model import Trace
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +24,10 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.report import error_report
-    from tb_steptime.terminal.spans import read_each
+    from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
-    spans = (span_kernels(span, trace, options.by) for span, trace in read_each(options.paths, problems, _trace))
+    spans = (span_kernels(span, trace, options.by) for span, trace in read_each(options.paths, problems, trace_of))
     if options.format == "json":
         found = list(spans)  # first: reading them finds the problems
         print_json(KernelReport(found, [error_report(problem) for problem in problems]))
@@ -40,16 +36,6 @@ def _run(options: argparse.Namespace) -> int:
     else:
         print_texts(kernel_text(span, shutil.get_terminal_size().columns) for span in spans)
     return exit_code(problems)
-
-
-def _trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
-    from tb_steptime.errors import TraceError
-    from tb_steptime.trace.kineto import read_trace
-
-    if span.trace is None:
-        hint = "Put the trace beside it: a summary holds the longest kernels only."
-        raise TraceError("The trace of this summary file is not there", span.path, hint)
-    return read_trace(span.trace, on_progress)
 
 
 COMMAND = Command(

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
     from tb_steptime.ingest.measured import MeasuredSpan
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.trace.kineto import ReadProgress
-
-#: Views of which nothing is printed.
-UNPRINTED = ("gpu", "timeline")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,27 +23,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.terminal.spans import read_each
+    from tb_steptime.terminal.spans import measured_span, read_each
 
     problems: list[Problem] = []
-    spans = read_each(options.paths, problems, _measured)
+    spans = read_each(options.paths, problems, measured_span)
     if options.format == "json":
         _print_json(spans, problems)
     else:
         _print_tables(spans)
     return exit_code(problems)
-
-
-def _measured(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan:
-    """From the summary file where it is of exactly this trace and release, else from the trace."""
-    from tb_steptime.ingest.measure import measure_file
-    from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
-
-    if span.trace is None:
-        assert span.summary is not None
-        return whole(read_summary(span.summary), span.path)
-    summary = fresh_summary(span.trace) if span.trace.is_file() else None
-    return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, UNPRINTED)
 
 
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:

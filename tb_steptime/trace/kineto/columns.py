@@ -1,6 +1,6 @@
 """Rows of events -> columns that grow in place.
 
-No Python object outlives the stretch of text that it was decoded from, but one string per distinct name.
+No Python object outlives the block of text that it was decoded from, except one string per distinct name.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.inputs import Texts, compact, is_product, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
-from tb_steptime.trace.kineto.rows import NO_ARGS, NOT_SAID, Args, Begin, End, Meta, Stretch, time_ns, to_ns
+from tb_steptime.trace.kineto.rows import NO_ARGS, NOT_SAID, Args, Begin, End, EventBlock, Meta, time_ns, to_ns
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
 
-#: Stands for a duration that the file does not give.
+#: A duration that the file does not have.
 NO_DURATION = -(2**62)
 
 _ON_A_DEVICE = np.isin(np.arange(256), (*DEVICE_KINDS, Kind.GPU_USER, Kind.SYNC))
@@ -93,12 +93,12 @@ class Columns:
     def __len__(self) -> int:
         return len(self.start)
 
-    def add(self, stretch: Stretch) -> None:
-        """Take the rows of a stretch of events."""
-        self.timeless_count += stretch.timeless_count
-        if stretch.timed:
-            self._add_timed(stretch.timed, stretch.start_ns)
-        for row in stretch.others:
+    def add(self, block: EventBlock) -> None:
+        """Take the rows of a block of events."""
+        self.timeless_count += block.timeless_count
+        if block.timed:
+            self._add_timed(block.timed, block.start_ns)
+        for row in block.others:
             if isinstance(row, Meta):
                 self._add_name(row)
             elif isinstance(row, Begin):
@@ -116,7 +116,7 @@ class Columns:
         return StringTable(list(self.labels.name_numbers))
 
     def take(self, name: str) -> npt.NDArray[Any]:
-        """Hand a column over, without a copy; it is empty here afterwards."""
+        """Return a column, without a copy; it is empty here afterwards."""
         values = getattr(self, name)
         setattr(self, name, array(values.typecode))
         return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)

@@ -1,6 +1,6 @@
-"""The outer shape of a trace file, read as a stream: keys and values, and the list of events cut into stretches.
+"""The outer shape of a trace file, read as a stream: keys and values, and the list of events cut into blocks.
 
-A cut is guessed at the last `}, {` of what has been read. That it was right is known when the stretch before it
+A cut is guessed at the last `}, {` of what has been read. That it was right is known when the block before it
 decodes, since neither half a string nor an open brace would; only where it does not is the text scanned brace by brace.
 """
 
@@ -25,7 +25,7 @@ _EVENTS_KEY = b'"traceEvents"'
 _LONG_EVENT_BYTES = 4 * 1024 * 1024
 #: A value longer than this is taken for a damaged one. Lists of ranks and memory snapshots are far below.
 _LONG_VALUE_BYTES = 64 * 1024 * 1024
-#: What is searched again with the next piece, because a match may begin in one and end in the other.
+#: What is searched again with the next chunk, because a match may begin in one and end in the other.
 _OVERLAP_BYTES = 16 * 1024
 
 _EVENTS_LIST = re.compile(_EVENTS_KEY + rb"\s*:\s*\[")
@@ -46,14 +46,14 @@ class Sink(Protocol):
         """An event is damaged beyond reading."""
 
     def value(self, key: str, text: bytes) -> None:
-        """A value beside the events."""
+        """A value that is no event."""
 
 
 class Outline:
     """The shape of a file.
 
     is_json  it opens as an object or a list;  has_events  it has a list of events;  whole  it ends as it should
-    damaged_entry_count  values beside the events that had to be passed over
+    damaged_entry_count  values other than events that had to be skipped
     """
 
     def __init__(self) -> None:
@@ -66,18 +66,18 @@ class Outline:
 class _Feed:
     """The text that has been read and not yet been taken."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, chunks: Iterator[bytes]) -> None:
         self.text = b""
-        self._pieces = pieces
+        self._chunks = chunks
 
     def more(self) -> bool:
-        """Add the next piece; False at the end of the file."""
-        piece = next(self._pieces, None)
-        self.text += piece or b""
-        return piece is not None
+        """Add the next chunk; False at the end of the file."""
+        chunk = next(self._chunks, None)
+        self.text += chunk or b""
+        return chunk is not None
 
     def double(self) -> bool:
-        """Read as much again as there is, so that scanning anew each time costs no more than twice the length.
+        """Read as much again as there is, so that scanning again each time costs no more than twice the length.
 
         False at the end of the file.
         """
@@ -98,9 +98,9 @@ class _Feed:
                 return self.text[:1]
 
 
-def walk(pieces: Iterator[bytes], sink: Sink, outline: Outline) -> None:
+def walk(chunks: Iterator[bytes], sink: Sink, outline: Outline) -> None:
     """Read a whole file into a sink, and its shape into the outline."""
-    feed = _Feed(pieces)
+    feed = _Feed(chunks)
     while len(feed.text) < len(_BYTE_ORDER_MARK) and feed.more():
         pass
     if feed.text.startswith(_BYTE_ORDER_MARK):
@@ -119,7 +119,7 @@ def walk(pieces: Iterator[bytes], sink: Sink, outline: Outline) -> None:
 
 
 def _walk_object(feed: _Feed, sink: Sink, outline: Outline) -> bool:
-    """Entries to the closing brace. Where the text is no entry, look for events and go on with those."""
+    """Entries to the closing brace. Where the text is no entry, search for events and continue with those."""
     while True:
         sign = feed.next_sign()
         if sign == b'"' and _walk_entry(feed, sink, outline):
@@ -136,7 +136,7 @@ def _walk_object(feed: _Feed, sink: Sink, outline: Outline) -> bool:
 
 
 def _walk_entry(feed: _Feed, sink: Sink, outline: Outline) -> bool:
-    """One key and its value; False where the text is no entry, and then the feed stands before what is wrong."""
+    """One key and its value; False where the text is no entry, and then the feed is just before the error."""
     key = _take_value(feed)
     if key is None or feed.next_sign() != b":":
         return False
@@ -165,7 +165,7 @@ def _take_value(feed: _Feed) -> bytes | None:
 
 
 def _find_events(feed: _Feed) -> bool:
-    """Stand before the next event, wherever it is; False when there is none."""
+    """Move before the next event, wherever it is; False when there is none."""
     while True:
         match = _EVENTS_LIST.search(feed.text)
         start = match.end() if match else next_start(feed.text)
@@ -204,13 +204,13 @@ def _scan_events(feed: _Feed, sink: Sink, final: bool) -> bool:
         sink.lost()
         start = next_start(feed.text, 1)
         if start is None:
-            _pass_over(feed, sink)
+            _skip(feed, sink)
             return False
         feed.take(start)
 
 
 def _give(text: bytes, spans: list[tuple[int, int]], sink: Sink) -> None:
-    """Events all at once, or else in halves, so that one that is damaged costs a few calls and not one for each."""
+    """Events all at once, or else in halves, so that a damaged one costs a few calls and not one for each."""
     if not spans or sink.events(text[spans[0][0] : spans[-1][1]]):
         return
     if len(spans) == 1:
@@ -232,7 +232,7 @@ def _give_one(event: bytes, sink: Sink) -> None:
         _give(held, whole_events(held).spans, sink)
 
 
-def _pass_over(feed: _Feed, sink: Sink) -> None:
+def _skip(feed: _Feed, sink: Sink) -> None:
     """An event that is broken off, or so damaged that all behind it seems to be part of it. Look for the base time."""
     match = _VALUE_BEHIND.search(feed.text)
     if match:

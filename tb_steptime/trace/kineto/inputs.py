@@ -16,8 +16,8 @@ from tb_steptime.trace.table import StringTable
 MOST_BYTES = 16 * 2**20
 
 
-#: Ops that multiply matrices, convolve or attend: their inputs tell how much they compute. Nothing is asked of other
-#: ops' inputs, and keeping those of all would cost a tenth of the time of reading.
+#: Ops that multiply matrices, convolve or attend: their inputs determine how much they compute. Inputs
+#: of other ops are not needed, and keeping those of all would cost a tenth of the time of reading.
 _PRODUCT = re.compile(r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm")
 
 

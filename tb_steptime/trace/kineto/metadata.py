@@ -1,4 +1,4 @@
-"""Values beside the events -> devices, the job, the base time. Anything of a wrong type is taken as not said."""
+"""Values other than events -> devices, the job, the base time. A value of a wrong type counts as missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from tb_steptime.trace.kineto.numbers import number_of
-from tb_steptime.trace.kineto.repair import mend
+from tb_steptime.trace.kineto.repair import repair
 from tb_steptime.trace.model import Device, Job
 
 _WANTED = {
@@ -24,7 +24,7 @@ _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
 
 class Metadata:
-    """What the file says beside its events."""
+    """What the file holds besides its events."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -35,13 +35,13 @@ class Metadata:
         if key not in _WANTED:
             return True
         try:
-            self._values[key] = json.loads(mend(text).text, strict=False)
+            self._values[key] = json.loads(repair(text).text, strict=False)
         except (ValueError, RecursionError):
             return False
         return True
 
     def look_for_stacks(self, events: bytes) -> None:
-        """Were call stacks recorded? Only some years say so beside the events."""
+        """Were call stacks recorded? Only some versions have a value for it."""
         if not self._stacks_seen:
             seen = b'"python_function"' in events or (b'"Call stack"' in events and _CALL_STACK.search(events))
             self._stacks_seen = bool(seen)

@@ -1,4 +1,4 @@
-"""What was repaired or lost while a file was read, told to the user with counts."""
+"""What was repaired or lost while a file was read, as notes with counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tb_steptime.text import Note, count
 
 @dataclass
 class Damage:
-    """Counts of what had to be repaired or given up; zero is the rule."""
+    """Counts of what had to be repaired or left out; normally zero."""
 
     lost_count: int = 0
     timeless_count: int = 0
-    mended_value_count: int = 0
-    mended_string_count: int = 0
+    repaired_value_count: int = 0
+    repaired_string_count: int = 0
     missing_duration_count: int = 0
     negative_duration_count: int = 0
     unpaired_end_count: int = 0
@@ -32,8 +32,8 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
         "missing-durations": damage.missing_duration_count,
         "negative-durations": damage.negative_duration_count,
         "unpaired-ends": damage.unpaired_end_count,
-        "bad-values": damage.mended_value_count,
-        "bad-strings": damage.mended_string_count,
+        "bad-values": damage.repaired_value_count,
+        "bad-strings": damage.repaired_string_count,
         "bad-metadata": damage.damaged_metadata_count,
     }
     return (
@@ -43,7 +43,7 @@ def notes_of(damage: Damage) -> tuple[Note, ...]:
 
 
 def _of_file(damage: Damage) -> tuple[Note, ...]:
-    """The file as a whole: one note, the gravest."""
+    """The file as a whole: one note, the most serious."""
     if damage.corrupt:
         return (Note("corrupt-file"),)
     return (Note("truncated-file"),) if damage.cut_short or damage.unfinished else ()

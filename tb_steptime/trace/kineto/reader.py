@@ -1,4 +1,4 @@
-"""Puts the parts together: one file in, one Trace or one TraceError out."""
+"""Reads one file: a Trace or a TraceError."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage, notes_of
-from tb_steptime.trace.kineto.rows import RowDecoder, Stretch
+from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder
 from tb_steptime.trace.kineto.source import Source
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.model import Trace
@@ -42,11 +42,11 @@ def read_trace(path: str | Path, on_progress: Callable[[ReadProgress], None] | N
 
 
 class _Garbage(Exception):
-    """The packing is corrupt and events were damaged: those behind the first damage may hold false numbers."""
+    """The compressed data is corrupt and events were damaged: those after the first damage may hold false numbers."""
 
 
 class _Damaged(Exception):
-    """The first damage in a file that is not trusted behind it."""
+    """The first damage in a file that is not trusted after it."""
 
 
 def _read(path: Path, on_progress: Callable[[ReadProgress], None] | None, trusting: bool) -> Trace:
@@ -64,7 +64,7 @@ class _Reading:
         self._source = source
         self._on_progress = on_progress
         self._trusting = trusting
-        self._decoder = RowDecoder(mends=trusting)
+        self._decoder = RowDecoder(repairs=trusting)
         self._columns = Columns()
         self._metadata = Metadata()
         self._damage = Damage()
@@ -98,11 +98,11 @@ class _Reading:
     def _walk(self) -> Outline:
         outline = Outline()
         try:
-            walk(self._source.pieces(), self, outline)
+            walk(self._source.chunks(), self, outline)
         except _Damaged:
             self._source.corrupt = True
         damage, decoder = self._damage, self._decoder
-        hurt = damage.lost_count + decoder.mended_value_count + decoder.mended_string_count
+        hurt = damage.lost_count + decoder.repaired_value_count + decoder.repaired_string_count
         if self._trusting and self._source.corrupt and hurt:
             raise _Garbage
         return outline
@@ -122,12 +122,12 @@ class _Reading:
         if not self._metadata.add(key, text):
             self._damage.damaged_metadata_count += 1
 
-    def _take(self, text: bytes, stretch: Stretch | None) -> bool:
-        if stretch is None:
+    def _take(self, text: bytes, block: EventBlock | None) -> bool:
+        if block is None:
             return False
         self._metadata.look_for_stacks(text)
-        self._columns.add(stretch)
-        self._event_count += stretch.event_count
+        self._columns.add(block)
+        self._event_count += block.event_count
         if self._on_progress:
             source = self._source
             self._on_progress(ReadProgress(source.packed_bytes, source.total_bytes, self._event_count))
@@ -137,8 +137,8 @@ class _Reading:
         damage = self._damage
         damage.timeless_count = self._columns.timeless_count
         damage.unpaired_end_count = self._columns.unpaired_end_count
-        damage.mended_value_count = self._decoder.mended_value_count
-        damage.mended_string_count = self._decoder.mended_string_count
+        damage.repaired_value_count = self._decoder.repaired_value_count
+        damage.repaired_string_count = self._decoder.repaired_string_count
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
@@ -164,7 +164,7 @@ class _Reading:
         if len(self._columns):
             return None
         if not outline.has_events and outline.whole:
-            return "The file holds no traceEvents", f"It is no profiler trace. {_EXPORT}"
+            return "The file has no traceEvents", f"It is no profiler trace. {_EXPORT}"
         if not outline.whole:
             return "The file ends before its first event", _RECORD_AGAIN
-        return "The trace holds no event with a duration", _SCHEDULE
+        return "The trace has no event with a duration", _SCHEDULE

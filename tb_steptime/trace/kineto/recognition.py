@@ -34,8 +34,8 @@ def _head(path: Path) -> bytes:
     source = Source(path)
     try:
         head = b""
-        for piece in source.pieces():
-            head += piece
+        for chunk in source.chunks():
+            head += chunk
             if len(head) >= _HEAD_BYTES:
                 break
         return head[:_HEAD_BYTES]

@@ -9,42 +9,42 @@ _WORD = re.compile(
     rb"(?<![\w.])(?:[-+]?(?:nan(?:\(\w*\))?|inf(?:inity)?|1\.#\w+)|n/a|none|undefined)(?![\w.])", re.IGNORECASE
 )
 _CONTROL = re.compile(rb"[\x00-\x1f]")
-#: Bytes that UTF-8 does not have stand for escaped backslashes and quotes, so that each quote left is one of JSON's.
+#: Bytes that UTF-8 does not have replace escaped backslashes and quotes, so that each quote left is one of JSON's.
 _BACKSLASH, _QUOTE = b"\xff\xff", b"\xff\xfe"
 _BAD_ESCAPE = re.compile(rb"\\(?![/bfnrt]|u[0-9a-fA-F]{4})")
 
 
-class Mended(NamedTuple):
-    """Text made JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) it took."""
+class Repaired(NamedTuple):
+    """Text that is JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) it took."""
 
     text: bytes
     value_count: int
     string_count: int
 
 
-def mend(text: bytes) -> Mended:
+def repair(text: bytes) -> Repaired:
     """Write null for what is no number, and escape what a string may not hold."""
     valid = text.decode("utf-8", "replace").encode()
     replaced_count = valid.count("\ufffd".encode()) - text.count("\ufffd".encode())
     parts = valid.replace(rb"\\", _BACKSLASH).replace(rb"\"", _QUOTE).split(b'"')
     outside, value_count = _WORD.subn(b"null", b'"'.join(parts[0::2]))
-    strings = _mended_strings(parts[1::2])
+    strings = _repaired_strings(parts[1::2])
     if strings != parts[1::2]:
         replaced_count += sum(new != old for new, old in zip(strings, parts[1::2], strict=True))
     parts[0::2], parts[1::2] = outside.split(b'"'), strings
-    return Mended(
+    return Repaired(
         b'"'.join(parts).replace(_QUOTE, rb"\"").replace(_BACKSLASH, rb"\\"), value_count, max(0, replaced_count)
     )
 
 
-def _mended_strings(strings: list[bytes]) -> list[bytes]:
+def _repaired_strings(strings: list[bytes]) -> list[bytes]:
     together = b" ".join(strings)
     if _CONTROL.search(together) or _BAD_ESCAPE.search(together):
-        return [_mended_string(string) for string in strings]
+        return [_repaired_string(string) for string in strings]
     return strings
 
 
-def _mended_string(string: bytes) -> bytes:
+def _repaired_string(string: bytes) -> bytes:
     if _BAD_ESCAPE.search(string):  # its writer does not escape: a path of Windows
         string = string.replace(_BACKSLASH, _BACKSLASH * 2).replace(b"\\", _BACKSLASH)
     return _CONTROL.sub(lambda match: b"\\u%04x" % match.group()[0], string)

@@ -1,4 +1,4 @@
-"""The JSON of events -> typed rows. Knows an event's keys, and takes values of wrong types as what they should be."""
+"""The JSON of events -> typed rows. Knows an event's keys, and converts values of wrong types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.numbers import number_of
-from tb_steptime.trace.kineto.repair import Mended, mend
+from tb_steptime.trace.kineto.repair import Repaired, repair
 from tb_steptime.trace.table import Float64, Int64
 
 #: Below this many microseconds a float64 is exact to half a nanosecond. Newer files stay below it, counting from
@@ -24,14 +24,14 @@ _LATEST_NS = 2**62
 #: Raw cannot be optional: a union of it with None takes null only.
 NOT_SAID = msgspec.Raw()
 
-#: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be mended; what else is wrong cannot.
+#: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be repaired; what else is wrong cannot.
 _INVALID = "invalid"
 
 Track = int | float | str | None  # a process or thread: producers write numbers and words
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
-    """What is wanted of an event's arguments. Any, because each of them has been written with a wrong type.
+    """The arguments of an event that are needed. Any, because each of them has been written with a wrong type.
 
     Long lists that are the same for many events stay as they are spelled.
     """
@@ -71,7 +71,7 @@ class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
 
 
 class Begin(Complete, gc=False, tag="B"):
-    """An event whose end stands apart, as an End of its thread."""
+    """An event whose end is an event of its own, an End of its thread."""
 
 
 class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
@@ -102,8 +102,8 @@ _COUNTED = [
 ]
 
 
-class Stretch(NamedTuple):
-    """Rows of a stretch of events, with the times of those that last.
+class EventBlock(NamedTuple):
+    """Rows of a block of events, with the times of those that last.
 
     timed   complete events;  start_ns  one for each;  timeless_count  left out because their time is none
     others  names of tracks, beginnings and ends, in the order of the file;  event_count  of every phase
@@ -141,49 +141,49 @@ def _with_time(kind: type[msgspec.Struct], time: type) -> type[msgspec.Struct]:
 
 
 class RowDecoder:
-    """Decodes stretches of events, and counts the values and strings in them that were no JSON.
+    """Decodes blocks of events, and counts the values and strings in them that were no JSON.
 
-    mends: whether what is no JSON is mended, or such a stretch refused.
+    repairs: whether what is no JSON is repaired, or such a block refused.
     """
 
-    def __init__(self, mends: bool = True) -> None:
-        self._mends = mends
-        self.mended_value_count = 0
-        self.mended_string_count = 0
+    def __init__(self, repairs: bool = True) -> None:
+        self._repairs = repairs
+        self.repaired_value_count = 0
+        self.repaired_string_count = 0
         self._exact = False
 
-    def decode(self, events: bytes) -> Stretch | None:
+    def decode(self, events: bytes) -> EventBlock | None:
         """Comma-separated events; None when this text is not that (it may have been cut in the wrong place)."""
-        mended = None
+        repaired = None
         try:
             rows: list[Any] | None = self._decode(events)
         except msgspec.ValidationError:
             rows = self._decode_lax(events)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            mended = mend(events) if self._mends and _INVALID in str(error) else None
-            rows = self._decode_lax(mended.text) if mended else None
+            repaired = repair(events) if self._repairs and _INVALID in str(error) else None
+            rows = self._decode_lax(repaired.text) if repaired else None
         except RecursionError:
             return None
-        stretch = None if rows is None else _stretch(rows, self._exact)
-        if stretch is None and rows is not None:
+        block = None if rows is None else _block(rows, self._exact)
+        if block is None and rows is not None:
             self._exact = True
             return self.decode(events)
-        if mended and stretch:
-            self._count(mended)
-        return stretch
+        if repaired and block:
+            self._count(repaired)
+        return block
 
-    def decode_loosely(self, event: bytes) -> Stretch | None:
-        """One event whose values have wrong types; None when it cannot be told what it is."""
-        if not self._mends:
+    def decode_loosely(self, event: bytes) -> EventBlock | None:
+        """One event whose values have wrong types; None when its kind is not known."""
+        if not self._repairs:
             return None
-        mended = mend(event)
+        repaired = repair(event)
         try:
-            stretch = _loose_stretch(json.loads(mended.text, strict=False, parse_float=Decimal))
+            block = _loose_block(json.loads(repaired.text, strict=False, parse_float=Decimal))
         except (ValueError, RecursionError, InvalidOperation):
             return None
-        if stretch is not None:
-            self._count(mended)
-        return stretch
+        if block is not None:
+            self._count(repaired)
+        return block
 
     def _decode(self, events: bytes) -> list[Any]:
         return _rows(self._exact).decoder.decode(b"[%b]" % events)
@@ -194,12 +194,12 @@ class RowDecoder:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
 
-    def _count(self, mended: Mended) -> None:
-        self.mended_value_count += mended.value_count
-        self.mended_string_count += mended.string_count
+    def _count(self, repaired: Repaired) -> None:
+        self.repaired_value_count += repaired.value_count
+        self.repaired_string_count += repaired.string_count
 
 
-def _stretch(rows: list[Any], exact: bool) -> Stretch | None:
+def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     """None when a time is too late for a float."""
     of = _rows(exact)
     timed: list[Any] = [row for row in rows if row.__class__ is of.complete]
@@ -210,18 +210,18 @@ def _stretch(rows: list[Any], exact: bool) -> Stretch | None:
     us = np.array([row.ts for row in timed], np.float64)
     if len(us) and np.abs(us).max() >= _EXACT_AS_FLOAT_US:
         return None
-    return Stretch(timed, to_ns(us), others, len(rows))
+    return EventBlock(timed, to_ns(us), others, len(rows))
 
 
-def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> Stretch:
+def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
     spelled = [bytes(row.ts) for row in timed]
     uniform = _uniform_ns(spelled)
     if uniform is not None:
-        return Stretch(timed, uniform, others, event_count)
+        return EventBlock(timed, uniform, others, event_count)
     times = [_spelled_ns(time) for time in spelled]
     kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
     known = np.array([time for time in times if time is not None], np.int64)
-    return Stretch(kept, known, others, event_count, len(timed) - len(kept))
+    return EventBlock(kept, known, others, event_count, len(timed) - len(kept))
 
 
 def to_ns(us: Float64) -> Int64:
@@ -258,17 +258,17 @@ def _spelled_ns(time: bytes) -> int | None:
     return ns if abs(ns) < _LATEST_NS else None
 
 
-def _loose_stretch(event: Any) -> Stretch | None:
+def _loose_block(event: Any) -> EventBlock | None:
     """An event of any shape; what has the wrong type is converted, or taken as not written."""
     if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
         time = _spelled_ns(str(event.get("ts")).encode())
-        return None if time is None else Stretch([_loose_timed(Complete, event)], np.array([time]), [], 1)
+        return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
     if event["ph"] == "B":
-        return Stretch([], nothing, [_loose_timed(Begin, event)], 1)
-    return Stretch([], nothing, _loose_others(event), 1)
+        return EventBlock([], nothing, [_loose_timed(Begin, event)], 1)
+    return EventBlock([], nothing, _loose_others(event), 1)
 
 
 def _loose_timed(kind: type[Complete], event: dict[str, Any]) -> Complete:

@@ -9,14 +9,14 @@ import re
 import sys
 from typing import NamedTuple
 
-#: Where cuts are looked for first, counted from the end of the text.
+#: Where cuts are searched first, counted from the end of the text.
 _TAIL_BYTES = 16 * 1024
-#: What begins like an event and does not end within this is not looked at further in the search for one.
+#: What begins like an event and does not end within this is skipped in the search for one.
 _EVENT_BYTES = 64 * 1024
 
 _CLOSES = {b"{": b"}", b"[": b"]"}
 _CLOSING = frozenset(_CLOSES.values())
-_SPACE = re.compile(rb"[\s,\x00]*")  # zeros stand at the end of a file that is still being written
+_SPACE = re.compile(rb"[\s,\x00]*")  # zeros are at the end of a file that is still being written
 _CUT = re.compile(rb"\}\s*,\s*(?=\{)")
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
 _EVENT_START = re.compile(rb'\{\s*"(?:ph|name|cat|ts|pid|tid|dur|args|id|bp|s)"\s*:')
@@ -53,7 +53,7 @@ def scalar_end(text: bytes, start: int = 0) -> int:
 def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
     """Where the string, object or list that opens at `start` has ended; None when it has not before the text does.
 
-    Of one whose brackets do not match: where the first one stands that cannot belong to it.
+    Of one whose brackets do not match: the first one that cannot belong to it.
     """
     opened: list[bytes] = []
     for match in _STRUCTURE.finditer(text, start, limit):
@@ -70,7 +70,7 @@ def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
 
 
 def last_cut(text: bytes) -> tuple[int, int] | None:
-    """The end of one event and the start of the next, if the last `}, {` is between events; who asks must check."""
+    """The end of one event and the start of the next, if the last `}, {` is between events; the caller must check."""
     for start in (max(0, len(text) - _TAIL_BYTES), 0):
         cuts = list(_CUT.finditer(text, start))
         if cuts:

@@ -1,4 +1,4 @@
-"""A file -> pieces of its JSON text, whether gzip or plain, as far as the file can be read."""
+"""A file -> chunks of its JSON text, whether gzip or plain, as far as the file can be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isal import isal_zlib
 from tb_steptime.errors import TraceError
 
 _GZIP_MAGIC = b"\x1f\x8b"
-#: Text per piece: some five hundred events, which is little memory and amortizes what a piece costs.
+#: Text per chunk: some five hundred events, which is little memory and amortizes what a chunk costs.
 TEXT_BYTES = 256 * 1024
 _PACKED_BYTES = 64 * 1024
 _GZIP_WINDOW = 16 + 15  # zlib's word for: gzip's header and trailer, the largest window
@@ -25,7 +25,7 @@ _Start = Callable[[int], Any]  # zlib.decompressobj, or isal's, which are three 
 
 
 class Source:
-    """Pieces of text from a file. After the last: what was wrong with its packing.
+    """Chunks of text from a file. After the last: what was wrong with its packing.
 
     packed_bytes  read from disk so far;  text_bytes  handed out so far
     cut_short     the gzip stream ends before its end;  corrupt  it holds what gzip cannot have written
@@ -43,13 +43,13 @@ class Source:
     def close(self) -> None:
         self._file.close()
 
-    def pieces(self) -> Iterator[bytes]:
-        """The text in order, in pieces of at most TEXT_BYTES. Raises TraceError where the disk fails."""
+    def chunks(self) -> Iterator[bytes]:
+        """The text in order, in chunks of at most TEXT_BYTES. Raises TraceError where the disk fails."""
         head = self._read(_PACKED_BYTES)
         plain = not head.startswith(_GZIP_MAGIC)
-        for piece in self._plain(head) if plain else self._unpacked(head):
-            self.text_bytes += len(piece)
-            yield piece
+        for chunk in self._plain(head) if plain else self._unpacked(head):
+            self.text_bytes += len(chunk)
+            yield chunk
 
     def _read(self, size: int) -> bytes:
         try:
@@ -59,10 +59,10 @@ class Source:
         self.packed_bytes += len(packed)
         return packed
 
-    def _plain(self, piece: bytes) -> Iterator[bytes]:
-        while piece:
-            yield piece
-            piece = self._read(TEXT_BYTES)
+    def _plain(self, chunk: bytes) -> Iterator[bytes]:
+        while chunk:
+            yield chunk
+            chunk = self._read(TEXT_BYTES)
 
     def _unpacked(self, packed: bytes) -> Iterator[bytes]:
         """Every member of the gzip file; what follows the last and is not gzip is left out, as gzip does."""
@@ -73,28 +73,28 @@ class Source:
             yield from self._salvaged()
 
     def _salvaged(self) -> Iterator[bytes]:
-        """What stands between the last whole piece and the damage: byte by byte, since a failed call gives nothing."""
+        """The text between the last whole chunk and the damage: byte by byte, since a failed call gives nothing."""
         self._file.seek(0)
         known, text, salvaged = self.text_bytes, 0, []
         try:
-            for piece in self._members(self._file.read(_PACKED_BYTES), zlib.decompressobj, 1, known):
-                text += len(piece)
+            for chunk in self._members(self._file.read(_PACKED_BYTES), zlib.decompressobj, 1, known):
+                text += len(chunk)
                 if text > known:
-                    salvaged.append(piece)
+                    salvaged.append(chunk)
         except zlib.error:
             yield b"".join(salvaged)
 
     def _members(self, packed: bytes, start: _Start, size: int, hurry_bytes: int = 0) -> Iterator[bytes]:
-        """Pieces of `size` bytes at most, but larger ones up to `hurry_bytes`, where one ends exactly."""
+        """Chunks of `size` bytes at most, but larger ones up to `hurry_bytes`, where one ends exactly."""
         while packed.startswith(_GZIP_MAGIC):
             member = start(_GZIP_WINDOW)
             while not member.eof:
-                piece = member.decompress(packed, min(TEXT_BYTES, hurry_bytes) or size)
-                hurry_bytes -= min(hurry_bytes, len(piece))
-                if piece:
-                    yield piece
+                chunk = member.decompress(packed, min(TEXT_BYTES, hurry_bytes) or size)
+                hurry_bytes -= min(hurry_bytes, len(chunk))
+                if chunk:
+                    yield chunk
                 packed = member.unconsumed_tail
-                if not (packed or piece or member.eof):
+                if not (packed or chunk or member.eof):
                     packed = self._read(_PACKED_BYTES)
                     if not packed:
                         self.cut_short = True
@@ -115,5 +115,5 @@ def _refused(path: Path, error: OSError) -> TraceError:
     if isinstance(error, FileNotFoundError):
         return TraceError("There is no such file", path, "Check the path.")
     if isinstance(error, PermissionError):
-        return TraceError("The file may not be read", path, "Ask its owner for permission to read it.")
-    return TraceError(f"The file cannot be read: {error.strerror}", path, "Check the disk, or copy the file anew.")
+        return TraceError("No permission to read the file", path, "Ask its owner for permission to read it.")
+    return TraceError(f"The file cannot be read: {error.strerror}", path, "Check the disk, or copy the file again.")

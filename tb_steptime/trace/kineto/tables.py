@@ -14,9 +14,9 @@ from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable, Sequen
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
 _INPUT_COLUMNS = ("shapes", "dtypes")
-#: What stands in the table also where no event says it.
+#: Columns that the table has even where no event has a value.
 _ALWAYS = ("device", "stream")
-#: Small numbers, in the first of these that holds them: nobody counts with the former, products are made in 64 bits.
+#: Small numbers, in the first of these that holds them: identifiers are not calculated with, products are in 64 bits.
 _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
     **dict.fromkeys(("name", "thread", "device", "stream", "shapes", "dtypes", "forward_thread"), (np.int16,)),
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence"), (np.int32,)),
@@ -27,7 +27,7 @@ _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm
 
 
 class Tables:
-    """Sorted tables out of columns, which are empty afterwards: nothing is held twice for long.
+    """Sorted tables out of columns, which are empty afterwards: nothing is in memory twice for long.
 
     origin_ns is what was taken off all times; the counts are of events that were repaired or left out on the way.
     """
@@ -96,7 +96,7 @@ class Tables:
         return StackTable(of["event"], of["stack"])
 
     def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
-        """Columns of some rows only -> columns of all, -1 for the others; None where no row says anything."""
+        """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
         for name in names:
             values = columns.take(name)
             if name not in _ALWAYS and not _says_anything(values):
@@ -117,7 +117,7 @@ class Tables:
             self._kernels[name] = values[by_event] if _says_anything(values) else None
 
     def _drop_duplicates(self) -> int:
-        """Producers have written each event twice."""
+        """Some producers write each event twice."""
         again = _repeated(self._of)
         if again.any():
             kept = ~again
@@ -128,7 +128,7 @@ class Tables:
 
 
 def _narrow(values: npt.NDArray[Any], *narrower: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    """The values in the first of these types that holds them all, or as they are. Most traces need half the room."""
+    """The values in the first of these types that holds them all, or as they are. Most traces need half the memory."""
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
     for kind in narrower:
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:

@@ -13,7 +13,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.launches.queue import BackPressure
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
-from tb_steptime.metrics.launches.sites import PhaseRow
+from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.terminal.printer import plain
 from tests.drawn.host_result import blocking, copy, host_result
 

@@ -18,8 +18,8 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Holder, SeveralDevices
 from tb_steptime.metrics.launches.queue import BackPressure
-from tb_steptime.metrics.launches.sites import Stretch
 from tb_steptime.metrics.steps.segments import Grown, GrownPart
+from tb_steptime.metrics.steps.sites import Stretch
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site

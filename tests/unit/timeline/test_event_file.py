@@ -284,7 +284,8 @@ def test_a_kernel(step):
         gap_start_ns=0,
         why_gap=Phrase(
             "The GPU was idle for [{gap}] before this: for {part0} the training process waited for a batch; "
-            "for {part1} the launch was on its way to the GPU; for {part2} the launching thread was in {cause2}.",
+            "for {part1} the launch call had begun, but the GPU had not started (launch latency); "
+            "for {part2} the launching thread was in {cause2}.",
             {
                 "gap": ns(8 * US),
                 "part0": ns(3 * US),
@@ -339,7 +340,7 @@ def test_work_of_the_backward_pass_names_its_forward_op(step):
         link(step, "Launched by", "cudaMemcpyAsync"),
         link(step, "In op", "aten::mm"),
         link(step, "In outermost op", NAMES["n"]),
-        link(step, "Made in the forward pass by", "aten::addmm"),
+        link(step, "Forward op", "aten::addmm"),
     ]
     assert EventFact("Size", nbytes(4096)) in told.facts
     assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in told.facts
@@ -374,25 +375,27 @@ def test_call_stacks_of_older_traces(tmp_path):
 
 GAPS = {
     "a gap of the hardware": ("op | aaaa........ |\n runtime | pk.......... |\n kernel 7 | ..pp.kk..... |",
-                              "it was queued already: a gap of the hardware"),
+                              "the work was in the queue already (hardware gap between two kernels)"),
     "other work": ("op | aaaa................. |\n runtime | pk................... |\n"
-                   " kernel 7 | ..pp...............kk |", "it was queued already and waited for other work"),
-    "no launch": ("op | aaaaaaaaa |\n kernel 7 | ..pp.kk.. |", "its launch is not recorded"),
+                   " kernel 7 | ..pp...............kk |",
+                   "the work was in the queue and waited for other work (an event, a stream or a rank)"),
+    "no launch": ("op | aaaaaaaaa |\n kernel 7 | ..pp.kk.. |", "the trace has no launch call for it"),
     "nothing": ("op | aaaa.....bbb.. |\n runtime | p.........k... |\n kernel 7 | .ppp........kk |",
-                "for {part0} nothing is recorded on the launching thread; "
-                "for {part1} the launch was on its way to the GPU; "
+                "for {part0} the trace has no event on the launching thread (Python code, for example); "
+                "for {part1} the launch call had begun, but the GPU had not started (launch latency); "
                 "for {part2} the launching thread was in {cause2}"),
     "a call": ("op | aaaaaaaaaa... |\n runtime | p.sssss..k... |\n kernel 7 | .ppp.....kk.. |",
-               "for {part0} the launching thread stood in {cause0}; for {part1} the launching thread was in {cause1}"),
+               "for {part0} the launching thread was blocked in {cause0}; "
+               "for {part1} the launching thread was in {cause1}"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", GAPS)
 def test_why_the_device_was_idle(tmp_path, case):
-    drawing, told = GAPS[case]
+    drawing, clauses = GAPS[case]
     events = event_file(timeline(drawing, calls={"s": "cudaStreamSynchronize"}), tmp_path / "e")
     found = detail(events, "k")
-    assert found.why_gap.template == f"The GPU was idle for [{{gap}}] before this: {told}."
+    assert found.why_gap.template == f"The GPU was idle for [{{gap}}] before this: {clauses}."
     assert found.gap_start_ns + found.why_gap.values["gap"].value == found.start_ns
     parts = [value.value for key, value in found.why_gap.values.items() if key.startswith("part")]
     assert sum(parts) in (0, found.why_gap.values["gap"].value)

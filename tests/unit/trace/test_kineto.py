@@ -390,10 +390,10 @@ def test_behind_the_damage_of_a_corrupt_gzip_file_nothing_is_believed() -> None:
         ("header_only.json.gz", "The compressed file is damaged at its beginning"),
         ("page.html.json", "The file is not JSON"),
         ("binary.json", "The file is not JSON"),
-        ("not_a_trace.json", "The file holds no traceEvents"),
-        ("events_null.json", "The file holds no traceEvents"),
-        ("no_events.json", "The trace holds no event with a duration"),
-        ("no_complete_events.json", "The trace holds no event with a duration"),
+        ("not_a_trace.json", "The file has no traceEvents"),
+        ("events_null.json", "The file has no traceEvents"),
+        ("no_events.json", "The trace has no event with a duration"),
+        ("no_complete_events.json", "The trace has no event with a duration"),
         ("truncated_before_events.json", "The file ends before its first event"),
         ("nowhere.json", "There is no such file"),
         (".", "This is a folder, not a trace"),
@@ -413,7 +413,7 @@ def _denied(*_: object, **__: object) -> Any:
 
 def test_a_file_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "open", _denied, raising=False)  # root may read everything
-    with pytest.raises(TraceError, match="The file may not be read") as refusal:
+    with pytest.raises(TraceError, match="No permission to read the file") as refusal:
         read("kineto_2024.json")
     assert refusal.value.hint == "Ask its owner for permission to read it."
     assert not looks_like_trace(TRACES / "kineto_2024.json")

@@ -13,7 +13,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, evidence_of_sites, late_by_site, late_ns, sites_of
 from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.metrics.launches.sites import SiteRow
+from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Phrase, Quantity, agreeing, code, count, ns, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)

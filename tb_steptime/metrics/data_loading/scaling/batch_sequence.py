@@ -13,7 +13,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import EVEN, Rhythm
-from tb_steptime.metrics.steps.parts import has_device_activity
+from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared

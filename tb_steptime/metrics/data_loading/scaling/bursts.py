@@ -42,7 +42,7 @@ from tb_steptime.metrics.data_loading.scaling.wait_pattern import (
     part_of,
 )
 from tb_steptime.metrics.data_loading.waits import is_multiprocess
-from tb_steptime.metrics.steps.outliers import robust_deviation
+from tb_steptime.metrics.outliers import robust_deviation
 from tb_steptime.text import Phrase
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from tb_steptime.metrics.gpu.occupancy import filling, rounds
 from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity
 from tb_steptime.metrics.kernels.details import LaunchLengths, kernel_details, lengths
-from tb_steptime.metrics.kernels.groups import Groups, numbered
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, launch_columns, sm_active
 from tb_steptime.metrics.kernels.table import COLUMNS, By, KernelGroup, kernel_table
 from tb_steptime.metrics.tensor_cores.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
+from tb_steptime.trace.groups import Groups, numbered
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind

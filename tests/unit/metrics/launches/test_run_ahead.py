@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.host.floor import host_floor_ns
 from tb_steptime.metrics.idle.reasons import starts_per_step
+from tb_steptime.metrics.launches.host_floor import host_floor_ns
 from tb_steptime.metrics.launches.queue import (
     FULL_QUEUE,
     BackPressure,

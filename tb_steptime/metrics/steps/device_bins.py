@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.kernels.groups import exact_sums
 from tb_steptime.metrics.launches.queue import QueueLevel
 from tb_steptime.metrics.steps.mean_step import kinds_of_work
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace

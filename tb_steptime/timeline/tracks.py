@@ -1,11 +1,11 @@
-"""Which events stand on which track, and the tracks in the order in which they are read.
+"""Which events are on which track, and the order of the tracks.
 
     Steps                   windows of the steps, phases of the host, waits for the loader
     Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU
 
-An event stands on one track. Rows of `cuda_sync` are left out: they repeat what the calls say. Steps and phases are no
-events of the recording: they get the numbers behind it.
+An event is on one track. Rows of `cuda_sync` are left out: they repeat the calls. Steps and phases are no events of the
+trace: their numbers follow those of the trace's events.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.waits import loader_rows
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, host_phases
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.timeline.colours import PLACE
+from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, UInt8
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
-#: Where steps, phases and the loader stand.
+#: The heading above steps, phases and the loader.
 STEPS_GROUP = "Steps"
 #: One colour for one meaning: the host works in whichever phase, or it waits for data.
 _PHASE_COLOURS = {"data_loading": "data", "zero_grad": "cpu", "forward": "cpu", "backward": "cpu", "optimizer": "cpu"}
@@ -48,11 +48,11 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lane:
+class TrackEvents:
     """One track before its events are put on lines.
 
     rows      int32, rows of the table, sorted by (start, longer first)
-    thread    whose doings these are, a row of `Trace.threads`; -1 where no thread's
+    thread    that the events are of, a row of `Trace.threads`; -1 for none
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Lane:
     thread: int = -1
 
 
-def lanes(trace: Trace, colours: UInt8) -> Iterator[Lane]:
+def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
     """All tracks that have events, in order. colours: of each row of the event table."""
     events = trace.events
     table = Table(events.start_ns, events.dur_ns, events.name, colours, events.kind, 0)
@@ -72,22 +72,22 @@ def lanes(trace: Trace, colours: UInt8) -> Iterator[Lane]:
     yield _steps(trace)
     yield _phases(trace)
     if len(waits):
-        yield Lane("loader", STEPS_GROUP, "Data loading", table, waits, thread=int(events.thread[waits[0]]))
+        yield TrackEvents("loader", STEPS_GROUP, "Data loading", table, waits, thread=int(events.thread[waits[0]]))
     for thread, rows in _by_thread(trace, roles):
-        yield from _host_lanes(trace, table, thread, _label(trace.threads[thread], roles.get(thread)), rows)
+        yield from _host_tracks(trace, table, thread, _label(trace.threads[thread], roles.get(thread)), rows)
     for device in np.unique(events.device[events.rows(*DEVICE_KINDS, Kind.GPU_USER)]).tolist():
-        yield from _device_lanes(trace, table, device)
+        yield from _device_tracks(trace, table, device)
 
 
-def _steps(trace: Trace) -> Lane:
+def _steps(trace: Trace) -> TrackEvents:
     steps = find_steps(trace)
     names = tuple(f"Step {step.name}" if step.number is not None else "The recording" for step in steps.steps)
     place = np.arange(len(names), dtype=np.int32)
-    table = _made_up(steps.start_ns, steps.end_ns, place, np.full(len(names), PLACE["other"]), len(trace.events))
-    return Lane("steps", STEPS_GROUP, "Steps", table, place, names)
+    table = _own_table(steps.start_ns, steps.end_ns, place, np.full(len(names), PLACE["other"]), len(trace.events))
+    return TrackEvents("steps", STEPS_GROUP, "Steps", table, place, names)
 
 
-def _phases(trace: Trace) -> Lane:
+def _phases(trace: Trace) -> TrackEvents:
     """Every phase of the host, in time order; the steps have the numbers before them."""
     phases = host_phases(trace)
     place = np.repeat(np.arange(len(phases)), [len(each) for each in phases.values()])
@@ -96,37 +96,39 @@ def _phases(trace: Trace) -> Lane:
     first = len(trace.events) + len(find_steps(trace).steps)
     order = np.argsort(start, kind="stable").astype(np.int32)
     names = tuple(PHASE_LABELS[phase] for phase in phases)
-    return Lane("phases", STEPS_GROUP, "Phases", _made_up(start, end, place, colours[place], first), order, names)
+    return TrackEvents(
+        "phases", STEPS_GROUP, "Phases", _own_table(start, end, place, colours[place], first), order, names
+    )
 
 
-def _made_up(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
+def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
     """Stretches that are no events of the recording, numbered from first on."""
     kind = np.full(len(start), Kind.OTHER, np.uint8)
     return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, first)
 
 
-def _host_lanes(trace: Trace, table: Table, thread: int, label: str, rows: Int32) -> Iterator[Lane]:
+def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int32) -> Iterator[TrackEvents]:
     group, calls = f"Process {trace.threads[thread].pid}", f"Calls of {label[:1].lower()}{label[1:]}"
     is_call = (table.kind[rows] == Kind.RUNTIME) | (table.kind[rows] == Kind.DRIVER)
     own = ~is_call
     own[np.searchsorted(rows, np.intersect1d(rows, loader_rows(trace)))] = False
     for kind, named, mine in (("thread", label, own), ("calls", calls, is_call)):
         if mine.any():
-            yield Lane(kind, group, named, table, rows[mine], thread=thread)
+            yield TrackEvents(kind, group, named, table, rows[mine], thread=thread)
 
 
-def _device_lanes(trace: Trace, table: Table, device: int) -> Iterator[Lane]:
+def _device_tracks(trace: Trace, table: Table, device: int) -> Iterator[TrackEvents]:
     events, group = trace.events, f"GPU {device}"
     rows = events.rows(*DEVICE_KINDS)
     rows = rows[events.device[rows] == device].astype(np.int32)
     streams, count = np.unique(events.stream[rows], return_counts=True)
     for stream in streams[np.argsort(-count, kind="stable")].tolist():
         label = f"Stream {stream}" if stream >= 0 else "No stream"
-        yield Lane("stream", group, label, table, rows[events.stream[rows] == stream])
+        yield TrackEvents("stream", group, label, table, rows[events.stream[rows] == stream])
     ranges = events.rows(Kind.GPU_USER)
     ranges = ranges[events.device[ranges] == device]
     if len(ranges):
-        yield Lane("ranges", group, "Ranges", table, ranges.astype(np.int32))
+        yield TrackEvents("ranges", group, "Ranges", table, ranges.astype(np.int32))
 
 
 def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
@@ -142,7 +144,7 @@ def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, In
 
 
 def _roles(trace: Trace) -> dict[int, str]:
-    """Threads whose part is known; without step marks the training loop is on the thread with most ops."""
+    """Threads whose role is known; without step marks the training loop is on the thread with most ops."""
     events, training = trace.events, list(training_threads(trace))
     ops = events.rows(Kind.CPU_OP)
     if not training and len(ops):
@@ -151,6 +153,6 @@ def _roles(trace: Trace) -> dict[int, str]:
 
 
 def _label(thread: Thread, role: str | None) -> str:
-    """Its part, else as the recording names it: "thread 4711 (pt_data_pin)"; a thread without a name by its number."""
+    """Its role, else as the trace names it: "thread 4711 (pt_data_pin)"; a thread without a name by its number."""
     name = f"{role} thread {thread.tid}" if role else thread.name.strip() or f"thread {thread.tid}"
     return name[:1].upper() + name[1:]

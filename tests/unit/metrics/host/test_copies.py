@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tb_steptime.metrics.gpu.copies import CopyRow, copy_rows
 from tb_steptime.metrics.gpu.copy_directions import Way, way
+from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.trace.kineto import read_trace
 from tests.drawn.timeline import timeline
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.data_loading.waits import loader_intervals
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.metrics.launches.queue import all_launch_calls, held_launches
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps

@@ -1,0 +1,50 @@
+"""Why the GPU was idle before an event, as a sentence. Details of events are not stored, so its words stand here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tb_steptime.text import Phrase, Quantity, ns, text
+
+#: By reason of `metrics.idle`: with what the launching thread was in, and without.
+_CLAUSES: dict[str, tuple[str, str]] = {
+    "data_loading": ("the training process waited for a batch",) * 2,
+    "blocking_call": (
+        "the launching thread was blocked in {cause}",
+        "the launching thread was blocked in a call",
+    ),
+    "allocator": (
+        "the launching thread was in the memory allocation call {cause}",
+        "the launching thread was in a memory allocation call",
+    ),
+    "cpu_work": ("the launching thread was in {cause}", "the launching thread was in an op or a call"),
+    "nothing_recorded": ("the trace has no event on the launching thread (Python code, for example)",) * 2,
+    "launch_latency": ("the launch call had begun, but the GPU had not started (launch latency)",) * 2,
+    "queued": ("the work was in the queue already (hardware gap between two kernels)",) * 2,
+    "dependency": ("the work was in the queue and waited for other work (an event, a stream or a rank)",) * 2,
+    "unknown": ("the trace has no launch call for it",) * 2,
+}
+
+
+@dataclass(frozen=True)
+class IdlePart:
+    """A part of the idle time. cause: the call or op that the launching thread was in; None where none is named."""
+
+    reason: str
+    ns: int
+    cause: str | None
+
+
+def idle_sentence(parts: Sequence[IdlePart]) -> Phrase:
+    """parts: the longest first; at least one."""
+    values: dict[str, Quantity] = {"gap": ns(sum(part.ns for part in parts))}
+    clauses = []
+    for index, part in enumerate(parts):
+        clause = _CLAUSES[part.reason][part.cause is None].replace("{cause}", f"{{cause{index}}}")
+        clauses.append(clause if len(parts) == 1 else f"for {{part{index}}} {clause}")
+        if part.cause is not None:
+            values[f"cause{index}"] = text(part.cause)
+        if len(parts) > 1:
+            values[f"part{index}"] = ns(part.ns)
+    return Phrase(f"The GPU was idle for [{{gap}}] before this: {'; '.join(clauses)}.", values)

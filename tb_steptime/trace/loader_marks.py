@@ -1,0 +1,67 @@
+"""Where the training process waits for a batch: the marks that PyTorch's DataLoader leaves in a trace.
+
+loader   llllll      llll        one mark for each batch, on the thread that asks for it
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) stands after the hash.
+LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
+
+
+@shared()
+def loader_names(trace: Trace) -> Bool:
+    """For each row of the string table: is it the mark of a wait for a batch?"""
+    return np.array([LOADER_MARK.match(name) is not None for name in trace.strings.strings], bool)
+
+
+@shared(loader_names, step_marks)
+def loader_rows(trace: Trace) -> Int64:
+    """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
+    rows = _marks(trace)
+    return rows[_by_loop(trace, rows)]
+
+
+def reads_elsewhere(trace: Trace) -> bool:
+    """Whether other threads wait for batches, and that of the steps never does: where all threads are recorded, that
+    of a prefetcher is, whose waits are none of the training loop's."""
+    rows = _marks(trace)
+    return len(rows) > 0 and not _by_loop(trace, rows).any()
+
+
+def _marks(trace: Trace) -> Int64:
+    rows = np.flatnonzero(loader_names(trace)[trace.events.name])
+    return rows[np.isin(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+
+
+def _by_loop(trace: Trace, rows: Int64) -> Bool:
+    """Which of these rows are of a thread that marks steps; without such marks, any may be."""
+    threads = np.unique(trace.events.thread[step_marks(trace)])
+    return np.isin(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
+
+
+@shared(loader_rows)
+def loader_intervals(trace: Trace) -> Intervals:
+    """When the training process waits for a batch."""
+    rows = loader_rows(trace)
+    return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+
+
+def iterator_of(mark: str) -> str:
+    """The class that a loader's mark names.
+
+    >>> iterator_of("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+    '_SingleProcessDataLoaderIter'
+    """
+    match = LOADER_MARK.match(mark)
+    return (match["iterator"] or match["pipe"] or "") if match else ""

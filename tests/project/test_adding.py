@@ -1,0 +1,178 @@
+"""What CONTRIBUTING says about adding a metric, a view, a rule and a command is done, word for word, in a copy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests import PROJECT
+from tests.drawn.small_trace import write_trace
+
+#: What the steps change or run.
+CARRIED = ("tb_steptime", "tests", "frontend/src", "setup.cfg", "ruff.toml")
+MYPY_CACHE = PROJECT / ".mypy_cache"
+NODE_MODULES = PROJECT / "frontend" / "node_modules"
+
+_BLOCK = re.compile(r"^```(\w+) (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Step(NamedTuple):
+    """A block of the page: a new file, or lines that come into one that is there."""
+
+    language: str
+    path: str
+    text: str
+
+
+class Copy:
+    """A copy of the project in which the steps are done."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        ignore = shutil.ignore_patterns("__pycache__", "static", "golden", "releases", "browser")
+        for name in CARRIED:
+            source, target = PROJECT / name, root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(source, target, ignore=ignore) if source.is_dir() else shutil.copy(source, target)
+        if MYPY_CACHE.is_dir():  # so that only what is added is checked
+            shutil.copytree(MYPY_CACHE, root / MYPY_CACHE.name)
+
+    def do(self, step: Step) -> None:
+        path = self.root / step.path
+        if step.language != "diff":
+            assert not path.exists(), f"{step.path} is no new file"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(step.text)
+            return
+        lines = step.text.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if line[0] in " -")
+        after = "".join(line[1:] for line in lines if line[0] in " +")
+        content = path.read_text()
+        assert content.count(before) == 1, f"{step.path} does not hold once:\n{before}"
+        path.write_text(content.replace(before, after))
+
+    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHONPATH": str(self.root), "XDG_CACHE_HOME": str(self.root / "cache")}
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+
+    def makes(self, name: str) -> None:
+        """`make gen`, as the Makefile does it."""
+        made = self.python("-m", "tb_steptime.serve.wire")
+        assert made.returncode == 0, made.stderr
+        (self.root / "frontend" / "src" / name).write_text(made.stdout)
+
+    def compiles(self) -> subprocess.CompletedProcess[str]:
+        frontend = self.root / "frontend"
+        if not (frontend / "node_modules").exists():
+            (frontend / "node_modules").symlink_to(NODE_MODULES)
+            settings = json.loads((PROJECT / "frontend" / "tsconfig.json").read_text())
+            (frontend / "tsconfig.json").write_text(json.dumps(settings | {"include": ["src"]}))
+        program = [str(NODE_MODULES / ".bin" / "tsc"), "--noEmit", "-p", "."]
+        return subprocess.run(program, cwd=frontend, capture_output=True, text=True, check=False)
+
+
+def steps() -> list[Step]:
+    return [Step(*match.groups()) for match in _BLOCK.finditer((PROJECT / "CONTRIBUTING.md").read_text())]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """The copy with every step done but those of the front end."""
+    copy = Copy(tmp_path_factory.mktemp("adding"))
+    for step in steps():
+        if not step.path.startswith("frontend/"):
+            copy.do(step)
+    return copy
+
+
+def test_the_page_has_a_file_and_a_line_for_each() -> None:
+    found = steps()
+    assert len({step.path for step in found if step.language != "diff"}) == 8
+    for room in ("metrics", "analyses", "insights", "terminal"):
+        assert any(step.path.startswith(f"tb_steptime/{room}/") and step.language == "diff" for step in found), room
+
+
+def test_the_tests_that_the_page_asks_for_pass(grown: Copy) -> None:
+    drawn = [step.path for step in steps() if step.path.startswith("tests/")]
+    assert len(drawn) == 3
+    tried = grown.python("-m", "pytest", "-q", "-p", "no:cacheprovider", *drawn)
+    assert tried.returncode == 0, tried.stdout + tried.stderr
+    assert "4 passed" in tried.stdout
+
+
+SERVED = """
+import json, sys, time
+from pathlib import Path
+from tb_steptime.ingest.places import Place
+from tb_steptime.serve import reading
+from tb_steptime.serve.store import SpanNames, Store
+from tb_steptime.serve.wire import SpanPage, catalogue, encode
+
+reading.SETTLE_SECONDS = 0.0
+store = Store([Place("", Path(sys.argv[1]), "logs")])
+(entry,) = [span for run in store.index(work=True).runs for worker in run.workers for span in worker.spans]
+while not isinstance(page := store.page(entry.id, "longest_op", work=True), SpanPage):
+    time.sleep(0.02)
+overview = json.loads(encode(store.page(entry.id, "overview", work=True)))
+(trends,) = store.trends(SpanNames(), work=True).spans
+store.close()
+print(json.dumps({
+    "page": json.loads(encode(page)),
+    "cards": [card["id"] for card in overview["insights"]],
+    "trend": next(each.steps for each in trends.result.series if each.metric == "longest_op"),
+    "catalogue": json.loads(encode(catalogue())),
+}))
+"""
+
+
+def test_the_view_is_served_the_rule_fires_and_the_metric_has_its_trend(grown: Copy, tmp_path: Path) -> None:
+    write_trace(tmp_path / "logs" / "host.1.pt.trace.json", op_us=30)
+    said = grown.python("-c", SERVED, str(tmp_path / "logs"))
+    assert said.returncode == 0, said.stderr
+    answer = json.loads(said.stdout)
+    assert answer["page"]["result"] == {"longest_ns": [30_000] * 3}
+    assert answer["page"]["headline"]["verdict"]["template"]
+    assert "long_op" in answer["cards"]
+    assert answer["trend"] == [30_000] * 3
+    assert answer["catalogue"]["views"][-1]["title"] == "Longest op"
+    assert "Longest CPU op" in [metric["label"] for metric in answer["catalogue"]["metrics"]]
+
+
+def test_the_command_runs(grown: Copy, tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "r" / "host.1.pt.trace.json", op_us=30)
+    said = grown.python("-m", "tb_steptime.cli", "longest-op", str(trace))
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.split() == [str(trace), *("30", "µs") * 3]
+    assert "print the longest CPU op of each step" in grown.python("-m", "tb_steptime.cli", "--help").stdout
+
+
+@pytest.mark.parametrize("program", [("ruff", "check", "--fix"), ("ruff", "format", "--check"), ("mypy", "--strict")])
+def test_what_was_added_passes_the_checks(grown: Copy, program: tuple[str, ...]) -> None:
+    if shutil.which(program[0]) is None and grown.python("-m", program[0], "--version").returncode:
+        pytest.skip(f"{program[0]} is not installed")
+    paths = [step.path for step in steps() if step.path.startswith("tb_steptime/")]
+    said = grown.python("-m", *program, *dict.fromkeys(paths))
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+@pytest.mark.skipif(not (NODE_MODULES / ".bin" / "tsc").exists(), reason="the front end's packages are not installed")
+def test_the_front_end_does_not_compile_before_it_has_the_view(grown: Copy) -> None:
+    grown.makes("api.gen.ts")
+    refused = grown.compiles()
+    assert refused.returncode != 0
+    assert "'longest_op' is missing" in refused.stdout
+    for step in steps():
+        if step.path.startswith("frontend/"):
+            grown.do(step)
+    compiled = grown.compiles()
+    assert compiled.returncode == 0, compiled.stdout
