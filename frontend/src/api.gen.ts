@@ -1420,14 +1420,19 @@ export interface SlowBatch {
   wait_ns: number;
 }
 
-/** A step whose modified z-score is over 3.5, and the part that grew most over the part's median. */
+/**
+ * A step whose modified z-score is over 3.5, and the part that grew most over the part's median.
+ * longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
+ * part has no events of its own.
+ */
 export interface SlowStep {
   name: string;
   duration_ns: number;
   over_median_ns: number;
   grew: string;
   grew_ns: number;
-  seen: Phrase | null;
+  longest_event: string | null;
+  longest_event_ns: number | null;
 }
 
 /** One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker. */

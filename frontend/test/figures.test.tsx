@@ -141,7 +141,7 @@ describe("Trends", () => {
 
   test("lists the slow steps of the run in focus, and says which line is which", () => {
     expect(page).toContain(
-      "|One slow step|and what grew over the median|Step|Time|What grew|Seen there|6|200.0 ms|Data loading +80.0 ms|a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ by line, never by colour|",
+      "|One slow step|and what grew over the median|Step|Time|What grew|Longest event there|6|200.0 ms|Data loading +80.0 ms|7.0 ms a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ by line, never by colour|",
     );
   });
 
