@@ -10,27 +10,47 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PACKAGE_FILES := setup.cfg pyproject.toml $(wildcard build_backend/*.py)
 API := frontend/src/api.gen.ts
 
+# One worker a core. A module's tests stay together, because they share servers and traces; the longest come first.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test torch check gen golden bench docs screenshots bundle chromium
+.PHONY: help demo test test-all torch check gen golden bench docs screenshots bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
-	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-15s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
 
 demo: .venv/.demo bundle  ## open the demo recordings in TensorBoard (ARGS="--port 6006 --bind_all" goes to it)
 	@$(BIN)/python tools/serve.py demo_logs $(ARGS)
 
-test: .venv/.dev bundle chromium  ## run every test, those in a real browser included (ARGS="-k idle" goes to pytest)
-	@$(BIN)/python -m pytest $(ARGS)
+test: .venv/.dev bundle chromium  ## run the tests, those in a real browser included (ARGS="-k idle" goes to pytest)
+	@$(PYTEST) -m "not live" $(ARGS)
+
+test-all: .venv/.dev bundle chromium  ## run every test: also real trainings, every way to start workers, deeper searches
+	@$(PYTEST) --hypothesis-profile=deep $(ARGS)
 
 torch: .venv/.torch  ## install what the recorder's tests need, which is large: torch, torchdata, Lightning, Transformers
 
-check: .venv/.dev  ## check format, types, layers and the front end; the first complaint stops it
+check: .venv/.dev  ## check format, types, layers and the front end, side by side; every complaint is printed
+	@$(MAKE) --jobs --keep-going --output-sync=target $(CHECKS)
+
+CHECKS := check-types check-frontend check-style check-layers check-api
+.PHONY: $(CHECKS)
+
+check-style:
 	@$(BIN)/ruff format --check --quiet . || { echo "Mend it with: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
+
+check-types:
 	@$(BIN)/mypy --strict tb_steptime
+
+check-layers:
 	@$(BIN)/lint-imports --no-logo
+
+check-api:
 	@$(BIN)/python -m tb_steptime.serve.wire | diff -u $(API) - || { echo "$(API) is stale. Mend it with: make gen"; exit 1; }
+
+check-frontend:
 	@$(BIN)/python -m build_backend.bundle run check
 	@$(BIN)/python -m build_backend.bundle run test
 

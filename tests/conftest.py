@@ -10,12 +10,26 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-#: What is drawn has to be right, however slow the machine is just now.
-hypothesis.settings.register_profile("whatever it takes", deadline=None)
-hypothesis.settings.load_profile("whatever it takes")
+from tests.drawn.machine import BUSY, NO_BROWSER
+
+#: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("deep", deadline=None, max_examples=400)
+hypothesis.settings.load_profile("quick")
 
 _BESIDE_THE_CHECKOUT = Path(__file__).parents[1] / ".." / "shared"
 SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Above the closing line: what did not run although it was asked for."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    for count, what in (
+        (sum(BUSY in why for why in skipped), f"skipped because {BUSY}"),
+        (sum(NO_BROWSER in why for why in skipped), f"SKIPPED BECAUSE THERE IS {NO_BROWSER.upper()}"),
+    ):
+        if count:
+            terminalreporter.write_line(f"{count} {what}", yellow=True, bold=True)
 
 
 @pytest.fixture(scope="session")

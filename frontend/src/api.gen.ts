@@ -26,31 +26,6 @@ export interface Activity {
   lines: LoaderLine[];
 }
 
-/** Is the CPU the limit? The answer in a sentence, with the numbers that it rests on. */
-export interface Answer {
-  text: Phrase;
-  figures: AnswerFigure[];
-}
-
-/** A number that the answer rests on. */
-export interface AnswerFigure {
-  id: string;
-  label: string;
-  meaning: string;
-  value: Quantity;
-}
-
-/**
- * Launch calls that began with the queue full and had to wait for room: per step, and their share of host time.
- * held_ns: what such a call took beyond the median of the launches that found room.
- */
-export interface BackPressure {
-  calls: number;
-  held_ns: number;
-  share: number;
-  queue_limit: number;
-}
-
 /**
  * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
  * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
@@ -177,7 +152,7 @@ export interface BurstStep {
 
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
- * metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
+ * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
  */
@@ -449,7 +424,7 @@ export interface EventLink {
   end_ns: number;
 }
 
-/** A stretch of time that shows it, relative to the span's origin, and the step in which it begins. */
+/** A time range that shows it, relative to the span's origin, and the step in which it begins. */
 export interface Evidence {
   step: string;
   start_ns: number;
@@ -519,31 +494,34 @@ export interface Holder {
 
 /**
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
- * `unknown` says so, and only steps, phases and ranges are told (of the host).
+ * `unknown` says so, and only steps, phases and ranges of the host are measured.
  * pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
  * (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
- * queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
- * those without anything to show are left out. answer: is the CPU the limit? bucket_copies: copies a step of gradients
- * out of the buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched.
- * with_stack, step_marks: how the trace was recorded.
+ * queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in which launch
+ * calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets of
+ * DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with call
+ * stacks.
  */
 export interface HostResult {
   unknown: Reason | null;
   start_ns: number;
   end_ns: number;
   mean_step_ns: number;
-  device: number | null;
-  tiles: Series[];
   steps: HostStep[];
-  pieces: Piece[];
   bound: Bound;
   phases: PhaseRow[];
-  sites: SiteRow[];
   ranges: RangeRow[];
+  with_stack: boolean;
+  device: number | null;
+  tiles: Series[];
+  pieces: Piece[];
+  sites: SiteRow[];
   devices: DeviceIdle[];
   launches: LaunchFigures | null;
-  back_pressure: BackPressure | null;
+  figures: Record<string, number>;
+  full_queue_ns: number;
   queue: QueueLevel[];
+  device_levels: DeviceLevel[];
   blocking: BlockingRow[];
   more_blocking: number;
   blocking_bubble_ns: number;
@@ -551,27 +529,19 @@ export interface HostResult {
   several_devices: SeveralDevices | null;
   pauses: Pause[];
   grown: Grown[];
-  device_levels: DeviceLevel[];
-  titles: Record<string, Phrase>;
-  answer: Answer | null;
   bucket_copies: number;
   bucket_late_ns: number;
-  with_stack: boolean;
-  step_marks: boolean;
 }
 
 /**
  * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
- * phase_idle_ns: the same time by the phase that it is charged to (phase id -> ns). phase_host_ns: the step's own time
- * by what the host was in (phase id -> ns; sums to duration_ns). phase_spans: when, in time order.
+ * launches: kernels, copies and sets that start in it. phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
   start_ns: number;
   end_ns: number;
   idle_ns: IdleNs;
-  phase_idle_ns: Record<string, number>;
-  phase_host_ns: Record<string, number>;
   queue_mean: number | null;
   launches: number;
   phase_spans: PhaseSpan[];
@@ -631,7 +601,7 @@ export interface Index {
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
- * shortens. evidence: where to look in the timeline, the longest stretch first.
+ * shortens. evidence: where to look in the timeline, the longest range first.
  */
 export interface Insight {
   id: string;
@@ -769,16 +739,13 @@ export interface LaneWindow {
 
 /**
  * Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
- * calls, activities: per step. call_p50_ns: median length of a launch call. delay_p50_ns: median of max(0, start - end
- * of the launch call). starved_share: activities whose run-ahead is 15 us or less. unlinked: activities without launch
- * record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the time with nothing
- * queued. graphs: launches of captured graphs per step.
+ * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
+ * without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
+ * time with nothing queued. graphs: launches of captured graphs per step.
  */
 export interface LaunchFigures {
   calls: number;
   activities: number;
-  call_p50_ns: number | null;
-  delay_p50_ns: number | null;
   run_ahead_p50_ns: number | null;
   starved_share: number | null;
   unlinked: number;
@@ -1178,17 +1145,6 @@ export interface QueueLevel {
 }
 
 /**
- * How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the
- * reason.
- */
-export interface Rail {
-  share: number | null;
-  colour: string;
-  hatched: boolean;
-  reason: Reason | null;
-}
-
-/**
  * A named range of the host (record_function and its like) within the ranges around it; means per step.
  * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
  * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
@@ -1383,6 +1339,14 @@ export interface SeveralDevices {
 
 export type Severity = "major" | "minor" | "warning";
 
+/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+export interface SidebarShare {
+  share: number | null;
+  colour: string;
+  hatched: boolean;
+  reason: Reason | null;
+}
+
 /**
  * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
  * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
@@ -1449,7 +1413,7 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts beside the views: which span this is and what recorded it. rails by view id. */
+/** The facts beside the views: which span this is and what recorded it. sidebar: by view id. */
 export interface SpanHead {
   id: string;
   run: string;
@@ -1469,7 +1433,7 @@ export interface SpanHead {
   world_size: number | null;
   simulated: string | null;
   notes: NoteText[];
-  rails: Record<string, Rail>;
+  sidebar: Record<string, SidebarShare>;
 }
 
 /**

@@ -3,6 +3,7 @@ import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import { areaPath, carried, peakPath } from "../src/charts/time/queue_paths";
 import { binsPerPixel, maxOf, meanOf } from "../src/charts/time/time_bins";
+import type { PageOf } from "../src/api.gen";
 import { Host } from "../src/views/host";
 import { blockingKey, madeBy, matching } from "../src/views/host/blocking";
 import { hiddenReasons, idleOf, withToggled } from "../src/views/host/idle";
@@ -11,7 +12,7 @@ import { barsOfPhases, barsOfSteps } from "../src/views/host/reasons";
 import { shownStep } from "../src/views/choices";
 import { verdictsDiffer } from "../src/views/host/sites";
 import { timelineKeys } from "../src/views/choices";
-import { BLOCKING, MS, RESULT, hostPage, hostTab, idle, range, step } from "./fixtures/host";
+import { BLOCKING, MS, RESULT, TITLES, hostPage, hostTab, idle, range, step } from "./fixtures/host";
 import { because, plain } from "./fixtures/pages";
 
 const words = (drawn: VNode): string =>
@@ -23,8 +24,8 @@ const words = (drawn: VNode): string =>
     .replaceAll("&lt;", "<")
     .replaceAll("&#39;", "'");
 
-const draw = (result = RESULT, state = {}): string =>
-  words(<Host page={hostPage(result)} tab={hostTab(state)} compared={null} />);
+const draw = (result = RESULT, state = {}, titles = TITLES as PageOf<"host">["titles"]): string =>
+  words(<Host page={hostPage(result, titles)} tab={hostTab(state)} compared={null} />);
 
 describe("the Host view", () => {
   const page = draw();
@@ -58,7 +59,7 @@ describe("the Host view", () => {
 
   test("answers whether the CPU is the limit, with the numbers behind it", () => {
     expect(page).toContain(
-      "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|GPU idle|76.4 %|Queue, mean|0.2|",
+      "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|GPU idle|76.4 %|Queue depth|0.2|",
     );
   });
 
@@ -115,11 +116,11 @@ describe("the Host view", () => {
 
   test("names what blocks, and for backward the forward line that made it", () => {
     const titles = { blocking: plain("Blocking calls leave the GPU idle for 12.0 ms a step") };
-    const result = { ...RESULT, blocking: [BLOCKING], blocking_bubble_ns: 12 * MS, titles };
-    expect(draw(result)).toContain(
+    const result = { ...RESULT, blocking: [BLOCKING], blocking_bubble_ns: 12 * MS };
+    expect(draw(result, {}, titles)).toContain(
       "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
     );
-    expect(draw(result, { calls: "nothing" })).toContain("|No call matches |nothing|. |Clear|");
+    expect(draw(result, { calls: "nothing" }, titles)).toContain("|No call matches |nothing|. |Clear|");
   });
 
   test("cards stand beside it and lead to the timeline", () => {
@@ -133,7 +134,6 @@ describe("the Host view", () => {
       unknown: because("no_gpu_activity"),
       pieces: [],
       launches: null,
-      answer: null,
       sites: [],
       queue: [],
     });
@@ -153,8 +153,6 @@ describe("the Host view", () => {
       queue: [],
       device_levels: [],
       blocking: [],
-      titles: {},
-      answer: null,
       launches: null,
     };
     expect(draw(none)).toContain("|No work is launched in the steps.|");

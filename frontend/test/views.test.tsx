@@ -148,7 +148,7 @@ test("the list of views has a share for what explains a part of the step, a dash
     <ViewList
       current="overview"
       meanings={MEANINGS}
-      head={{ ...HEAD, rails: { ...HEAD.rails, tensor_cores: unknown } }}
+      head={{ ...HEAD, sidebar: { ...HEAD.sidebar, tensor_cores: unknown } }}
       tab={TAB}
     />
   );

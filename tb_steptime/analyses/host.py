@@ -6,11 +6,10 @@ import msgspec
 
 from tb_steptime.analyses.base import Analysis
 from tb_steptime.metrics.base import Series
-from tb_steptime.metrics.catalogue import HOST_TILES, main_device, measure
+from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
-from tb_steptime.metrics.host.answer import Answer, HostFigures, answer
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
-from tb_steptime.metrics.host.titles import titles
+from tb_steptime.metrics.host.figures import host_figures
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judge
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
@@ -18,15 +17,14 @@ from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.launches.queue import BackPressure, QueueLevel, back_pressure, queue_levels, queue_per_step
+from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
-from tb_steptime.metrics.phases.assignment import PHASES, host_time_ns
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.mean_step import Cells, device_cells, mean_host_ns
 from tb_steptime.metrics.steps.segments import Grown, Piece, pieces, slow_steps
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
-from tb_steptime.text import Phrase, Reason
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
@@ -34,18 +32,15 @@ from tb_steptime.trace.steps import find_steps
 class HostStep(msgspec.Struct, frozen=True):
     """A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
 
-    phase_idle_ns: the same time by the phase that it is charged to (phase id -> ns). phase_host_ns: the step's own time
-    by what the host was in (phase id -> ns; sums to duration_ns). phase_spans: when, in time order.
+    launches: kernels, copies and sets that start in it. phase_spans: when the host is in which phase, in time order.
     """
 
     name: str
     start_ns: int
     end_ns: int
-    idle_ns: IdleNs
-    phase_idle_ns: dict[str, int]
-    phase_host_ns: dict[str, int]
-    queue_mean: float | None
-    launches: int
+    idle_ns: IdleNs = IdleNs()
+    queue_mean: float | None = None
+    launches: int = 0
     phase_spans: list[PhaseSpan] = []
 
 
@@ -61,62 +56,48 @@ class DeviceIdle(msgspec.Struct, frozen=True):
 
 class HostResult(msgspec.Struct, frozen=True):
     """device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
-    `unknown` says so, and only steps, phases and ranges are told (of the host).
+    `unknown` says so, and only steps, phases and ranges of the host are measured.
 
     pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
     (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
-    queue. titles by picture or table: queue, reasons, sites, blocking, blocking_remark, copies, devices, pauses, grown;
-    those without anything to show are left out. answer: is the CPU the limit? bucket_copies: copies a step of gradients
-    out of the buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched.
-    with_stack, step_marks: how the trace was recorded.
+    queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in which launch
+    calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets of
+    DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with call
+    stacks.
     """
 
     unknown: Reason | None
     start_ns: int
     end_ns: int
     mean_step_ns: int
-    device: int | None
-    tiles: list[Series]
     steps: list[HostStep]
-    pieces: list[Piece]
     bound: Bound
     phases: list[PhaseRow]
-    sites: list[SiteRow]
     ranges: list[RangeRow]
-    devices: list[DeviceIdle]
-    launches: LaunchFigures | None
-    back_pressure: BackPressure | None
-    queue: list[QueueLevel]
-    blocking: list[BlockingRow]
-    more_blocking: int
-    blocking_bubble_ns: int
-    copies: list[CopyRow]
-    several_devices: SeveralDevices | None
-    pauses: list[Pause]
-    grown: list[Grown]
+    with_stack: bool = False
+    device: int | None = None
+    tiles: list[Series] = []
+    pieces: list[Piece] = []
+    sites: list[SiteRow] = []
+    devices: list[DeviceIdle] = []
+    launches: LaunchFigures | None = None
+    figures: dict[str, float] = {}
+    full_queue_ns: int = 0
+    queue: list[QueueLevel] = []
     device_levels: list[DeviceLevel] = []
-    titles: dict[str, Phrase] = {}
-    answer: Answer | None = None
+    blocking: list[BlockingRow] = []
+    more_blocking: int = 0
+    blocking_bubble_ns: int = 0
+    copies: list[CopyRow] = []
+    several_devices: SeveralDevices | None = None
+    pauses: list[Pause] = []
+    grown: list[Grown] = []
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
-    with_stack: bool = False
-    step_marks: bool = True
 
-
-NO_ACTIVITY = Reason("no_gpu_activity")
 
 #: Rows of the table of blocking calls; the rest are counted.
 BLOCKING_ROWS = 100
-
-
-def with_words(result: HostResult, idle: IdleNs, host_floor_ns: int | None) -> HostResult:
-    """The result with its titles and the answer; idle: the main device's mean, whose sum and busy time are the step."""
-    host = HostFigures(
-        result.bound, result.mean_step_ns, idle, result.launches, result.back_pressure, host_floor_ns
-    )  # fmt: skip
-    if result.unknown is not None:
-        return result
-    return msgspec.structs.replace(result, titles=titles(host, result), answer=answer(host))
 
 
 def analyse(trace: Trace) -> HostResult:
@@ -126,27 +107,31 @@ def analyse(trace: Trace) -> HostResult:
 
 def _of_device(trace: Trace, device: int) -> HostResult:
     cells = device_cells(trace, device)
-    mean, host_ns = cells.mean, mean_host_ns(trace)
+    mean, idle = cells.mean, cells.mean.idle_of(0)
     launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
-    copies = bucket_copies(trace, device)
+    copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
+    host_floor_ns = measure(trace, "host_floor", None).value
     low, high = find_steps(trace).window
-    result = HostResult(
+    return HostResult(
         unknown=None,
         start_ns=low,
         end_ns=high,
         mean_step_ns=mean.step_ns,
+        steps=_steps(trace, device, cells),
+        bound=_bound(mean, launches),
+        phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
+        ranges=range_rows(trace, idle_of_activity(trace, device)),
+        with_stack=trace.job.with_stack,
         device=device,
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
-        steps=_steps(trace, device, cells),
         pieces=pieces(mean, 0),
-        bound=_bound(mean, launches),
-        phases=phase_rows(trace, device, mean, host_ns),
         sites=site_rows(trace, device, mean),
-        ranges=range_rows(trace, idle_of_activity(trace, device)),
         devices=_devices(trace),
         launches=launches,
-        back_pressure=back_pressure(trace, device),
+        figures=host_figures(mean.step_ns, idle, host_floor_ns, launches, full_ns),
+        full_queue_ns=full_ns,
         queue=queue,
+        device_levels=device_levels(trace, device, queue),
         blocking=rows[:BLOCKING_ROWS],
         more_blocking=len(rows[BLOCKING_ROWS:]),
         blocking_bubble_ns=mean.bubble_ns(0),
@@ -154,24 +139,25 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
         grown=slow_steps(find_steps(trace).steps, cells),
-        device_levels=device_levels(trace, device, queue),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
-        with_stack=trace.job.with_stack,
-        step_marks=_has_marks(trace),
     )
-    return with_words(result, mean.idle_of(0), round(measure(trace, "host_floor", None).value or 0))
 
 
 def _of_host_alone(trace: Trace) -> HostResult:
     low, high = find_steps(trace).window
     host_ns = mean_host_ns(trace)
-    result = HostResult(
-        NO_ACTIVITY, low, high, sum(host_ns.values()), None, [], _steps_of_host(trace), [], _bound_of_host(trace),
-        host_phase_rows(host_ns), [], range_rows(trace), [], None, None, [], [], 0, 0, [], None, [], [],
-        with_stack=trace.job.with_stack, step_marks=_has_marks(trace),
-    )  # fmt: skip
-    return with_words(result, IdleNs(), None)
+    return HostResult(
+        unknown=NO_DEVICE,
+        start_ns=low,
+        end_ns=high,
+        mean_step_ns=sum(host_ns.values()),
+        steps=_steps_of_host(trace),
+        bound=_bound_of_host(trace),
+        phases=host_phase_rows(host_ns),
+        ranges=range_rows(trace),
+        with_stack=trace.job.with_stack,
+    )
 
 
 def _bound(mean: Cells, launches: LaunchFigures) -> Bound:
@@ -192,40 +178,20 @@ def _steps(trace: Trace, device: int, cells: Cells) -> list[HostStep]:
     columns = zip(
         _steps_of_host(trace),
         cells.idle_of_steps,
-        cells.of_phases.tolist(),
         queue_per_step(trace, device),
         starts_per_step(trace, device).tolist(),
         strict=True,
     )
     return [
-        msgspec.structs.replace(
-            step,
-            idle_ns=idle,
-            phase_idle_ns=dict(zip(PHASES, in_phases, strict=True)),
-            queue_mean=depth,
-            launches=starts,
-        )
-        for step, idle, in_phases, depth, starts in columns
+        msgspec.structs.replace(step, idle_ns=idle, queue_mean=depth, launches=starts)
+        for step, idle, depth, starts in columns
     ]
 
 
 def _steps_of_host(trace: Trace) -> list[HostStep]:
-    """What the host alone tells of each step."""
-    in_phases, spans = host_time_ns(trace).tolist(), phase_spans(trace)
-    return [
-        HostStep(
-            name=step.name,
-            start_ns=step.start_ns,
-            end_ns=step.end_ns,
-            idle_ns=IdleNs(),
-            phase_idle_ns={},
-            phase_host_ns=dict(zip(PHASES, in_phases[row], strict=True)),
-            queue_mean=None,
-            launches=0,
-            phase_spans=spans[row],
-        )
-        for row, step in enumerate(find_steps(trace).steps)
-    ]
+    """What of each step is measured on the host."""
+    steps = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
+    return [HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans) for step, spans in steps]
 
 
 def _devices(trace: Trace) -> list[DeviceIdle]:
@@ -241,10 +207,6 @@ def _device(trace: Trace, device: int, cells: Cells) -> DeviceIdle:
         steps=cells.idle_of_steps,
         mean=cells.mean.idle_of(0),
     )
-
-
-def _has_marks(trace: Trace) -> bool:
-    return find_steps(trace).steps[0].number is not None
 
 
 ANALYSIS = Analysis("host", "Host", HostResult, analyse)

@@ -27,7 +27,7 @@ class Confidence(enum.Enum):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """A stretch of time that shows it, relative to the span's origin, and the step in which it begins."""
+    """A time range that shows it, relative to the span's origin, and the step in which it begins."""
 
     step: str
     start_ns: int
@@ -42,7 +42,7 @@ class Insight(msgspec.Struct, frozen=True):
     gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
-    shortens. evidence: where to look in the timeline, the longest stretch first.
+    shortens. evidence: where to look in the timeline, the longest range first.
     """
 
     id: str
@@ -79,9 +79,8 @@ class CouldBe(msgspec.Struct, frozen=True):
     parts_ns: Parts
 
 
-class Rail(msgspec.Struct, frozen=True):
-    """How much of the step a view explains: the tiny bar in the list of views. None: not measurable, with the
-    reason."""
+class SidebarShare(msgspec.Struct, frozen=True):
+    """How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason."""
 
     share: float | None
     colour: str
@@ -90,7 +89,7 @@ class Rail(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What holds the step up, in a word and a sentence; why_confidence says what the confidence rests on."""
+    """What limits the step, in a word and a sentence; why_confidence says what the confidence rests on."""
 
     bound: Bound
     text: Phrase
@@ -109,8 +108,7 @@ class NoteText(msgspec.Struct, frozen=True):
 
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
-    disjoint, insights_remark says so; headlines, rails, titles and notes of results by
-    view id."""
+    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id."""
 
     verdict: Verdict
     headlines: dict[str, Headline]
@@ -118,6 +116,6 @@ class Judgement(msgspec.Struct, frozen=True):
     addable: set[str]
     insights_remark: Phrase | None
     could_be: CouldBe | None
-    rails: dict[str, Rail]
+    sidebar: dict[str, SidebarShare]
     titles: dict[str, Titles]
     notes: dict[str, list[NoteText]]

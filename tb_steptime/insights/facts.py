@@ -26,6 +26,9 @@ WORTH_FRACTION, WARNING_FRACTION, MAJOR_FRACTION = 0.01, 0.05, 0.15
 FEW_STEPS = 3
 
 
+#: Launch calls that wait for room in the full queue for this share of the step are what keeps a busy CPU busy.
+FULL_QUEUE_FRACTION = 0.05
+
 R = TypeVar("R", bound=msgspec.Struct)
 
 
@@ -82,6 +85,11 @@ class Facts:
     def figure(self, metric: str) -> float | None:
         """The span's value of a metric of the catalogue; None where it is not measurable."""
         return next(series.value for series in self.trends.series if series.metric == metric)
+
+
+def waits_for_queue(facts: Facts) -> bool:
+    """Whether the CPU is busy because it waits for room in the full launch queue."""
+    return facts.host.full_queue_ns >= FULL_QUEUE_FRACTION * facts.step_ns > 0
 
 
 def severity(fraction: float) -> Severity:

@@ -1,10 +1,9 @@
-"""The first line of the GPU view, and its rail: does the GPU work all the time, and is it full when it does?"""
+"""The first line of the GPU view: does the GPU work all the time, and is it full when it does?"""
 
 from __future__ import annotations
 
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
-from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.insights.base import Headline, Rail
+from tb_steptime.insights.base import Headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.text import Phrase, fraction, phrase
@@ -36,11 +35,3 @@ def _verdict(device: DeviceGpu) -> Phrase:
     values["filled"] = fraction(filled)
     joint = "but its kernels have" if works >= NEARLY_ALL else "and then its kernels have"
     return Phrase(f"The GPU works {{works}} of the time, {joint} blocks for only {{filled}} of its SMs.", values)
-
-
-def gpu_rail(result: GpuResult, overview: OverviewResult) -> Rail:
-    """The share of the mean step in which a GPU works."""
-    busy, step = overview.mean_gpu_busy_ns, overview.mean_duration_ns
-    if busy is None or not step:
-        return Rail(None, "kernel", reason=result.unknown or NO_DEVICE)
-    return Rail(busy / step, "kernel")

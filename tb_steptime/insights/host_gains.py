@@ -21,13 +21,13 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Phrase, phrase
 
-#: Stretches that a card leads to: the longest one is looked at, the others confirm it.
+#: Time ranges that a card links to: the longest one first, the others confirm it.
 EVIDENCE = 5
 
 #: From this share of activities without launch record on, the partition rests on too little.
 UNLINKED_FRACTION = 0.05
 
-PROFILING_SLOWS = phrase("Profiling itself slows the host by 1.5 to 2 times, so the unprofiled wait is shorter.")
+PROFILING_SLOWS = phrase("Profiling slows the CPU by 1.5 to 2 times: without it, this wait is shorter.")
 
 
 class HostCard(NamedTuple):
@@ -78,7 +78,7 @@ def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
         return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
     if facts.host.with_stack and card.best is Confidence.HIGH:
-        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the host."))
+        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the CPU."))
     return confidence(facts, card.best, card.why_confidence)
 
 
@@ -119,9 +119,9 @@ def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
 
 def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     """The longest gaps of all the sites."""
-    stretches = [stretch for row in rows for stretch in row.examples]
-    stretches.sort(key=lambda each: each.start_ns - each.end_ns)
-    return [Evidence(each.step, each.start_ns, each.end_ns) for each in stretches[:EVIDENCE]]
+    gaps = [gap for row in rows for gap in row.examples]
+    gaps.sort(key=lambda each: each.start_ns - each.end_ns)
+    return [Evidence(each.step, each.start_ns, each.end_ns) for each in gaps[:EVIDENCE]]
 
 
 def evidence_of_calls(rows: Iterable[BlockingRow]) -> list[Evidence]:

@@ -1,4 +1,4 @@
-"""What holds the step up, in a sentence, and how sure that is: one verdict for the overview, the Host view, the report.
+"""What limits the step, in a sentence, and how sure that is: one verdict for the overview, the Host view, the report.
 
 idle of the device that stands for the span -> bound (metrics/idle/bottleneck.py) -> sentence and confidence
 """
@@ -8,32 +8,40 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.base import Confidence, Rail, Verdict
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
+from tb_steptime.insights.base import Confidence, Verdict
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
-from tb_steptime.metrics.catalogue import NO_DEVICE
-from tb_steptime.metrics.host.answer import HELD_UP
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.text import Phrase, Quantity, count, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
 
-#: Why the GPU is idle, after "because".
-_BECAUSE = {
-    Bound.HOST: "the host launches too late",
-    Bound.SYNC: "blocking calls drain it",
-    Bound.DEPENDENCY: "its queued work waits for something else",
-    Bound.COMMUNICATION: "it waits for other ranks",
-    Bound.INPUT: "it waits for input data",
-    Bound.UNKNOWN: "launches are not recorded",
+#: By bound; {gpu} is the GPU that stands for the span, {Gpu} where a sentence begins with it.
+_SENTENCES = {
+    Bound.HOST: "{Gpu} starves for {idle} of the step: kernels are not launched in time.",
+    Bound.GPU: "A step takes {step}, and {gpu} works for {share} of it.",
+    Bound.INPUT: "A step takes {step}, and for {wait} of it {gpu} waits for input data.",
+    Bound.SYNC: "{Gpu} is idle for {idle} of the step because blocking calls make the CPU wait for it.",
+    Bound.DEPENDENCY: "{Gpu} is idle for {idle} of the step: its next work is launched, but waits for another stream, "
+    "GPU or rank.",
+    Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for other ranks.",
+    Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons; the largest: {cause}.",
+    Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; this trace does not record the launches that would tell why.",
 }
-_INPUT = "A step takes {step}, and for {wait} of it the GPU waits for input data."
-_WORKS = "A step takes {step} and the GPU works for {share} of it"
-_EXCHANGES = "A step takes {step}, and for {exchange} of it the GPU does nothing but communicate."
-_MIXED = "The GPU is idle for {idle} of the step for several reasons, first because "
-_UNTOLD = "The GPU is idle for {idle} of the step; this trace does not record the launches that would tell why."
-_ONE_STOP = "The GPU is idle for {idle} of the step because of one stop of {stop} in step {at}."
-_TAIL = "The GPU is idle for {idle} of the step because nothing follows its last work."
+_FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
+_COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
+_ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
+_TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
+
+#: The largest of several reasons.
+_CAUSES = {
+    Bound.HOST: "late kernel launches",
+    Bound.SYNC: "blocking calls",
+    Bound.DEPENDENCY: "work that waits for another stream, GPU or rank",
+    Bound.COMMUNICATION: "waiting for other ranks",
+    Bound.INPUT: "waiting for input data",
+    Bound.UNKNOWN: "launches that are not recorded",
+}
 
 
 def judge_span(facts: Facts) -> Verdict:
@@ -46,33 +54,25 @@ def _sentence(facts: Facts) -> Phrase:
     """One cause, the largest, with the number that says how much."""
     if facts.idle is None:
         return _without_gpu(facts)
-    template = _template(facts, facts.idle)
-    if len(facts.host.devices) > 1:
-        template = template.replace("the GPU", "GPU {device}").replace("The GPU", "GPU {device}")
-    return Phrase(template, _values(facts, facts.idle, template))
+    return filled(_template(facts, facts.idle), _values(facts, facts.idle))
 
 
 def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
-    if bound is Bound.GPU:
-        return _WORKS + ("; the CPU waits for room in its queue." if _held_up(facts) else ".")
+    if bound is Bound.GPU and waits_for_queue(facts):
+        return _FULL_QUEUE
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
-        return _EXCHANGES
-    if bound is Bound.INPUT:
-        return _INPUT
-    if bound is Bound.MIXED:
-        parts = causes(_pace(facts.host, idle))
-        return _MIXED + _BECAUSE[max(parts, key=lambda each: parts[each])] + "."
-    if bound is Bound.UNKNOWN:
-        return _UNTOLD if idle.unknown > idle.tail else _TAIL
-    if bound is Bound.HOST and _one_stop(facts.host, idle):
-        return _ONE_STOP
-    return "The GPU is idle for {idle} of the step because " + _BECAUSE[bound] + "."
+        return _COMMUNICATES
+    if bound is Bound.UNKNOWN and idle.unknown <= idle.tail:
+        return _TAIL
+    if bound is Bound.HOST and _one_pause(facts.host, idle):
+        return _ONE_PAUSE
+    return _SENTENCES[bound]
 
 
-def _one_stop(host: HostResult, idle: IdleNs) -> Pause | None:
-    """The one rare stop of the host that holds most of the span's idle time. What stops of its cause leave idle is the
-    longest one's but for what the others last at most."""
+def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
+    """The one rare pause of the host that makes most of the span's idle time. What pauses of its cause leave idle is
+    the longest one's but for what the others last at most."""
     for pause in host.pauses:
         others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
         if pause.idle_ns * len(host.steps) - others_ns >= LEADING_FRACTION * idle.total_ns * len(host.steps):
@@ -80,20 +80,23 @@ def _one_stop(host: HostResult, idle: IdleNs) -> Pause | None:
     return None
 
 
-def _values(facts: Facts, idle: IdleNs, template: str) -> dict[str, Quantity]:
-    share = facts.share(idle.total_ns)
-    wait, stop = facts.figure("data_loading_exposed"), _one_stop(facts.host, idle)
-    values = {
+def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
+    """Of all templates."""
+    share, parts = facts.share(idle.total_ns), causes(_pace(facts.host, idle))
+    wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
+    several = len(facts.host.devices) > 1
+    return {
+        "Gpu": text(f"GPU {facts.host.device}" if several else "The GPU"),
+        "gpu": text(f"GPU {facts.host.device}" if several else "the GPU"),
         "step": ns(facts.step_ns),
         "share": fraction(1 - share),
         "idle": fraction(share),
+        "cause": text(_CAUSES[max(parts, key=lambda each: parts[each])]),
         "exchange": ns(_exchange_ns(facts.host)),
         "wait": ns(idle.data_loading if wait is None else wait),
-        "device": count(facts.host.device),
-        "stop": ns(stop.worst_end_ns - stop.worst_start_ns if stop else None),
-        "at": text(stop.worst_step if stop else ""),
+        "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
+        "at": text(pause.worst_step if pause else ""),
     }
-    return {key: value for key, value in values.items() if "{" + key + "}" in template}
 
 
 def _without_gpu(facts: Facts) -> Phrase:
@@ -107,11 +110,6 @@ def _without_gpu(facts: Facts) -> Phrase:
     return phrase("A step takes {step}; this trace has no GPU activity.", step=ns(facts.step_ns))
 
 
-def _held_up(facts: Facts) -> bool:
-    held = facts.host.back_pressure
-    return held is not None and facts.share(held.held_ns) >= HELD_UP
-
-
 def _exchange_ns(host: HostResult) -> int:
     """Time a step in which the device does nothing but communicate."""
     return sum(piece.ns for piece in host.pieces if piece.id == "communication")
@@ -123,21 +121,26 @@ def _pace(host: HostResult, idle: IdleNs) -> Pace:
     return Pace(idle, host.blocking_bubble_ns, busy_ns, _exchange_ns(host), starved)
 
 
+#: By whether the data loader's own marks tell the cause.
+_WITHOUT_GPU = {
+    True: (Confidence.HIGH, phrase("The DataLoader marks its waits itself.")),
+    False: (Confidence.LOW, phrase("Without GPU activity the cause is not known.")),
+}
+
+
 def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
-        told = host.bound is not Bound.UNKNOWN
-        why = phrase("The loader's own marks tell." if told else "Without GPU activity nobody can tell.")
-        return confidence(facts, Confidence.HIGH if told else Confidence.LOW, why)
+        return confidence(facts, *_WITHOUT_GPU[host.bound is not Bound.UNKNOWN])
     if unlinked_share(host) >= UNLINKED_FRACTION or host.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("Many launches are missing in this trace.")
     if host.bound is Bound.MIXED:
-        return confidence(facts, Confidence.MEDIUM, phrase("No cause holds half of the idle time."))
+        return confidence(facts, Confidence.MEDIUM, phrase("No cause makes half of the idle time."))
     if host.with_stack and host.bound is not Bound.GPU:
-        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the host."))
+        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the CPU."))
     if not _holds_unprofiled(host, idle):
         return confidence(facts, Confidence.MEDIUM, PROFILING_SLOWS)
-    return confidence(facts, Confidence.HIGH, phrase("It would hold if profiling had doubled the host's time."))
+    return confidence(facts, Confidence.HIGH, phrase("It would be the same if profiling had doubled the CPU's time."))
 
 
 def _holds_unprofiled(host: HostResult, idle: IdleNs) -> bool:
@@ -145,10 +148,3 @@ def _holds_unprofiled(host: HostResult, idle: IdleNs) -> bool:
     names = ("cpu_work", "nothing_recorded", "launch_latency")
     pace = _pace(host, msgspec.structs.replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
     return judge(pace) is host.bound
-
-
-def host_rail(facts: Facts) -> Rail:
-    """The share of the mean step in which the device waits for the host."""
-    if facts.idle is None:
-        return Rail(None, "cpu", reason=facts.host.unknown or NO_DEVICE)
-    return Rail(facts.share(facts.idle.late_ns), "cpu")

@@ -16,7 +16,7 @@ from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.added_gains import may_be_added
-from tb_steptime.insights.base import Headline, Insight, Judgement, Rail
+from tb_steptime.insights.base import Headline, Insight, Judgement, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Kernels, Spans, find_changes
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.serve.served import ServedSpan
@@ -56,7 +56,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
     notes = [note for note in measured.facts.notes if _stands_above(note, view, shown)]
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(
-        head=_head(span, span_count, notes, judged.rails),
+        head=_head(span, span_count, notes, judged.sidebar),
         headline=_headline(span, view, judged),
         result=msgspec.Raw(encode(result)),
         titles=judged.titles.get(view, {}),
@@ -152,7 +152,7 @@ def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
     return judged.headlines.get(view) or judged.headlines[_FIRST_VIEW]
 
 
-def _head(span: ServedSpan, span_count: int, notes: list[Note], rails: dict[str, Rail]) -> SpanHead:
+def _head(span: ServedSpan, span_count: int, notes: list[Note], sidebar: dict[str, SidebarShare]) -> SpanHead:
     facts, found = span.at_hand().facts, span.found
     return SpanHead(
         id=found.id,
@@ -173,7 +173,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], rails: dict[str,
         world_size=facts.world_size,
         simulated=facts.simulated,
         notes=[worded(note) for note in notes],
-        rails=rails,
+        sidebar=sidebar,
     )
 
 

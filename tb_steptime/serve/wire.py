@@ -29,11 +29,12 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, Rail
+from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.host.figures import HOST_FIGURES
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
@@ -90,7 +91,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts beside the views: which span this is and what recorded it. rails by view id."""
+    """The facts beside the views: which span this is and what recorded it. sidebar: by view id."""
 
     id: str
     run: str
@@ -110,7 +111,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     world_size: int | None
     simulated: str | None
     notes: list[NoteText]
-    rails: dict[str, Rail]
+    sidebar: dict[str, SidebarShare]
 
 
 class SpanPage(msgspec.Struct, frozen=True):
@@ -186,7 +187,7 @@ class ViewMeaning(msgspec.Struct, frozen=True):
 class Catalogue(msgspec.Struct, frozen=True):
     """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
 
-    metrics can be measured of any span and step; figures are what else strips and tables of a view show. reasons:
+    metrics can be measured of any span and step; figures are what else a view shows. reasons:
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
     """
@@ -233,7 +234,7 @@ def catalogue() -> Catalogue:
 def _figures() -> list[Metric]:
     """Meanings of strips and columns that are not among the metrics, each once."""
     known = {metric.id for metric in METRICS}
-    return list({metric.id: metric for metric in (*STRIPS, *COLUMNS) if metric.id not in known}.values())
+    return list({metric.id: metric for metric in (*STRIPS, *COLUMNS, *HOST_FIGURES) if metric.id not in known}.values())
 
 
 def encode(answer: Any) -> bytes:

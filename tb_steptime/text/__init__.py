@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.text.notes import Note
-from tb_steptime.text.phrases import Phrase, agreeing, phrase, shortened
+from tb_steptime.text.phrases import Phrase, agreeing, filled, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
 from tb_steptime.text.reasons import Reason
 
@@ -16,6 +16,7 @@ __all__ = [
     "agreeing",
     "code",
     "count",
+    "filled",
     "fraction",
     "label",
     "nbytes",

@@ -8,11 +8,13 @@ here.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
 from tb_steptime.text.quantities import Quantity
 
+_PLACE = re.compile(r"\{(\w+)\}")
 _ONE_OR_MANY = re.compile(r"\(([^(|)]*)\|([^(|)]*)\)")
 
 
@@ -30,6 +32,17 @@ class Phrase(msgspec.Struct, frozen=True):
 
 def phrase(template: str, /, **values: Quantity) -> Phrase:
     return Phrase(template, values)
+
+
+def filled(template: str, values: Mapping[str, Quantity]) -> Phrase:
+    """The template with those of the values that it has places for, where one of several templates was chosen.
+
+    >>> from tb_steptime.text.quantities import count
+    >>> filled("{a} of them.", {"a": count(1), "b": count(2)}).values.keys()
+    dict_keys(['a'])
+    """
+    places = set(_PLACE.findall(template))
+    return Phrase(template, {key: value for key, value in values.items() if key in places})
 
 
 def agreeing(template: str, number: float) -> str:

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser import logs
 from tests.browser.tab import Tab
+from tests.drawn.machine import NO_BROWSER
 from tools.serve import TensorBoard
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "test-artifacts"
@@ -23,8 +24,6 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
-NO_BROWSER = "no Chromium or Chrome on PATH and none named in CHROMIUM; install one (Debian: apt-get install chromium)"
-
 StartTensorBoard = Callable[..., TensorBoard]
 OpenTab = Callable[..., Tab]
 
@@ -33,12 +32,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if browser_program() is None and not os.environ.get("CI"):
-        terminalreporter.section("THE BROWSER TESTS DID NOT RUN", sep="!", red=True, bold=True)
-        terminalreporter.write_line(f"Skipped: every test in tests/browser. Why: {NO_BROWSER}.")
 
 
 def browser_program() -> str | None:

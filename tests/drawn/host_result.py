@@ -26,7 +26,7 @@ US = 1_000
 STEP = 1_000 * US
 STEPS = 4
 
-LAUNCHES = LaunchFigures(100.0, 100.0, 4_000, 2_000, 12_000, 0.2, 0, 1.0, 10, 0.5, 0.0)
+LAUNCHES = LaunchFigures(100.0, 100.0, 12_000, 0.2, 0, 1.0, 10, 0.5, 0.0)
 
 
 def site(id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0) -> SiteRow:
@@ -59,10 +59,10 @@ def host_result(sites: Sequence[SiteRow] = (), **changes: Any) -> HostResult:
     busy = STEP - idle.total_ns
     result = HostResult(
         unknown=None, start_ns=0, end_ns=STEPS * STEP, mean_step_ns=STEP, device=0, tiles=[],
-        steps=[HostStep(str(i), i * STEP, (i + 1) * STEP, idle, {}, {}, 1.0, 100) for i in range(STEPS)],
+        steps=[HostStep(str(i), i * STEP, (i + 1) * STEP, idle, 1.0, 100) for i in range(STEPS)],
         pieces=[Piece("kernel", "Kernel", busy, "kernel", False, True)],
         bound=bound_of(Pace(idle, bubble, busy)), phases=[], sites=list(sites), ranges=[],
-        devices=[DeviceIdle(0, "GPU 0", [busy] * STEPS, [idle] * STEPS, idle)], launches=LAUNCHES, back_pressure=None,
+        devices=[DeviceIdle(0, "GPU 0", [busy] * STEPS, [idle] * STEPS, idle)], launches=LAUNCHES,
         queue=[], blocking=[], more_blocking=0, blocking_bubble_ns=bubble, copies=[], several_devices=None, pauses=[],
         grown=[],
     )  # fmt: skip

@@ -14,6 +14,8 @@ from tests import PROJECT
 
 pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
+pytestmark = pytest.mark.live
+
 SCRIPTS = PROJECT / "examples" / "forum"
 
 

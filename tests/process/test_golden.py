@@ -21,10 +21,7 @@ from tests.golden.text import catalogue_text, index_text, run_text
 GOLDEN = PROJECT / "tests" / "golden"
 WRITE = "TB_STEPTIME_WRITE_GOLDEN" in os.environ
 
-pytestmark = [
-    pytest.mark.skipif(not demo_runs(), reason="the demo recordings are not in this checkout"),
-    pytest.mark.xdist_group("golden"),
-]
+pytestmark = pytest.mark.skipif(not demo_runs(), reason="the demo recordings are not in this checkout")
 
 
 @pytest.fixture(scope="module")

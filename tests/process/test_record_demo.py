@@ -15,6 +15,8 @@ from tests import PROJECT
 
 pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
+pytestmark = pytest.mark.live
+
 SCRIPT = PROJECT / "examples" / "record_demo.py"
 
 

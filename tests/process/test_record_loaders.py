@@ -32,6 +32,7 @@ from tb_steptime.record.loaders import (  # noqa: E402
     multi_process,
 )
 from tb_steptime.record.loaders.watched import MAX_HELD  # noqa: E402
+from tests.drawn.machine import skip_busy  # noqa: E402
 from tests.drawn.recorded import MS, Stamped, assert_measurements_are_whole, assert_rows_are_true, recordings, rows  # noqa: E402
 
 HAS_ORDER = "in_order" in DataLoader.__init__.__code__.co_varnames
@@ -75,16 +76,24 @@ def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
     return passes
 
 
+def named(settings: dict[str, Any]) -> str:
+    """The same in every process, as a function's own text is not."""
+    values = {name: getattr(value, "__name__", value) for name, value in settings.items()}
+    return ",".join(f"{name}={value}" for name, value in values.items()) or "plain"
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {},
         {"num_workers": 1},
         {"num_workers": 3},
-        {"num_workers": 2, "multiprocessing_context": "spawn"},
-        {"num_workers": 2, "multiprocessing_context": "forkserver"},
+        pytest.param({"num_workers": 2, "multiprocessing_context": "spawn"}, marks=pytest.mark.live),
+        pytest.param({"num_workers": 2, "multiprocessing_context": "forkserver"}, marks=pytest.mark.live),
         {"num_workers": 2, "persistent_workers": True},
-        {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"},
+        pytest.param(
+            {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"}, marks=pytest.mark.live
+        ),
         {"num_workers": 2, "prefetch_factor": 5},
         {"num_workers": 2, "batch_size": None},
         {"num_workers": 0, "batch_size": None},
@@ -93,7 +102,7 @@ def passes_over(loader: Any, count: int = 2) -> list[list[Any]]:
         {"num_workers": 2, "pin_memory": True},
         {"num_workers": 2, "timeout": 30},
     ],
-    ids=lambda settings: ",".join(f"{name}={value}" for name, value in settings.items()) or "plain",
+    ids=named,
 )
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set")
 def test_every_batch_has_its_process_and_times(recorder, settings):
@@ -417,7 +426,7 @@ def test_the_line_that_a_worker_spends_its_time_in_is_sampled(tmp_path, monkeypa
             break
     else:
         assert samples.late > 0
-        pytest.skip(f"This machine is too busy to sample in time: {samples.late} bursts were late.")
+        skip_busy(f"{samples.late} bursts were late")
     sleeps = [place for place, name in enumerate(samples.places) if "tests/drawn/recorded.py(" in name]
     assert samples.met[np.isin(samples.place, sleeps)].sum() > 0.9 * samples.met.sum()
 
@@ -451,7 +460,7 @@ def refuses(reason: str, worker_id: int) -> None:
     raise LookupError(f"{reason} {worker_id}")
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.live)])
 def test_the_users_init_function_is_called_and_stays_in_its_place(recorder, method):
     loader = recorder.watch(
         DataLoader(Stamped(8, 0), 4, num_workers=2, worker_init_fn=seeds, multiprocessing_context=method)
@@ -625,7 +634,7 @@ def rank(folder: str, number: int) -> None:
     list(LoaderRecorder(folder).watch(DataLoader(Stamped(8), 4, num_workers=1)))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.live)])
 def test_each_rank_has_files_of_its_own(tmp_path, method):
     context = multiprocessing.get_context(method)
     ranks = [context.Process(target=rank, args=(str(tmp_path), number)) for number in range(2)]

@@ -14,6 +14,8 @@ from benchmarks.loading_truth import PRODUCTION_WITHIN, STEP_WITHIN, read_truth,
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
 
+pytestmark = pytest.mark.live
+
 #: Two workers that make a batch every 20 ms for steps of 6 ms beside it, and two that do every 5 ms for steps of 25.
 LIMITS = Training(2, 40, 6, ahead=2)
 KEEPS_UP = Training(2, 10, 25, ahead=2)

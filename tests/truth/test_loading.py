@@ -21,6 +21,9 @@ from benchmarks.loading_truth import STEP_WITHIN, TRACE, Case, Verdict, read_run
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.terminal.printer import plain
+from tests.drawn.machine import skip_busy
+
+pytestmark = pytest.mark.live
 
 SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
 #: One batch in ten takes six times as long as the others.
@@ -41,7 +44,7 @@ def failures(verdicts: dict[tuple[int, str], Verdict]) -> dict[tuple[int, str], 
 def skip_if_mostly_disturbed(verdicts: dict[tuple[int, str], Verdict]) -> None:
     disturbed = {workers: each.disturbed for (workers, _), each in verdicts.items() if each.disturbed}
     if 2 * len(disturbed) > len({workers for workers, _ in verdicts}):
-        pytest.skip(f"The machine had other work. By number of workers: {disturbed}")
+        skip_busy(f"by number of workers {disturbed}")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,7 @@ def test_what_is_told_of_batches_made_further_in_advance_is_true(tmp_path):
     train({tmp_path / "deep": deep})
     run = read_run(tmp_path / "deep", deep)
     if run.disturbed or all(each.disturbed for each in now):
-        pytest.skip(f"The machine had other work: {run.disturbed}, {now[0].disturbed}")
+        skip_busy(f"{run.disturbed}, {now[0].disturbed}")
     assert curve.limit.values["step"].value == pytest.approx(run.truth.step_ns, rel=STEP_WITHIN)
     assert run.truth.step_ns < 0.95 * now[0].truth.step_ns
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_steptime import cli
-from tb_steptime.insights import RULES
+from tb_steptime.insights.rules import RULES
 from tools.docs.markdown import paragraphs, plain
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
@@ -56,7 +56,8 @@ def cards(words: str) -> str:
 
 
 def _section(id: str, rule: Callable[..., object]) -> str:
-    text = [f"### `{id}`", *map(plain, paragraphs(inspect.getdoc(rule) or ""))]
+    said = [plain(each).replace("Gain:", "**Gain:**", 1) for each in paragraphs(inspect.getdoc(rule) or "")]
+    text = [f"### `{id}`", *said]
     example = examples().get(id)
     if example:
         text.append(f"For example, in `demo_logs/{example.run}`:\n\n> {plain(example.text)}")

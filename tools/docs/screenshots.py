@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,8 @@ CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-network
 
 #: A first view waits until the recording has been analysed.
 DRAWN_MS = 60_000
+#: All recordings, which other tabs may read at the same time.
+READ_SECONDS = 300
 #: Pictures move while they settle.
 SETTLE_MS = 1_000
 #: Colours of a PNG: as many as a palette can have.
@@ -102,11 +105,11 @@ def copy_of_demo_logs(folder: Path) -> Path:
 def read_all(browser: Browser, server: TensorBoard) -> None:
     """Open the tab and wait until every recording is read: its bar shows how many are, and pictures must agree."""
     page = opened(browser, server, PICTURES[0])
-    until = time.monotonic() + DRAWN_MS / 1000
-    while any(span["state"] != "ready" for span in spans(server)):
+    until = time.monotonic() + READ_SECONDS
+    while unread := [span["state"] for span in spans(server) if span["state"] != "ready"]:
         if time.monotonic() > until:
-            raise TimeoutError("The demo recordings were not read in time.")
-        time.sleep(0.2)
+            raise TimeoutError(f"The demo recordings were not read in {READ_SECONDS} s: {Counter(unread)}.")
+        time.sleep(1)
     page.close()
 
 

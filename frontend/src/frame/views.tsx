@@ -1,6 +1,6 @@
 /** The list of views, each with how much of the step it explains, and where the figures come from. */
 
-import type { Rail, SpanHead, ViewId } from "../api.gen";
+import type { SidebarShare, SpanHead, ViewId } from "../api.gen";
 import { fillClass } from "../colour";
 import { bytes, count, counted, DASH, date, sentence, share } from "../format";
 import type { Meanings } from "../meanings";
@@ -23,7 +23,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
       key={view.id}
       title={view.title}
       current={view.id === current}
-      rail={railed(view.id) ? (head?.rails[view.id] ?? null) : undefined}
+      rail={railed(view.id) ? (head?.sidebar[view.id] ?? null) : undefined}
       meanings={meanings}
       address={tab.address({ view: view.id })}
       open={() => tab.update({ view: view.id })}
@@ -43,7 +43,7 @@ interface ViewLinkProps {
   title: string;
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
-  rail: Rail | null | undefined;
+  rail: SidebarShare | null | undefined;
   meanings: Meanings;
   address: string;
   open(): void;
@@ -69,7 +69,7 @@ function ViewLink({ title, current, rail, meanings, address, open }: ViewLinkPro
   );
 }
 
-function RailFill({ rail }: { rail: Rail }) {
+function RailFill({ rail }: { rail: SidebarShare }) {
   return rail.share ? (
     <i class={fillClass(rail.colour, rail.hatched)} style={{ width: `${100 * Math.min(1, rail.share)}%` }} />
   ) : null;

@@ -17,13 +17,15 @@ import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
 import type { HostPart, SpanViewProps } from "./props";
 import { ToDo } from "./to_do";
-import type { Answer } from "../api.gen";
+import type { Metric, Phrase } from "../api.gen";
+import type { Meanings } from "../meanings";
 import { text } from "../format";
 
 export function Host({ page, tab }: SpanViewProps<"host">) {
   const { result, head } = page;
   const part: HostPart = {
     result,
+    titles: page.titles,
     tab,
     name: `${head.run} ${head.worker} span ${head.number}`,
     off: hiddenParts(tab.state),
@@ -62,7 +64,9 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
   return (
     <div class="view" data-view="host">
       {result.pieces.length > 0 && <HostAnatomy {...part} />}
-      {result.answer && <AnswerBox answer={result.answer} />}
+      {page.titles["answer"] && (
+        <AnswerBox answer={page.titles["answer"]} figures={result.figures} meanings={tab.meanings} />
+      )}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <div class="split host-split">
         <div class="column">
@@ -85,24 +89,36 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
   );
 }
 
+interface AnswerProps {
+  answer: Phrase;
+  figures: Readonly<Record<string, number>>;
+  meanings: Meanings;
+}
+
 /** Is the CPU the limit? In a sentence, with the numbers that it rests on. */
-export function AnswerBox({ answer }: { answer: Answer }) {
+function AnswerBox({ answer, figures, meanings }: AnswerProps) {
   return (
     <section class="answer">
       <div class="head">
         <h2>Is the CPU the limit?</h2>
         <p>
-          <Sentence phrase={answer.text} />
+          <Sentence phrase={answer} />
         </p>
       </div>
       <dl>
-        {answer.figures.map(({ id, label, meaning, value }) => (
-          <div key={id} title={meaning}>
-            <dt>{label}</dt>
-            <dd>{typeof value.value === "string" ? value.value : text(value.value, value.unit)}</dd>
-          </div>
+        {Object.entries(figures).map(([id, value]) => (
+          <HostFigure key={id} metric={meanings.metric(id)} value={value} />
         ))}
       </dl>
     </section>
+  );
+}
+
+function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
+  return (
+    <div title={meaning}>
+      <dt>{label}</dt>
+      <dd>{text(value, unit)}</dd>
+    </div>
   );
 }

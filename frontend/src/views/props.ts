@@ -56,6 +56,8 @@ export type View<V extends ViewId> =
 
 export interface HostPart {
   result: HostResult;
+  /** What is said above each picture. */
+  titles: Readonly<Record<string, Phrase>>;
   tab: Tab;
   /** Opens the name of saved files. */
   name: string;

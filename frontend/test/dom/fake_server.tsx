@@ -29,7 +29,7 @@ const GPU = { id: "gpu", title: "GPU", tiles: [] };
 const ALL: Catalogue = {
   ...CATALOGUE,
   metrics: [...CATALOGUE.metrics, { ...CATALOGUE.metrics[1]!, id: "host_bound_share", label: "Host-bound share" }],
-  figures: FIGURES,
+  figures: [...CATALOGUE.figures, ...FIGURES],
   views: [...CATALOGUE.views, GPU],
 };
 

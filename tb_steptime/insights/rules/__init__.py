@@ -1,1 +1,86 @@
-"""One rule per file, in the folder of what it judges."""
+"""Every rule, one line each, and what its gains are. One rule per file, in the folder of what it judges."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.data_loading.epoch_starts import epoch_starts
+from tb_steptime.insights.rules.data_loading.input_bound import input_bound
+from tb_steptime.insights.rules.data_loading.loader_jitter import loader_jitter
+from tb_steptime.insights.rules.data_loading.loader_overhead import loader_overhead
+from tb_steptime.insights.rules.data_loading.more_workers import more_workers
+from tb_steptime.insights.rules.data_loading.no_workers import no_workers
+from tb_steptime.insights.rules.data_loading.other_loader import other_loader
+from tb_steptime.insights.rules.data_loading.other_starts import other_starts
+from tb_steptime.insights.rules.data_loading.pageable_batch_copies import pageable_batch_copies
+from tb_steptime.insights.rules.gpu.alignment import alignment
+from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
+from tb_steptime.insights.rules.gpu.small_grids import small_grids
+from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
+from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
+from tb_steptime.insights.rules.host.back_pressure import back_pressure
+from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
+from tb_steptime.insights.rules.host.host_bound import (
+    between_passes,
+    buffer_broadcast,
+    gradient_buckets,
+    launch_graphs,
+    long_stretches,
+    zero_gradients,
+)
+from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops, lazy_loading
+from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
+from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
+from tb_steptime.insights.rules.host.serial_devices import serial_devices
+from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
+from tb_steptime.insights.rules.steps.slow_steps import slow_steps
+from tb_steptime.insights.rules.steps.trace_quality import trace_quality
+
+Rule = Callable[[Facts], Insight | None]
+
+
+class Gain(enum.Enum):
+    """Which gains may be added to others."""
+
+    DISJOINT = "disjoint"  # time of the one idle partition that no other rule claims
+    OVERLAPS = "overlaps"  # time that others claim too, or no time at all
+
+
+RULES: dict[Rule, Gain] = {
+    input_bound: Gain.DISJOINT,
+    no_workers: Gain.DISJOINT,
+    more_workers: Gain.DISJOINT,
+    epoch_starts: Gain.DISJOINT,
+    other_starts: Gain.DISJOINT,
+    loader_jitter: Gain.DISJOINT,
+    loader_overhead: Gain.DISJOINT,
+    other_loader: Gain.DISJOINT,
+    sync_bubble: Gain.DISJOINT,
+    hidden_sync_backward: Gain.DISJOINT,
+    hidden_sync_optimizer: Gain.DISJOINT,
+    pageable_copies: Gain.DISJOINT,
+    allocator_steady: Gain.DISJOINT,
+    garbage_collection: Gain.DISJOINT,
+    lazy_loading: Gain.DISJOINT,
+    host_stops: Gain.DISJOINT,
+    launch_graphs: Gain.DISJOINT,
+    long_stretches: Gain.DISJOINT,
+    buffer_broadcast: Gain.DISJOINT,
+    gradient_buckets: Gain.DISJOINT,
+    zero_gradients: Gain.DISJOINT,
+    fused_optimizer: Gain.DISJOINT,
+    tiny_optimizer_kernels: Gain.DISJOINT,
+    between_passes: Gain.DISJOINT,
+    serial_devices: Gain.OVERLAPS,
+    slow_steps: Gain.OVERLAPS,
+    pageable_batch_copies: Gain.OVERLAPS,
+    tensor_cores_unused: Gain.OVERLAPS,
+    alignment: Gain.OVERLAPS,
+    small_grids: Gain.OVERLAPS,
+    layout_conversion: Gain.OVERLAPS,
+    back_pressure: Gain.OVERLAPS,
+    trace_quality: Gain.OVERLAPS,
+}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tb_steptime.insights.base import NoteText, Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.gpu import gpu_titles
+from tb_steptime.insights.wording.host import host_titles
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.overview import overview_titles
 from tb_steptime.insights.wording.tensor_cores import tensor_core_titles
@@ -19,6 +20,7 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
     "overview": overview_titles,
     "tensor_cores": tensor_core_titles,
     "gpu": gpu_titles,
+    "host": host_titles,
 }
 
 

@@ -1,4 +1,4 @@
-"""What the host needs for a step when nothing holds it up: the floor that no faster kernel can get below.
+"""What the host needs for a step when it never waits: the floor that no faster kernel can get below.
 
 wait     lll                      for the batch
 blocked           bbb             in a call that waits for the device, or for room in its full queue
@@ -12,7 +12,7 @@ import numpy as np
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
-from tb_steptime.metrics.launches.queue import all_launch_calls, held_launches
+from tb_steptime.metrics.launches.queue import all_launch_calls, stalled_launches
 from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -32,17 +32,17 @@ HOST_FLOOR = Metric(
 def host_floor_ns(trace: Trace) -> Int64:
     """Per step, ns: the step less the union of the loader's waits and the blocked time."""
     steps = find_steps(trace)
-    held_up = loader_intervals(trace) | blocked_intervals(trace)
-    return steps.end_ns - steps.start_ns - held_up.overlap_ns(steps.start_ns, steps.end_ns)
+    waits = loader_intervals(trace) | blocked_intervals(trace)
+    return steps.end_ns - steps.start_ns - waits.overlap_ns(steps.start_ns, steps.end_ns)
 
 
 def blocked_intervals(trace: Trace) -> Intervals:
-    """When a host thread is inside a call that waits for the device, or stands at the full queue of one."""
+    """When a host thread is inside a call that waits for the device, or waits for room in the full queue of one."""
     events, calls = trace.events, blocking_calls(trace)
     rows = calls.row[np.isin(calls.kind, WAITING)]
     blocked = Intervals.union(events.start_ns[rows], events.ends(rows))
     for device in devices_with_activity(trace):
-        held = held_launches(trace, device)
-        start = events.start_ns[held.call]
-        blocked = blocked | Intervals.union(start, start + held.wait_ns)
+        stalled = stalled_launches(trace, device)
+        start = events.start_ns[stalled.call]
+        blocked = blocked | Intervals.union(start, start + stalled.wait_ns)
     return blocked

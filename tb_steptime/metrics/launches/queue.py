@@ -31,7 +31,7 @@ FINEST_BIN_NS, BINS_PER_LAUNCH = 2_000, 4
 #: A launch with this many before it in the queue waits for room: the queue of CUDA holds 1024.
 FULL_QUEUE = 1000
 #: A call at a full queue that takes no longer than so many usual ones found room; queues of AMD hold more than 1024.
-HELD_TIMES = 2
+STALLED_TIMES = 2
 
 #: Launches joined at once into the time in which anything is queued.
 _JOINED_AT_ONCE = 1 << 17
@@ -46,18 +46,6 @@ class QueueLevel(msgspec.Struct, frozen=True):
     peak: list[int]
 
 
-class BackPressure(msgspec.Struct, frozen=True):
-    """Launch calls that began with the queue full and had to wait for room: per step, and their share of host time.
-
-    held_ns: what such a call took beyond the median of the launches that found room.
-    """
-
-    calls: float
-    held_ns: int
-    share: float
-    queue_limit: int
-
-
 @dataclass(frozen=True, eq=False)
 class LaunchCalls:
     """Calls that launched anything, as rows of the event table in time order, and the first activity that each
@@ -68,7 +56,7 @@ class LaunchCalls:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldLaunches:
+class StalledLaunches:
     """Launch calls that had to wait for room, as rows of the event table in time order, and what each took beyond the
     median of those that found room: its wait."""
 
@@ -181,28 +169,24 @@ def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
     return means
 
 
-def back_pressure(trace: Trace, device: int | None = None) -> BackPressure | None:
-    """Of the launch calls that begin in the steps; None where none was held."""
-    steps, held = find_steps(trace), held_launches(trace, device)
-    start = trace.events.start_ns[held.call]
+def full_queue_ns(trace: Trace, device: int) -> int:
+    """Time in which launch calls that begin in the steps wait for room in the full queue, ns a step."""
+    steps, stalled = find_steps(trace), stalled_launches(trace, device)
+    start = trace.events.start_ns[stalled.call]
     begun = Intervals.union(steps.start_ns, steps.end_ns).overlap_ns(start, start + 1) > 0
-    if not begun.any():
-        return None
-    held_ns = int(held.wait_ns[begun].sum())
-    count, total_ns = len(steps.steps), int((steps.end_ns - steps.start_ns).sum())
-    return BackPressure(int(begun.sum()) / count, held_ns // count, held_ns / total_ns, FULL_QUEUE)
+    return int(stalled.wait_ns[begun].sum()) // len(steps.steps)
 
 
-def held_launches(trace: Trace, device: int | None = None) -> HeldLaunches:
+def stalled_launches(trace: Trace, device: int | None = None) -> StalledLaunches:
     """Launch calls that began with the queue full and took far longer than usual. Calls that block are left out: they
     wait for the device whatever the queue holds."""
     events, calls = trace.events, launch_calls(trace, device).call
     calls = calls[np.isin(calls, blocking_calls(trace).row, invert=True)]
     full = find_queue(trace, device).depth_at(events.start_ns[calls] - 1) >= FULL_QUEUE
     usual_ns = int(np.median(events.dur_ns[calls[~full]])) if not full.all() else 0
-    held = calls[full]
-    held = held[events.dur_ns[held] > HELD_TIMES * usual_ns]
-    return HeldLaunches(held, events.dur_ns[held].astype(np.int64) - usual_ns)
+    stalled = calls[full]
+    stalled = stalled[events.dur_ns[stalled] > STALLED_TIMES * usual_ns]
+    return StalledLaunches(stalled, events.dur_ns[stalled].astype(np.int64) - usual_ns)
 
 
 def _time_since(knots: Int64, instants: Int64) -> Int64:

@@ -1,7 +1,7 @@
-"""How far the host is ahead of the device when it launches: run-ahead and launch delay, by place and over the span.
+"""How far the host is ahead of the device when it launches: run-ahead, by place and over the span.
 
     host     [a][b][c]                     run-ahead of c = its start - its launch call's start
-    device       aaaaabbbbbccccc           delay of a = its start - its launch call's end, where that is positive
+    device       aaaaabbbbbccccc
 
 An activity that starts at most STARVED_NS after its call began has found an empty queue: the device waited for it.
 """
@@ -26,23 +26,20 @@ from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in
 #: A launch alone takes 4 to 10 us to reach an idle device, under a profiler somewhat more.
 STARVED_NS = 15_000
 
-#: Activities looked at at once: what is computed of each would take tens of MB in a large trace.
+#: Activities measured at once: what is computed of each would take tens of MB in a large trace.
 _AT_ONCE = 1 << 17
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
     """Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
 
-    calls, activities: per step. call_p50_ns: median length of a launch call. delay_p50_ns: median of max(0, start - end
-    of the launch call). starved_share: activities whose run-ahead is 15 us or less. unlinked: activities without launch
-    record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the time with nothing
-    queued. graphs: launches of captured graphs per step.
+    calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
+    without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
+    time with nothing queued. graphs: launches of captured graphs per step.
     """
 
     calls: float
     activities: float
-    call_p50_ns: int | None
-    delay_p50_ns: int | None
     run_ahead_p50_ns: int | None
     starved_share: float | None
     unlinked: int
@@ -65,12 +62,7 @@ class LaunchedFrom(NamedTuple):
 
 def run_ahead_ns(trace: Trace) -> Int64:
     """For each row of `find_launches` its start less its call's start, at least 0; -1 where the call is not known."""
-    return _after(trace, find_launches(trace).call, find_launches(trace).activity, of_end=False)
-
-
-def delay_ns(trace: Trace) -> Int64:
-    """For each row of `find_launches` its start less its call's end, at least 0; -1 where the call is not known."""
-    return _after(trace, find_launches(trace).call, find_launches(trace).activity, of_end=True)
+    return _ahead(trace, find_launches(trace).call, find_launches(trace).activity)
 
 
 def by_site(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
@@ -102,13 +94,11 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     call = launches.call[here]
     linked = call >= 0
     calls = distinct_in(call[linked])
-    ahead, delay = (after[here][linked] for after in (run_ahead_ns(trace), delay_ns(trace)))
+    ahead = run_ahead_ns(trace)[here][linked]
     mean, peak, empty_share = _queue_figures(trace, device)
     return LaunchFigures(
         calls=len(calls) / steps,
         activities=len(here) / steps,
-        call_p50_ns=_median(trace.events.dur_ns[calls]),
-        delay_p50_ns=_median(delay),
         run_ahead_p50_ns=_median(ahead),
         starved_share=float((ahead <= STARVED_NS).mean()) if len(ahead) else None,
         unlinked=int((~linked).sum()),
@@ -126,7 +116,7 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
     for place in distinct_in(group[here]).tolist():
         mine = np.flatnonzero(here & (group == place))
         known = mine[launches.call[mine] >= 0]
-        ahead = _after(trace, launches.call[known], launches.activity[known], of_end=False)
+        ahead = _ahead(trace, launches.call[known], launches.activity[known])
         starved = float((ahead <= STARVED_NS).mean()) if len(ahead) else None
         found[names[place]] = LaunchedFrom(len(mine) / steps, starved, _median(ahead))
     return found
@@ -138,14 +128,14 @@ def _in_steps(trace: Trace, device: int) -> Bool:
     return inside
 
 
-def _after(trace: Trace, call: Int32, activity: Int32, of_end: bool) -> Int64:
-    """How long after its call's start or end each activity starts, at least 0; -1 without a call."""
+def _ahead(trace: Trace, call: Int32, activity: Int32) -> Int64:
+    """How long after its call's start each activity starts, at least 0; -1 without a call."""
     events = trace.events
     result = np.full(len(call), -1, np.int64)
     for first in range(0, len(call), _AT_ONCE):
         rows, piece = call[first : first + _AT_ONCE], slice(first, first + _AT_ONCE)
-        since = events.ends(rows) if of_end else events.start_ns[rows]
-        result[piece] = np.where(rows >= 0, np.maximum(events.start_ns[activity[piece]] - since, 0), -1)
+        ahead = events.start_ns[activity[piece]] - events.start_ns[rows]
+        result[piece] = np.where(rows >= 0, np.maximum(ahead, 0), -1)
     return result
 
 

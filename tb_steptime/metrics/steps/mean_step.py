@@ -80,12 +80,6 @@ class Cells:
     def bubble_ns(self, step: int) -> int:
         return int(self.bubble[step].sum())
 
-    @property
-    def of_phases(self) -> Int64:
-        """Idle time by [step, phase]."""
-        sites = self.idle.sum(axis=2)
-        return np.stack([sites[:, phase == SITE_PHASE].sum(axis=1) for phase in range(len(PHASES))], axis=1)
-
     def phase_bubble_ns(self, step: int, phase: int) -> int:
         return int(self.bubble[step, phase == SITE_PHASE].sum())
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.analyses import ANALYSES, gpu, overview
+from tb_steptime.analyses import ANALYSES, gpu
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
-from tb_steptime.insights.gpu_verdict import gpu_headline, gpu_rail
+from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.terminal.printer import plain
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import V100, timeline
 
@@ -41,15 +42,14 @@ def working(cells: str, blocks: int | None) -> Trace:
 def test_the_verdict_says_how_long_and_how_full(cells: str, blocks: int | None, expected: str):
     trace = working(cells, blocks)
     assert plain(gpu_headline(gpu.analyse(trace)).verdict) == expected
-    rail = gpu_rail(gpu.analyse(trace), overview.analyse(trace))
-    assert rail.share == cells.count("x") / 20
+    assert judged(trace).sidebar["gpu"].share == cells.count("x") / 20
 
 
 def test_a_trace_without_a_gpu():
     trace = timeline("step | 0000 |\nop | aaaa |")
     assert plain(gpu_headline(gpu.analyse(trace)).verdict) == "This trace has no GPU activity."
-    rail = gpu_rail(gpu.analyse(trace), overview.analyse(trace))
-    assert (rail.share, rail.reason) == (None, gpu.NO_ACTIVITY)
+    bar = judged(trace).sidebar["gpu"]
+    assert (bar.share, bar.reason) == (None, Reason("no_gpu_activity"))
 
 
 def test_a_gpu_that_only_copies():
@@ -70,7 +70,7 @@ def test_the_view_opens_with_what_to_do_first():
     headline = judged(trace).headlines["gpu"]
     assert headline.action is not None
     assert (headline.action.values["gain"].value, headline.view) == (4_000, "data_loading")
-    assert judged(trace).rails["gpu"].share == 0.5
+    assert judged(trace).sidebar["gpu"].share == 0.5
 
 
 def test_the_view_has_nothing_to_do_where_the_gpu_always_works():

@@ -74,7 +74,7 @@ def test_late_launches_are_worth_the_idle_time_before_them():
     insight = card(judgement, "launch_graphs")
     assert insight is not None
     assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
-    assert judgement.headlines["overview"].verdict.template.endswith("because the host launches too late.")
+    assert judgement.headlines["overview"].verdict.template.endswith("kernels are not launched in time.")
 
 
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
@@ -82,7 +82,7 @@ def test_a_gpu_that_waits_for_data_is_not_launch_bound():
     assert latency is not None
     assert latency.gain_ns == 1_000
     assert judged(WAITING).insights[0].id == "no_workers"
-    assert judged(WAITING).headlines["overview"].verdict.template.endswith("the GPU waits for input data.")
+    assert judged(WAITING).headlines["overview"].verdict.template.endswith("{gpu} waits for input data.")
 
 
 def test_a_queue_that_is_full_is_not_launch_bound():
@@ -145,14 +145,14 @@ def test_the_step_that_could_be_still_sums():
 
 def test_a_step_in_which_the_gpu_works_has_no_problem():
     verdict = judged(GPU_BOUND, names=SGEMM).headlines["overview"].verdict
-    assert verdict.template == "A step takes {step} and the GPU works for {share} of it."
+    assert verdict.template == "A step takes {step}, and {gpu} works for {share} of it."
 
 
 def test_without_a_gpu_the_verdict_says_so():
     judgement = judged("step | 1111122222 |\n op | aaa..aaa.. |")
     assert judgement.headlines["overview"].verdict.template == "A step takes {step}; this trace has no GPU activity."
     assert judgement.insights == []
-    assert judgement.rails["tensor_cores"].share is None
+    assert judgement.sidebar["tensor_cores"].share is None
 
 
 def trend(*lengths_us: int) -> TrendsResult:

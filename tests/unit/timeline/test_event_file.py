@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
@@ -460,7 +460,6 @@ def test_bars_cover_their_events_and_only_gaps_narrower_than_the_detail(drawn, p
 cells = st.text(alphabet=".abc", min_size=30, max_size=30)
 
 
-@settings(max_examples=30)
 @given(st.lists(cells, min_size=1, max_size=3), cells, st.sampled_from([1, *LEVELS]))
 def test_the_boxes_of_a_track_cover_its_events_at_any_detail(tmp_path_factory, ops, kernels, level):
     drawing = "\n".join([*(f"op | {each} |" for each in ops), f"kernel 7 | {kernels} |", "step | 5" + " " * 29 + " |"])

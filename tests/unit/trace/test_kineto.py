@@ -518,7 +518,6 @@ def _shuffled(value: Any, random: Any) -> Any:
     return {key: _shuffled(value[key], random) for key in keys}
 
 
-@settings(max_examples=60, deadline=None)
 @given(_events, st.randoms(use_true_random=False), st.sampled_from([None, 0, 1, 4, "\t"]), st.booleans())
 def test_white_space_and_the_order_of_keys_do_not_matter(
     tmp_path_factory: pytest.TempPathFactory, events: list[Any], random: Any, indent: Any, first: bool
@@ -534,7 +533,6 @@ def test_white_space_and_the_order_of_keys_do_not_matter(
     assert sorted(plain.events.correlation_id.tolist()) == list(range(len(events)))
 
 
-@settings(max_examples=100, deadline=None)
 @given(_events, st.floats(0, 1), st.sampled_from([None, 1]))
 def test_a_cut_anywhere_keeps_all_events_before_it(
     tmp_path_factory: pytest.TempPathFactory, events: list[Any], share: float, indent: Any
@@ -577,7 +575,7 @@ _pieces_of_json = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=6 * settings().max_examples)
 @given(st.data(), st.sampled_from(sorted(path.name for path in TRACES.iterdir())))
 def test_no_damage_raises_anything_but_a_trace_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, name: str

@@ -10,15 +10,15 @@ import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
-export const blockingShown = ({ result: { blocking, titles }, tab }: HostPart): boolean =>
+export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
   blocking.length > 0 && (titles["blocking_remark"] === undefined || tab.state.blocking !== undefined);
 
 /** Calls that hold the host up, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
-  const { result, tab, name } = part;
-  const { blocking, titles } = result;
+  const { result, titles, tab, name } = part;
+  const { blocking } = result;
   const remark = titles["blocking_remark"];
-  const title = titles["blocking"] ?? "Which calls hold the host up?";
+  const title = titles["blocking"] ?? "Which calls block the CPU?";
   if (!blockingShown(part)) {
     return (
       <section class="nothing-blocks">

@@ -7,7 +7,7 @@ import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Copies by direction and kinds of memory. */
-export function Copies({ result: { copies, titles }, tab, name }: HostPart) {
+export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   return (
     <Picture
       title={titles["copies"] ?? "What is copied?"}

@@ -6,10 +6,10 @@ import { timelineKeys, sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** Rare long stops of the host that no op explains. */
-export function Pauses({ result: { pauses, titles }, tab, name }: HostPart) {
+export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["pauses"] ?? "When does the host pause?"}
+      title={titles["pauses"] ?? "When does the CPU pause?"}
       name={`pauses ${name}`}
       drawn={false}
       table={() => tableOf(pauses, tab.meanings.causes)}

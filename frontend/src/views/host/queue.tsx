@@ -11,13 +11,13 @@ import { shownStep, zoomWithin } from "../choices";
 import type { HostPart } from "../props";
 
 /** The queue of one step over time, with the phases above it and the device below. */
-export function QueuePicture({ result, tab, name }: HostPart) {
+export function QueuePicture({ result, titles, tab, name }: HostPart) {
   const at = shownStep(result.steps, tab.state);
   const step = result.steps[at]!;
   const length = step.end_ns - step.start_ns;
   const zoom = zoomWithin(tab.state, { from: step.start_ns, to: step.end_ns });
   const drawn = useMemo(() => levelsOf(result), [result]);
-  const title = result.titles["queue"] ?? { template: "How far ahead is the host?", values: {} };
+  const title = titles["queue"] ?? { template: "How far ahead is the host?", values: {} };
   const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
   return (
     <Picture

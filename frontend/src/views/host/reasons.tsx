@@ -20,7 +20,7 @@ const reasonOf = (idle: IdleNs, { id }: PartMeaning): number => idle[id as keyof
 const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
-export function Reasons({ result, tab, name, off: hidden }: HostPart) {
+export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
   const off = hiddenReasons(result.pieces, hidden);
   const by = tab.state.idle === "phase" ? "phase" : "step";
   const [hovered, setLit] = useState<number | null>(null);
@@ -39,7 +39,7 @@ export function Reasons({ result, tab, name, off: hidden }: HostPart) {
   );
   const { scale } = drawn;
   const names = bars.map((bar) => bar.name);
-  const title = result.titles["reasons"] ?? { template: "Why is the GPU idle?", values: {} };
+  const title = titles["reasons"] ?? { template: "Why is the GPU idle?", values: {} };
   const tip = (at: number) => ({
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
     rows: present

@@ -9,12 +9,12 @@ import { idleOf, IdleCell } from "./idle";
 import type { HostPart } from "../props";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
-export function SeveralGpus({ result, tab, name, several }: HostPart & { several: SeveralDevices }) {
+export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {
   const { devices } = result;
   return (
     <>
       <Picture
-        title={result.titles["devices"] ?? "Do the GPUs work at the same time?"}
+        title={titles["devices"] ?? "Do the GPUs work at the same time?"}
         sub={`${text(several.concurrency, "number")} at a time while any works`}
         name={`devices ${name}`}
         drawn={false}

@@ -9,7 +9,7 @@ import { idleOf, IdleCell } from "./idle";
 import type { HostPart } from "../props";
 
 /** From where work is launched, and how long the GPU idled before it. */
-export function Sites({ result, tab, name }: HostPart) {
+export function Sites({ result, titles, tab, name }: HostPart) {
   const rows = result.sites.filter((site) => site.launches > 0 || idleOf(site.idle_ns) > site.idle_ns.tail);
   const bounds = boundsOf(result.phases);
   const all = { result, rows, bounds, meanings: tab.meanings };
@@ -17,7 +17,7 @@ export function Sites({ result, tab, name }: HostPart) {
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
-        title={result.titles["sites"] ?? "Where does the GPU wait for launches?"}
+        title={titles["sites"] ?? "Where does the GPU wait for launches?"}
         sub="run-ahead is the median"
         name={`launched from ${name}`}
         drawn={false}
@@ -54,13 +54,9 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
 
-/** The same figures, of one place: they mean what the answer's do. */
-const meaningOf = ({ answer }: HostResult, id: string): string =>
-  answer?.figures.find((figure) => figure.id === id)?.meaning ?? "";
-
 const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
 
-function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
+function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
@@ -93,7 +89,7 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
       label: "Starved",
       width: "60px",
       numeric: true,
-      meaning: meaningOf(result, "starved_share"),
+      meaning: meanings.metric("starved_share").meaning,
       order: (row) => row.starved_share,
       cell: (row) => share(row.starved_share),
     },
@@ -102,7 +98,7 @@ function columnsOf({ result, rows, bounds, meanings }: All): Column<SiteRow>[] {
       label: "Run-ahead",
       width: "74px",
       numeric: true,
-      meaning: meaningOf(result, "run_ahead"),
+      meaning: meanings.metric("run_ahead_p50").meaning,
       order: (row) => row.run_ahead_p50_ns,
       cell: (row) => ns(row.run_ahead_p50_ns),
     },

@@ -6,10 +6,10 @@ import { timelineKeys, sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
-export function SlowSteps({ result: { grown, titles }, tab, name }: HostPart) {
+export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["grown"] ?? "What grew in the slow steps?"}
+      title={"What takes longer in the slow steps?"}
       sub="against the median of the others"
       name={`slow steps ${name}`}
       drawn={false}

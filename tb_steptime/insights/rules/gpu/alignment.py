@@ -10,7 +10,11 @@ from tb_steptime.text import Phrase, ns, phrase, text
 
 
 def alignment(facts: Facts) -> Insight | None:
-    """Fires when what padding could gain at most is worth a card."""
+    """Fires when what padding could gain at most is worth a card.
+
+    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores), at most what the memory bandwidth
+    leaves; the cost of padding is not counted.
+    """
     device = device_split(facts)
     found = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None
     if device is None or found is None:

@@ -16,7 +16,10 @@ images = images.to(memory_format=torch.channels_last)"""
 
 
 def layout_conversion(facts: Facts) -> Insight | None:
-    """Fires when the conversions are worth a card."""
+    """Fires when the conversions are worth a card.
+
+    Gain: the time of these conversions.
+    """
     device = device_split(facts)
     if device is None or not device.waste.layout_conversions.count:
         return None

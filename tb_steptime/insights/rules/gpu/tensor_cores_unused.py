@@ -17,7 +17,7 @@ ELSEWHERE = ("alignment",)
 def tensor_cores_unused(facts: Facts) -> Insight | None:
     """Fires when the eligible time is worth a card.
 
-    The gain is bounded by the ratio of the device's peaks, kernel by kernel, and what it is worth now by the host.
+    Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores).
     """
     eligible_ns, device = facts.figure("matmul_like_time"), device_split(facts)
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import allocations, bubble_ns
-from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.text import code, ns, phrase, text
+from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.text import ns, phrase, text
 
 #: Waits for the allocator in half of the steps are no warm-up.
 STEADY_FRACTION = 0.5
+
+_HOW = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.empty_cache() in the loop"
 
 
 def allocator_steady(facts: Facts) -> Insight | None:
@@ -23,11 +25,11 @@ def allocator_steady(facts: Facts) -> Insight | None:
     waiting = sum(step.idle_ns.allocator > 0 for step in steps)
     if not rows or waiting <= 1 or waiting < STEADY_FRACTION * len(steps):
         return None
-    said = phrase(
-        "{call} leaves the GPU idle for {idle} a step. Keep shapes fixed, drop {empty}, or set {setting}.",
+    why = phrase(
+        "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied.",
         call=text(rows[0].call),
         idle=ns(bubble_ns(rows)),
-        empty=code("empty_cache()"),
-        setting=code("expandable_segments:True"),
     )
-    return calls_card(facts, "allocator_steady", phrase("Keep GPU memory from step to step"), said, rows)
+    return calls_card(
+        facts, CallsCard("allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, _HOW)
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
-from tb_steptime.insights.facts import Facts, confidence
-from tb_steptime.metrics.host.answer import HELD_UP
+from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import fraction, ns, phrase
 
@@ -14,25 +13,24 @@ _BUSY = (Bound.GPU, Bound.COMMUNICATION)
 
 def back_pressure(facts: Facts) -> Insight | None:
     """Fires when launches wait for room for a good part of the step, and the GPU works throughout."""
-    held = facts.host.back_pressure
-    if held is None or facts.host.bound not in _BUSY or facts.share(held.held_ns) < HELD_UP:
+    if facts.host.bound not in _BUSY or not waits_for_queue(facts):
         return None
-    level, why = confidence(facts, Confidence.HIGH, phrase("The queue's depth is counted, launch by launch."))
+    level, why = confidence(facts, Confidence.HIGH, phrase("The depth of the queue is counted at every launch."))
     return Insight(
         id="back_pressure",
         severity=Severity.MINOR,
-        title=phrase("Leave the busy CPU alone"),
+        title=phrase("Ignore the busy CPU"),
         why=phrase(
-            "For {held} a step it waits for room in the GPU's queue. A CPU at {all} is no limit here; more workers or "
-            "a faster CPU change nothing.",
-            held=ns(held.held_ns),
+            "For {wait} a step it only waits for room in the GPU's launch queue. A CPU at {all} is no limit here: more "
+            "workers or a faster CPU change nothing.",
+            wait=ns(facts.host.full_queue_ns),
             all=fraction(1.0),
         ),
         how=None,
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,
-        gain_formula=phrase("Nothing to gain: the GPU works while these launches wait."),
+        gain_formula=phrase("No gain: the GPU works while these launches wait."),
         confidence=level,
         why_confidence=why,
         view="host",

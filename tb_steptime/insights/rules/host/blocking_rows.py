@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.rules.host.sync_ops import maker_of
+from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import shortened
@@ -66,4 +66,4 @@ def _hidden_in(row: BlockingRow) -> str | None:
 
 def _is_pageable(row: BlockingRow) -> bool:
     to_device = row.kind == "pageable_copy" and row.direction == "HtoD"
-    return to_device and _hidden_in(row) is None and maker_of(row).id == "copy"
+    return to_device and _hidden_in(row) is None and waiting_op(row).id == "copy"

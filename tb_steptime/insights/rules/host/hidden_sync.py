@@ -5,14 +5,14 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, hidden, name_of, place_of
-from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.insights.rules.host.sync_ops import maker_of
+from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, ns, phrase, text
 
 _TITLES = {
-    "backward": "Take the hidden wait out of the backward pass",
-    "optimizer": "Take the hidden wait out of the optimizer",
+    "backward": phrase("Remove the hidden wait from the backward pass"),
+    "optimizer": phrase("Remove the hidden wait from the optimizer"),
 }
 
 
@@ -30,15 +30,18 @@ def _hidden_sync(facts: Facts, where: str) -> Insight | None:
     rows = hidden(facts.host, where)
     if not rows:
         return None
-    text = _words(rows[0], bubble_ns(rows))
-    return calls_card(facts, f"hidden_sync_{where}", phrase(_TITLES[where]), text, rows)
+    why, how = _why(rows[0], bubble_ns(rows)), waiting_op(rows[0]).how
+    return calls_card(facts, CallsCard(f"hidden_sync_{where}", _TITLES[where], why, rows, how))
 
 
-def _words(row: BlockingRow, total_ns: int) -> Phrase:
+def _why(row: BlockingRow, total_ns: int) -> Phrase:
     """Names the op, and the line, module or op of the forward pass that made it."""
-    remedy, place = maker_of(row).remedy, place_of(row)
-    made = ", made by {place}," if place else ""
+    place = place_of(row)
+    if place is None:
+        return phrase("{op} leaves the GPU idle for {total} a step.", op=text(name_of(row)), total=ns(total_ns))
     return phrase(
-        "{op}" + made + " leaves the GPU idle for {total} a step: " + remedy.template + ".",
-        op=text(name_of(row)), place=text(place or ""), total=ns(total_ns), **remedy.values,
-    )  # fmt: skip
+        "{op}, from {place}, leaves the GPU idle for {total} a step.",
+        op=text(name_of(row)),
+        place=text(place),
+        total=ns(total_ns),
+    )

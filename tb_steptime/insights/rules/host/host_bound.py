@@ -12,9 +12,9 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, evidence_of_sites, late_by_site, late_ns, sites_of
-from tb_steptime.insights.rules.host.idle_cards import late_card
+from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.metrics.steps.sites import SiteRow
-from tb_steptime.text import Phrase, Quantity, agreeing, code, count, ns, phrase
+from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)
 HOOKS = ("backward.hooks",)
@@ -24,33 +24,38 @@ BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
 ZERO_GRAD = ("zero_grad",)
 BETWEEN = ("data_loading", "other")
 
-#: A site whose few longest waits hold half of its time is held up by them, and not by its number of launches.
+#: A site whose few longest waits make half of its time waits for these, and not for its many launches.
 FEW_FRACTION = 0.5
-#: Only of a site with this many waits for each that is kept is it news that few hold so much.
+#: Only of a site with this many waits for each that is kept is it news that few make so much.
 MANY_LAUNCHES = 10
 
 
 def launch_graphs(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the many launches of the model itself."""
-    late = {site: ns for site, ns in _model_late(facts.host).items() if not _stalled(facts.host, site)}
-    text = _graph_words(facts.host, sites_of(facts.host, late))
-    return late_card(facts, "launch_graphs", _graph_title(facts.host, late), text, late, sum(late.values()))
+    late = {site: ns for site, ns in _model_late(facts.host).items() if not _few_long_waits(facts.host, site)}
+    graphs = facts.host.launches is not None and facts.host.launches.graphs > 0
+    title, why = _graph_title(graphs, late), _graph_why(facts.host, graphs, sites_of(facts.host, late))
+    return late_card(facts, LateCard("launch_graphs", title, why, late, sum(late.values()), how=_COMPILE))
 
 
 def long_stretches(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for the model's launches in a few long stretches: graphs would not shorten those."""
-    late = {site: ns for site, ns in _model_late(facts.host).items() if _stalled(facts.host, site)}
+    """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those."""
+    late = {site: ns for site, ns in _model_late(facts.host).items() if _few_long_waits(facts.host, site)}
     evidence = evidence_of_sites(sites_of(facts.host, late))
     if not evidence:
         return None
-    text = phrase(
-        agreeing("{few} long (wait holds|waits hold) most of it, {longest} the longest: ", len(evidence))
-        + "Python of its own, a first call, a file. Look there.",
-        few=count(len(evidence)),
-        longest=ns(evidence[0].end_ns - evidence[0].start_ns),
-    )
-    title = "Shorten what the host does between launches"
-    return late_card(facts, "long_stretches", title, text, late, sum(late.values()), evidence=evidence)
+    longest = ns(evidence[0].end_ns - evidence[0].start_ns)
+    why = Phrase(agreeing(_FEW_LONG_WAITS, len(evidence)), {"few": count(len(evidence)), "longest": longest})
+    title = phrase("Shorten what the CPU does between launches")
+    return late_card(facts, LateCard("long_stretches", title, why, late, sum(late.values()), evidence=evidence))
+
+
+_FEW_LONG_WAITS = (
+    "{few} long (wait makes|waits make) most of the GPU's idle time here, the longest {longest}: Python code, a first "
+    "call or a file, for example."
+)
+#: Graphs save the launches; where they do not fit, more work for each launch helps.
+_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; or use a larger batch'
 
 
 def _model_late(host: HostResult) -> dict[str, int]:
@@ -64,8 +69,8 @@ def _bucket_late_ns(host: HostResult) -> int:
     return min(host.bucket_late_ns, late_ns(host, HOOKS))
 
 
-def _stalled(host: HostResult, site: str) -> bool:
-    """Whether a few long waits hold most of what a site waits for; what pauses and blocking calls hold left out."""
+def _few_long_waits(host: HostResult, site: str) -> bool:
+    """Whether a few long waits make most of what a site waits for; what pauses and blocking calls make left out."""
     (row,) = sites_of(host, (site,))
     steps, launches = len(host.steps), host.launches
     calls = row.launches * launches.calls / launches.activities if launches and launches.activities else row.launches
@@ -75,68 +80,63 @@ def _stalled(host: HostResult, site: str) -> bool:
     return many and longest - claimed * steps >= FEW_FRACTION * late_by_site(host)[site] * steps
 
 
-def _graph_title(host: HostResult, late: dict[str, int]) -> str:
-    if host.launches and host.launches.graphs:
-        return "Capture more of the step in each graph"
+def _graph_title(graphs: bool, late: Collection[str]) -> Phrase:
+    if graphs:
+        return phrase("Capture more of the step in CUDA graphs")
     if not any(site in late for site in BACKWARD):
-        return "Launch the forward pass as a graph"
-    return "Launch forward and backward as graphs" if FORWARD[0] in late else "Launch the backward pass as a graph"
+        return phrase("Launch the forward pass as a CUDA graph")
+    if FORWARD[0] in late:
+        return phrase("Launch forward and backward pass as CUDA graphs")
+    return phrase("Launch the backward pass as a CUDA graph")
 
 
-def _graph_words(host: HostResult, rows: list[SiteRow]) -> Phrase:
+def _graph_why(host: HostResult, graphs: bool, rows: list[SiteRow]) -> Phrase:
     launches, device_ns = sum(row.launches for row in rows), sum(row.device_ns for row in rows)
     if any(row.site in HOOKS for row in rows):
         launches -= host.bucket_copies
     values = {"launches": count(round(launches)), "each": ns(device_ns / launches if launches > 0 else None)}
-    if host.launches and host.launches.graphs:
-        words = (
-            "Graphs launch work already, yet {launches} (piece|pieces) of it a step, of {each} on average, "
-            "(comes|come) late. Larger batches help too."
-        )
-    else:
-        values["compile"] = code("torch.compile")
-        words = (
-            "{launches} (launch|launches) a step, for {each} of work on average: {compile} or CUDA graphs; else larger "
-            "batches and fewer tiny ops."
-        )
-    return Phrase(agreeing(words, round(launches)), values)
+    return Phrase(agreeing(_BESIDE_GRAPHS if graphs else _OF_LAUNCHES, round(launches)), values)
+
+
+_BESIDE_GRAPHS = (
+    "CUDA graphs launch a part of the work, yet {launches} (kernel|kernels) a step, of {each} on average, "
+    "(starts|start) late."
+)
+_OF_LAUNCHES = (
+    "{launches} (launch|launches) a step, for {each} of GPU work each on average: the CPU cannot launch them in time."
+)
 
 
 def zero_gradients(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor."""
-    text = _of_launches(
-        facts.host,
-        ZERO_GRAD,
-        "{launches} (launch a step fills|launches a step fill) them with zeros one by one: {setting}.",
-        setting=code("zero_grad(set_to_none=True)"),
-    )
-    title, gain_ns = "Set gradients to None instead of zero", late_ns(facts.host, ZERO_GRAD)
-    return late_card(facts, "zero_gradients", title, text, ZERO_GRAD, gain_ns)
+    why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
+    title, gain_ns = phrase("Set gradients to None instead of zero"), late_ns(facts.host, ZERO_GRAD)
+    how = "optimizer.zero_grad(set_to_none=True)"
+    return late_card(facts, LateCard("zero_gradients", title, why, ZERO_GRAD, gain_ns, how))
 
 
 def buffer_broadcast(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while DistributedDataParallel copies the model's buffers before each forward pass."""
-    text = _of_launches(
+    why = _of_launches(
         facts.host,
         BROADCAST,
-        "DDP copies the model's buffers one by one before each forward, {launches} (launch|launches) a step: "
-        "{setting}.",
-        setting=code("broadcast_buffers=False"),
+        "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
-    gain_ns = late_ns(facts.host, BROADCAST)
-    return late_card(facts, "buffer_broadcast", "Stop the buffer broadcast", text, BROADCAST, gain_ns, certain=True)
+    title, gain_ns = phrase("Stop DDP's broadcast of buffers"), late_ns(facts.host, BROADCAST)
+    how = "DistributedDataParallel(model, broadcast_buffers=False)"
+    return late_card(facts, LateCard("buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True))
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel."""
     copies = round(facts.host.bucket_copies)
-    text = phrase(
-        agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one: {setting}.", copies),
+    why = phrase(
+        agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one.", copies),
         copies=count(copies),
-        setting=code("gradient_as_bucket_view=True"),
     )
-    title, gain_ns = "Let gradients live in DDP's buckets", _bucket_late_ns(facts.host)
-    return late_card(facts, "gradient_buckets", title, text, HOOKS, gain_ns, certain=True)
+    title, gain_ns = phrase("Keep gradients in DDP's buckets"), _bucket_late_ns(facts.host)
+    how = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
+    return late_card(facts, LateCard("gradient_buckets", title, why, HOOKS, gain_ns, how, certain=True))
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -144,17 +144,20 @@ def between_passes(facts: Facts) -> Insight | None:
     is launched meanwhile, and that has a card of its own."""
     if facts.host.several_devices is not None:
         return None
-    text = _of_launches(
+    why = _of_launches(
         facts.host,
         BETWEEN,
-        "After the backward pass and outside the optimizer {launches} (launch a step keeps|launches a step keep) the "
-        "GPU waiting: metrics and logs can wait for a later step.",
+        "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
+        "metrics or logging, for example.",
     )
-    gain_ns = late_ns(facts.host, BETWEEN)
-    return late_card(facts, "between_passes", "Do less between the passes", text, BETWEEN, gain_ns)
+    title, gain_ns = phrase("Launch less outside forward, backward and optimizer"), late_ns(facts.host, BETWEEN)
+    return late_card(facts, LateCard("between_passes", title, why, BETWEEN, gain_ns, how=_NOW_AND_THEN))
 
 
-def _of_launches(host: HostResult, sites: Collection[str], words: str, **values: Quantity) -> Phrase:
+_NOW_AND_THEN = "if step % 100 == 0:\n    log(metrics)"
+
+
+def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase:
     """A sentence about {launches}, with which it agrees: those of the sites in a step."""
     launches = round(sum(row.launches for row in sites_of(host, sites)))
-    return phrase(agreeing(words, launches), launches=count(launches), **values)
+    return Phrase(agreeing(words, launches), {"launches": count(launches)})

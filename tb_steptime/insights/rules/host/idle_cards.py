@@ -7,6 +7,7 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
@@ -23,58 +24,72 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, phrase
 
 _LATE = phrase(
-    "Mean over the steps of the GPU's idle time until work from here is launched and reaches it; waits for the loader, "
-    "blocking calls and pauses left out."
+    "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
+    "blocking calls and pauses are left out."
 )
 _BUBBLES = phrase(
-    "Mean over the steps of the GPU's idle time from its drain, or the call's start, to the next work that is launched "
-    "after the call."
+    "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
+    "the call, mean over the steps."
 )
-_MEASURED = phrase("The GPU's idle time behind these very calls is recorded, step by step.")
+_MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
 
-def late_card(
-    facts: Facts,
-    id: str,
-    title: str,
-    text: Phrase,
-    sites: Collection[str],
-    gain_ns: int,
-    *,
-    certain: bool = False,
-    evidence: Sequence[Evidence] | None = None,
-) -> Insight | None:
-    """A card about launches from some sites. certain: the deed takes these launches away, whatever profiling adds to
-    them. evidence: None for the sites' longest gaps."""
+class LateCard(NamedTuple):
+    """Launches from some sites. certain: the change takes these launches away, however much profiling slows them.
+    evidence: None for the sites' longest gaps."""
+
+    id: str
+    title: Phrase
+    why: Phrase
+    sites: Collection[str]
+    gain_ns: int
+    how: str | None = None
+    certain: bool = False
+    evidence: Sequence[Evidence] | None = None
+
+
+class CallsCard(NamedTuple):
+    """Groups of blocking calls, worth the bubbles that they leave."""
+
+    id: str
+    title: Phrase
+    why: Phrase
+    rows: list[BlockingRow]
+    how: str | None = None
+
+
+def late_card(facts: Facts, card: LateCard) -> Insight | None:
+    evidence = evidence_of_sites(sites_of(facts.host, card.sites)) if card.evidence is None else card.evidence
     return host_card(
         facts,
         HostCard(
-            id=id,
-            title=phrase(title),
-            why=text,
-            gain_ns=gain_ns,
+            id=card.id,
+            title=card.title,
+            why=card.why,
+            how=card.how,
+            gain_ns=card.gain_ns,
             formula=_LATE,
-            best=Confidence.HIGH if certain else Confidence.MEDIUM,
-            why_confidence=_MEASURED if certain else PROFILING_SLOWS,
-            evidence=evidence_of_sites(sites_of(facts.host, sites)) if evidence is None else evidence,
+            best=Confidence.HIGH if card.certain else Confidence.MEDIUM,
+            why_confidence=_MEASURED if card.certain else PROFILING_SLOWS,
+            evidence=evidence,
         ),
     )
 
 
-def calls_card(facts: Facts, id: str, title: Phrase, text: Phrase, rows: list[BlockingRow]) -> Insight | None:
-    """A card about groups of blocking calls, worth the bubbles that they leave."""
+def calls_card(facts: Facts, card: CallsCard) -> Insight | None:
     return host_card(
         facts,
         HostCard(
-            id=id,
-            title=title,
-            why=text,
-            gain_ns=bubble_ns(rows),
+            id=card.id,
+            title=card.title,
+            why=card.why,
+            how=card.how,
+            gain_ns=bubble_ns(card.rows),
             formula=_BUBBLES,
             best=Confidence.HIGH,
             why_confidence=_MEASURED,
             colour="blocking",
             part="runtime",
-            evidence=evidence_of_calls(rows),
+            evidence=evidence_of_calls(card.rows),
         ),
     )

@@ -1,4 +1,4 @@
-"""The GPU waits for the launches of the optimizer: one for each tensor, or few that take long to prepare."""
+"""The GPU waits for the launches of the optimizer: one for each tensor, or few that take long."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.rules.gpu.kernel_gains import device_split
 from tb_steptime.insights.rules.host.host_bound import OPTIMIZER
-from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.text import agreeing, code, count, ns, phrase
+from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 #: An optimizer that takes all tensors at once launches a few dozen kernels at most.
 MANY_KERNELS = 100
+
+_FUSED = "torch.optim.AdamW(model.parameters(), fused=True)"
 
 
 def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
@@ -19,15 +21,18 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     kernels = _short_kernels(facts)
     if kernels < MANY_KERNELS:
         return None
-    text = phrase(
-        "It launches {count} short kernels a step while the GPU is idle for {idle}: {foreach} or {fused}.",
-        count=count(round(kernels)),
-        idle=ns(late_ns(facts.host, OPTIMIZER)),
-        foreach=code("foreach=True"),
-        fused=code("fused=True"),
+    late = late_ns(facts.host, OPTIMIZER)
+    title, why = (
+        phrase("Let the optimizer update all tensors at once"),
+        phrase(
+            "The optimizer launches {count} short kernels a step, and the GPU is idle for {idle} meanwhile.",
+            count=count(round(kernels)),
+            idle=ns(late),
+        ),
     )
-    title = "Let the optimizer take all tensors at once"
-    return late_card(facts, "tiny_optimizer_kernels", title, text, OPTIMIZER, late_ns(facts.host, OPTIMIZER))
+    return late_card(
+        facts, LateCard("tiny_optimizer_kernels", title, why, OPTIMIZER, late, f"{_FUSED}  # or foreach=True")
+    )
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
@@ -36,14 +41,13 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         return None
     late = late_ns(facts.host, OPTIMIZER)
     launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
-    words = "Its {launches} (launch a step takes|launches a step take) the host {each} each to prepare, and the GPU "
-    text = phrase(
-        agreeing(words, round(launches)) + "waits: {fused}.",
-        launches=count(round(launches)),
-        each=ns(late / launches if launches else None),
-        fused=code("fused=True"),
+    why = Phrase(
+        agreeing(
+            "The GPU waits for the optimizer's {launches} (launch|launches) a step, {each} for each.", round(launches)
+        ),
+        {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
     )
-    return late_card(facts, "fused_optimizer", "Fuse the optimizer", text, OPTIMIZER, late)
+    return late_card(facts, LateCard("fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, _FUSED))
 
 
 def _short_kernels(facts: Facts) -> float:

@@ -1,4 +1,4 @@
-"""One process drives several GPUs, and they work one after another: what blocks the host for one holds the others up.
+"""One process drives several GPUs, and they work one after another: what blocks the CPU for one keeps the others idle.
 
 gpu0   kkkkkk      kkkkkk
 gpu1         kkkkkk      kkkkkk      1 at a time, of 2
@@ -11,9 +11,9 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
-from tb_steptime.text import Phrase, Quantity, Unit, code, count, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
-#: Of the way from one device at a time to all at once: with less than a quarter of it they work in turns.
+#: Of the way from one device at a time to all at once: with less than a quarter of it they work one after another.
 SERIAL_FRACTION = 0.25
 
 
@@ -26,29 +26,30 @@ def serial_devices(facts: Facts) -> Insight | None:
         facts,
         HostCard(
             id="serial_devices",
-            title=phrase("Give each GPU a process of its own"),
-            why=_words(several),
+            title=phrase("Run one process per GPU"),
+            why=_why(several),
+            how=_how(len(several.devices)),
             gain_ns=several.union_busy_ns - max(several.busy_ns),
-            formula=phrase("Time a step in which any GPU works, less that of the GPU that works longest."),
+            formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
             best=Confidence.MEDIUM,
-            why_confidence=phrase("Assumes that the work of one GPU does not need that of another."),
+            why_confidence=phrase("Assumes that no GPU needs results of another one."),
             colour="kernel",
             part="kernel",
         ),
     )
 
 
-def _words(several: SeveralDevices) -> Phrase:
-    values = {
-        "number": count(len(several.devices)),
-        "mean": Quantity(several.concurrency, Unit.NUMBER),
-        "ddp": code("DistributedDataParallel"),
-    }
+def _how(devices: int) -> str:
+    return f"torchrun --nproc-per-node={devices} train.py  # with DistributedDataParallel"
+
+
+def _why(several: SeveralDevices) -> Phrase:
+    mean = Quantity(several.concurrency, Unit.NUMBER)
+    values = {"number": count(len(several.devices)), "mean": mean}
     if not several.holders:
-        return Phrase("Of {number} GPUs {mean} work at a time: {ddp}, one process for each GPU.", values)
+        return Phrase("On average {mean} of {number} GPUs work at a time.", values)
     worst = several.holders[0]
     values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
     return Phrase(
-        "Of {number} GPUs {mean} work at a time; {op} holds GPU {waits} up for {idle} a step: {ddp}, one process each.",
-        values,
+        "On average {mean} of {number} GPUs work at a time; {op} keeps GPU {waits} idle for {idle} a step.", values
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, name_of, place_of, plain
-from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.insights.rules.host.sync_ops import maker_of
+from tb_steptime.insights.rules.host.idle_cards import CallsCard, calls_card
+from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, ns, phrase, text
+from tb_steptime.text import Phrase, filled, ns, text
 
 
 def sync_bubble(facts: Facts) -> Insight | None:
@@ -16,14 +16,23 @@ def sync_bubble(facts: Facts) -> Insight | None:
     rows = plain(facts.host)
     if not rows:
         return None
-    return calls_card(facts, "sync_bubble", maker_of(rows[0]).deed, _words(rows[0], bubble_ns(rows)), rows)
+    op = waiting_op(rows[0])
+    return calls_card(facts, CallsCard("sync_bubble", op.title, _why(rows[0], bubble_ns(rows)), rows, op.how))
 
 
-def _words(row: BlockingRow, total_ns: int) -> Phrase:
-    remedy, place = maker_of(row).remedy, place_of(row)
-    who = "{op} in {place}" if place else "{op}"
-    cost = " leaves the GPU idle for {most} a step" + (" of {total} in all" if row.bubble_ns < total_ns else "")
-    return phrase(
-        who + cost + ": " + remedy.template + ".",
-        op=text(name_of(row)), place=text(place or ""), most=ns(row.bubble_ns), total=ns(total_ns), **remedy.values,
-    )  # fmt: skip
+#: By whether the place is known, and whether other calls leave the GPU idle too.
+_WHY = {
+    (True, True): "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}.",
+    (True, False): "{op} in {place} leaves the GPU idle for {most} a step.",
+    (False, True): "{op} leaves the GPU idle for {most} a step; all such calls for {total}.",
+    (False, False): "{op} leaves the GPU idle for {most} a step.",
+}
+
+
+def _why(row: BlockingRow, total_ns: int) -> Phrase:
+    place = place_of(row)
+    template = _WHY[place is not None, row.bubble_ns < total_ns]
+    return filled(
+        template,
+        {"op": text(name_of(row)), "place": text(place or ""), "most": ns(row.bubble_ns), "total": ns(total_ns)},
+    )

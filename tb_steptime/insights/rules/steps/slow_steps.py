@@ -29,7 +29,7 @@ def slow_steps(facts: Facts) -> Insight | None:
     slow = _slow(facts.host)
     if not slow:
         return None
-    own = [_own_ns(facts.host, step) for step in facts.host.steps]
+    own = [_own_ns(step) for step in facts.host.steps]
     return host_card(
         facts,
         HostCard(
@@ -50,16 +50,14 @@ def slow_steps(facts: Facts) -> Insight | None:
 
 def _slow(host: HostResult) -> list[Grown]:
     """Slow steps that are longer for more than their wait, the slowest first."""
-    own = {step.name: _own_ns(host, step) for step in host.steps}
+    own = {step.name: _own_ns(step) for step in host.steps}
     usual_ns = statistics.median(own.values()) if own else 0
     slow = [step for step in host.grown if own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns]
     return sorted(slow, key=lambda step: -step.excess_ns)
 
 
-def _own_ns(host: HostResult, step: HostStep) -> int:
-    """Its length less what is idle for others' reasons; without a GPU less its time in the loader."""
-    if host.device is None:
-        return step.end_ns - step.start_ns - step.phase_host_ns.get("data_loading", 0)
+def _own_ns(step: HostStep) -> int:
+    """Its length less what is idle for others' reasons."""
     return step.end_ns - step.start_ns - step.idle_ns.data_loading - step.idle_ns.tail
 
 

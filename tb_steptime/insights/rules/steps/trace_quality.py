@@ -14,7 +14,10 @@ RECORD_BOTH = """profile(
 
 
 def trace_quality(facts: Facts) -> Insight | None:
-    """Fires when a twentieth of the step is idle time before work whose launch is not recorded."""
+    """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
+
+    Gain: none; the other figures become certain.
+    """
     idle = facts.idle
     if idle is None or facts.share(idle.unknown) < WARNING_FRACTION:
         return None

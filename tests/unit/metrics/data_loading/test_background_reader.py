@@ -176,8 +176,8 @@ def test_no_card_is_built_on_waits_and_the_views_say_what_is_known(tmp_path):
     assert (headline.verdict, headline.action) == (told.sentence, told.advice)
     overview = judgement.headlines["overview"]
     assert (overview.action, overview.view) == (told.sentence, "data_loading")
-    rail = judgement.rails["data_loading"]
-    assert (rail.share, rail.reason) == (None, OTHER_THREAD)
+    bar = judgement.sidebar["data_loading"]
+    assert (bar.share, bar.reason) == (None, OTHER_THREAD)
     assert measure(trace, "needed_workers", None).reason == Reason("loader_limits_steps")
 
 

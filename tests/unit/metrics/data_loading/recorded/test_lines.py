@@ -19,6 +19,7 @@ from tb_steptime.record.loaders import line_samples
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
 from tb_steptime.trace.ops import is_source
+from tests.drawn.machine import skip_busy
 from tests.unit.record.test_format import HEADER, refuse
 
 
@@ -139,6 +140,7 @@ def test_too_few_looks_tell_nothing_and_say_so(late, why):
     assert plain(result.why) == why
 
 
+@pytest.mark.live
 def test_workers_are_met_in_the_lines_that_take_their_time():
     """Real workers, whose parts time themselves; looks may be off by chance, and by some tenths of a millisecond."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
@@ -150,7 +152,7 @@ def test_workers_are_met_in_the_lines_that_take_their_time():
         if late < bursts:
             break
     else:
-        pytest.skip(f"This machine is too busy for looks in time: {late} bursts were late, {bursts} were not.")
+        skip_busy(f"{late} bursts were late, {bursts} were not")
     assert {each.part: each.told for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }

@@ -1,0 +1,68 @@
+"""Ops that make the CPU wait for the GPU, and what to do instead: a table, first match wins."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.text import Phrase, phrase
+
+
+class WaitingOp(NamedTuple):
+    """names: the op that waits, or an op or range around it, which wait for sizes of results or for values. title and
+    how: of a card."""
+
+    id: str
+    names: re.Pattern[str]
+    title: Phrase
+    how: str | None
+
+
+def _op(id: str, names: str, title: str, how: str | None = None) -> WaitingOp:
+    return WaitingOp(id, re.compile(names), phrase(title), how)
+
+
+#: From the particular to the general: an op of the first lines calls those of the last ones.
+WAITING_OPS = (
+    _op("grad_scaler", r"(?i)grad_?scaler|scaler[.(]|_amp_update_scale", "Scale gradients without waiting for the GPU",
+        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler; or a fused optimizer'),
+    _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
+        "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)"),
+    # the transpose of a coalesced matrix is not coalesced: the backward pass coalesces it again, whatever the input is
+    _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transpose before the loop",
+        "transposed = matrix.t().coalesce()  # once, for the backward of a torch.autograd.Function"),
+    _op("product", r"sparse_(add)?mm|Sparse(Add)?[Mm]m", "Coalesce sparse inputs before the loop",
+        "matrix = matrix.coalesce()  # or use a dense one"),
+    _op("coalesce", r"coalesce|[Ss]parse", "Use dense gradients", "torch.nn.Embedding(rows, width, sparse=False)"),
+    _op("unique", r"aten::_?unique", "Find unique values in the DataLoader"),
+    _op("repeat_interleave", r"aten::repeat_interleave", "Give repeat_interleave its output size",
+        "x.repeat_interleave(repeats, output_size=size)"),
+    _op("multinomial", r"aten::multinomial", "Draw samples without waiting for the GPU",
+        "(p / torch.empty_like(p).exponential_()).argmax(-1)"),
+    _op("bincount", r"aten::bincount", "Count into a vector of known length",
+        "torch.zeros(length, dtype=torch.long, device=x.device).scatter_add_(0, x, torch.ones_like(x))"),
+    _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Decide on the GPU, not in Python",
+        "torch.where(condition, a, b)  # in place of if"),
+    _op("mask", r"aten::(nonzero|masked_select|argwhere|index|index_put_?|_index_put_impl_)$",
+        "Index without a boolean mask", "torch.where(mask, x, 0)  # keeps the shape"),
+    _op("item", r"aten::(item|_local_scalar_dense)$|tolist|numpy", "Read values from the GPU less often",
+        "if step % 100 == 0:\n    print(loss.item())"),
+    _op("copy", r"aten::(to|_to_copy|copy_|cpu)$|[Mm]emcpy", "Copy without blocking the CPU",
+        "x.to(device, non_blocking=True)  # from or to pinned memory"),
+    _op("event", r"EventSynchronize", "Wait for CUDA events one step later"),
+    _op("explicit", r"Synchronize", "Stop waiting for the GPU in the loop",
+        "# remove torch.cuda.synchronize() from the loop"),
+)  # fmt: skip
+
+OTHER = _op("other", "", "Move the blocking call out of the step")
+
+
+def waiting_op(row: BlockingRow) -> WaitingOp:
+    """What makes a group of calls wait. The call itself is asked last: a copy of an op is the op's."""
+    around = [name for name in (row.op, row.outer_op, row.user_range, row.source, row.module) if name]
+    for names in (around, [row.call]):
+        for op in WAITING_OPS:
+            if any(op.names.search(name) for name in names):
+                return op
+    return OTHER

@@ -1,0 +1,179 @@
+"""The Host view's sentences: is the CPU the limit, and what each picture and table shows.
+
+A title says what is seen, or asks where nothing stands out; what is empty has no title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.insights.base import Titles
+from tb_steptime.insights.facts import Facts, waits_for_queue
+from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
+from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.idle.several_gpus import SeveralDevices
+from tb_steptime.metrics.steps.sites import PhaseRow
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
+
+#: Below this share of the step a cause is not worth a sentence.
+WORTH_SAYING = 0.005
+#: A queue that is empty for most of the time never holds work while the host is late.
+MOSTLY = 0.5
+#: Devices that share less than this much of their time work one after another.
+ONE_AFTER_ANOTHER = 1.2
+
+
+def host_titles(facts: Facts) -> Titles:
+    """Of the view's pictures and tables, and "answer": is the CPU the limit? None of it without a device."""
+    host, idle = facts.host, facts.idle
+    if idle is None:
+        return {}
+    found = {
+        "answer": _answer(facts, idle),
+        "queue": _queue_title(facts),
+        "reasons": _reasons_title(idle),
+        "sites": _sites_title(host.phases),
+        "blocking": _blocking_title(facts),
+    }
+    return found | _titles_of_tables(facts)
+
+
+def _titles_of_tables(facts: Facts) -> Titles:
+    """Of those that are not empty."""
+    host, found = facts.host, dict[str, Phrase]()
+    if host.blocking and facts.share(host.blocking_bubble_ns) < WORTH_SAYING:
+        found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
+    if host.copies:
+        found["copies"] = _copies_title(host.copies)
+    if host.several_devices:
+        found["devices"] = _devices_title(host.several_devices)
+    if host.pauses:
+        found["pauses"] = _pauses_title(host.pauses)
+    return found
+
+
+def _answer(facts: Facts, idle: IdleNs) -> Phrase:
+    """Is the CPU the limit?"""
+    host = facts.host
+    busy = fraction(facts.share(facts.step_ns - idle.total_ns))
+    if waits_for_queue(facts) and host.bound not in (Bound.HOST, Bound.SYNC):
+        return phrase(
+            "No. Launches wait [{wait} a step] for room in the GPU's full queue: a CPU at {all} is normal here. The "
+            "GPU works for {busy} of the step.",
+            wait=ns(host.full_queue_ns), all=fraction(1.0), busy=busy,
+        )  # fmt: skip
+    template, wait_ns = _answer_by_bound(host.bound, idle)
+    share = fraction(facts.share(wait_ns))
+    return filled(template, {"wait": ns(wait_ns), "share": share, "busy": busy, "idle": ns(idle.total_ns)})
+
+
+def _answer_by_bound(bound: Bound, idle: IdleNs) -> tuple[str, int]:
+    """The template, and the wait that it speaks of, ns a step."""
+    late_ns = idle.cpu_work + idle.nothing_recorded + idle.launch_latency
+    waits = {
+        Bound.INPUT: idle.data_loading,
+        Bound.DEPENDENCY: idle.queued + idle.dependency,
+    }
+    return _ANSWERS[bound], waits.get(bound, late_ns)
+
+
+_ANSWERS = {
+    Bound.HOST: "Yes. The GPU waits [{wait} a step ({share})] for the CPU to launch its next kernels.",
+    Bound.GPU: "No. The GPU works for [{busy} of the step].",
+    Bound.INPUT: "No, the data loader is: the GPU waits [{wait} a step ({share})] for data.",
+    Bound.SYNC: "Not by its speed: blocking calls make the CPU wait for the GPU, and then the GPU waits for the next "
+    "launch. It is idle for [{idle} a step].",
+    Bound.DEPENDENCY: "No. The GPU waits [{wait} a step] although its next work is launched: for another stream, GPU "
+    "or rank.",
+    Bound.COMMUNICATION: "No. Communication between ranks limits the step, not the launches of the CPU.",
+    Bound.MIXED: "In part. The GPU is idle for [{idle} a step], and for [{wait}] of it waits for the CPU.",
+    Bound.UNKNOWN: "Unknown: this trace has too few launch records.",
+}
+
+
+def _queue_title(facts: Facts) -> Phrase:
+    launches, bound = facts.host.launches, facts.host.bound
+    if launches is None:
+        return phrase("How far ahead of the GPU is the CPU?")
+    if waits_for_queue(facts) and bound not in (Bound.HOST, Bound.SYNC):
+        return phrase(
+            "The launch queue is full: up to {most} launches wait for the GPU", most=count(launches.queue_max)
+        )
+    empty = fraction(launches.empty_share)
+    if launches.empty_share >= MOSTLY and bound is Bound.HOST:
+        return phrase("The CPU is never ahead: the launch queue is empty {empty} of the time", empty=empty)
+    return phrase("The launch queue is empty {empty} of the time", empty=empty)
+
+
+def _reasons_title(idle: IdleNs) -> Phrase:
+    reasons = msgspec.structs.asdict(idle)
+    largest = max(IDLE_MEANINGS, key=lambda meaning: reasons[meaning.id])
+    if not idle.total_ns:
+        return phrase("The GPU is never idle")
+    share = fraction(reasons[largest.id] / idle.total_ns)
+    return phrase("{reason} is {share} of the GPU's idle time", reason=text(largest.label), share=share)
+
+
+def _blocking_title(facts: Facts) -> Phrase:
+    bubble_ns = facts.host.blocking_bubble_ns
+    if facts.share(bubble_ns) < WORTH_SAYING:
+        return phrase("No blocking call costs GPU time")
+    return phrase("Blocking calls leave the GPU idle for {bubble} a step", bubble=ns(bubble_ns))
+
+
+_ONE_CALL = (
+    "{calls} (call|calls) of {call} a step (takes|take) {blocked} on the CPU and (leaves|leave) the GPU idle for "
+    "{bubble}."
+)
+_CALLS = "{calls} blocking calls a step take {blocked} on the CPU and leave the GPU idle for {bubble}."
+
+
+def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
+    calls, blocked_ns = sum(row.count for row in rows), sum(row.blocked_ns for row in rows)
+    names = {row.call for row in rows}
+    values = {"calls": Quantity(calls, Unit.NUMBER), "blocked": ns(blocked_ns), "bubble": ns(bubble_ns)}
+    if len(names) > 1:
+        return Phrase(_CALLS, values)
+    return Phrase(agreeing(_ONE_CALL, calls), {**values, "call": text(rows[0].call)})
+
+
+def _sites_title(phases: Sequence[PhaseRow]) -> Phrase:
+    launching = [phase for phase in phases if phase.launches]
+    bounds = {phase.bound for phase in launching}
+    if len(bounds) != 1 or Bound.UNKNOWN in bounds:
+        return phrase("Where does the GPU wait for launches?")
+    bound = text(BOUND_WORDS[bounds.pop()])
+    if len(launching) == 1:
+        return phrase("{phase} is {bound}", phase=text(launching[0].label), bound=bound)
+    return phrase("Every phase is {bound}", bound=bound)
+
+
+def _copies_title(copies: Sequence[CopyRow]) -> Phrase:
+    total, hidden = sum(row.total_ns for row in copies), sum(row.hidden_ns for row in copies)
+    pageable = sum(row.total_ns for row in copies if row.pageable)
+    if pageable == total:
+        return phrase("Copies of pageable memory take {total} a step", total=ns(total))
+    if pageable > total - pageable:
+        return phrase("Copies of pageable memory take {part} of {total} a step", part=ns(pageable), total=ns(total))
+    if not hidden:
+        return phrase("Copies take {total} a step", total=ns(total))
+    return phrase("Copies take {total} a step, {hidden} overlap with kernels", total=ns(total), hidden=ns(hidden))
+
+
+def _devices_title(several: SeveralDevices) -> Phrase:
+    devices = count(len(several.devices))
+    if several.concurrency < ONE_AFTER_ANOTHER:
+        return phrase("{devices} GPUs work one after another", devices=devices)
+    mean = Quantity(several.concurrency, Unit.NUMBER)
+    return phrase("{mean} of {devices} GPUs work at the same time", devices=devices, mean=mean)
+
+
+def _pauses_title(pauses: Sequence[Pause]) -> Phrase:
+    idle = sum(pause.idle_ns for pause in pauses)
+    return phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=ns(idle))
