@@ -53,6 +53,12 @@ export interface Beside {
   batches: number;
 }
 
+/** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
+export interface BinLevel {
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
 /**
  * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
  * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
@@ -306,7 +312,7 @@ export interface DeviceGpu {
   name: string;
   sm_count: number | null;
   tiles: Series[];
-  strips: GpuStrip[];
+  time_bins: MetricLevels[];
   idle: IdleTime | null;
   split: Split;
   kineto_zero_fraction: number | null;
@@ -448,16 +454,6 @@ export interface GpuStep {
 }
 
 /**
- * One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
- * value: the figure over the whole window; None where nothing runs.
- */
-export interface GpuStrip {
-  metric: string;
-  value: number | null;
-  levels: StripLevel[];
-}
-
-/**
  * A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
  * that median.
  */
@@ -469,7 +465,7 @@ export interface Grown {
   grown: GrownPart[];
 }
 
-/** A piece of the step, and how much longer it is than usual. */
+/** A segment of the step, and how much longer it is than usual. */
 export interface GrownPart {
   id: string;
   label: string;
@@ -495,12 +491,12 @@ export interface Holder {
 /**
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
  * `unknown` says so, and only steps, phases and ranges of the host are measured.
- * pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
- * (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
- * queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in which launch
- * calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets of
- * DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with call
- * stacks.
+ * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
+ * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
+ * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
+ * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
+ * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
+ * call stacks.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -514,7 +510,7 @@ export interface HostResult {
   with_stack: boolean;
   device: number | null;
   tiles: Series[];
-  pieces: Piece[];
+  segments: Segment[];
   sites: SiteRow[];
   devices: DeviceIdle[];
   launches: LaunchFigures | null;
@@ -890,6 +886,28 @@ export interface Metric {
   short: string;
 }
 
+/**
+ * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
+ * meaning (occupancy where nothing runs).
+ */
+export interface MetricBins {
+  metric: string;
+  device: number | null;
+  start_ns: number;
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
+/**
+ * One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
+ * value: the figure over the whole window; None where nothing runs.
+ */
+export interface MetricLevels {
+  metric: string;
+  value: number | null;
+  levels: BinLevel[];
+}
+
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
 export interface Neighbour {
   id: string;
@@ -1082,20 +1100,6 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
-}
-
-/**
- * A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works;
- * reasons: for which it is idle where it does not, as in IdleNs.
- */
-export interface Piece {
-  id: string;
-  label: string;
-  ns: number;
-  colour: string;
-  hatched: boolean;
-  works: boolean;
-  reasons: string[];
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -1316,6 +1320,20 @@ export interface RunEntry {
 }
 
 /**
+ * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
+ * reasons: for which it is idle where it does not, as in IdleNs.
+ */
+export interface Segment {
+  id: string;
+  label: string;
+  ns: number;
+  colour: string;
+  hatched: boolean;
+  works: boolean;
+  reasons: string[];
+}
+
+/**
  * One metric over the steps of a span.
  * value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
  * measurable here" and then `reason` says why. device is None for figures of the whole process.
@@ -1499,24 +1517,6 @@ export interface Stretch {
   end_ns: number;
 }
 
-/**
- * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
- * meaning (occupancy where nothing runs).
- */
-export interface Strip {
-  metric: string;
-  device: number | null;
-  start_ns: number;
-  bin_ns: number;
-  permille: (number | null)[];
-}
-
-/** A strip at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
-export interface StripLevel {
-  bin_ns: number;
-  permille: (number | null)[];
-}
-
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
 export interface TensorCoresResult {
   unknown: Reason | null;
@@ -1574,7 +1574,7 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+ * Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
  * changes: where a figure became another one from one span to the next, largest first.
  */
 export interface TrendsPage {
@@ -1589,7 +1589,7 @@ export interface TrendsResult {
   origin_ns: number;
   steps: StepMark[];
   series: Series[];
-  strips: Strip[];
+  time_bins: MetricBins[];
   slow_steps: SlowStep[];
 }
 

@@ -132,7 +132,7 @@ describe("the Host view", () => {
       ...RESULT,
       device: null,
       unknown: because("no_gpu_activity"),
-      pieces: [],
+      segments: [],
       launches: null,
       sites: [],
       queue: [],
@@ -146,7 +146,7 @@ describe("the Host view", () => {
     const none = {
       ...RESULT,
       steps: [],
-      pieces: [],
+      segments: [],
       phases: [],
       sites: [],
       ranges: [],
@@ -342,21 +342,21 @@ describe("bins of a pixel", () => {
 });
 
 describe("what is hidden in both pictures", () => {
-  const { pieces } = RESULT;
+  const { segments } = RESULT;
 
-  test("a reason is hidden with the last of its pieces", () => {
-    expect([...hiddenReasons(pieces, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
-    expect([...hiddenReasons(pieces, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual([
+  test("a reason is hidden with the last of its segments", () => {
+    expect([...hiddenReasons(segments, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
+    expect([...hiddenReasons(segments, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual([
       "cpu_work",
       "launch_latency",
     ]);
-    expect([...hiddenReasons(pieces, new Set(["data_loading"]))]).toEqual(["data_loading"]); // although it has no length
+    expect([...hiddenReasons(segments, new Set(["data_loading"]))]).toEqual(["data_loading"]); // although it has no length
   });
 
-  test("a press on a reason hides or shows all of its pieces, and no other", () => {
-    const hidden = withToggled(pieces, "cpu_work", new Set(["kernel", "cpu_forward"]));
+  test("a press on a reason hides or shows all of its segments, and no other", () => {
+    const hidden = withToggled(segments, "cpu_work", new Set(["kernel", "cpu_forward"]));
     expect([...hidden].sort()).toEqual(["cpu_backward", "cpu_forward", "kernel"]);
-    expect([...withToggled(pieces, "cpu_work", hidden)]).toEqual(["kernel"]);
+    expect([...withToggled(segments, "cpu_work", hidden)]).toEqual(["kernel"]);
   });
 
   test("the pictures take what is hidden from each other", () => {

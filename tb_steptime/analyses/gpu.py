@@ -14,7 +14,7 @@ from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
-from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -24,12 +24,12 @@ from tb_steptime.trace.table import Int64
 
 TILES = ("gpu_utilization", "est_sm_efficiency", "slot_efficiency", "est_achieved_occupancy", "tensor_core_share")
 
-#: Bins of the coarsest level of a strip, and how many bins of a finer level are one of the level above.
+#: Time bins of a figure's coarsest level, and how many bins of a finer level are one of the level above.
 COARSEST_BINS, FINER = 256, 4
 #: A finer level would show single kernels, which the kernel table does better.
 FINEST_BIN_NS = 2_000
-#: Values of all strips, levels and devices. Compressed, each takes about a byte, and a trace a fifteenth of its JSON.
-STRIP_VALUES, STRIP_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
+#: Values of all figures, levels and devices. Compressed, each takes about a byte, and a trace a fifteenth of its JSON.
+BIN_VALUES, BIN_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
 
 #: Rows of each table; the rest is folded into one line. Kernels that can be opened are those with most time.
 TABLE_ROWS: dict[By, int] = {"name": 200, "name,op": 200, "op": 100, "module": 200}
@@ -49,14 +49,14 @@ class GpuStep(msgspec.Struct, frozen=True):
     end_ns: int
 
 
-class StripLevel(msgspec.Struct, frozen=True):
-    """A strip at one resolution: thousandths per bin from the span's start on; None where nothing runs."""
+class BinLevel(msgspec.Struct, frozen=True):
+    """A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs."""
 
     bin_ns: int
     permille: list[int | None]
 
 
-class GpuStrip(msgspec.Struct, frozen=True):
+class MetricLevels(msgspec.Struct, frozen=True):
     """One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
 
     value: the figure over the whole window; None where nothing runs.
@@ -64,7 +64,7 @@ class GpuStrip(msgspec.Struct, frozen=True):
 
     metric: str
     value: float | None
-    levels: list[StripLevel]
+    levels: list[BinLevel]
 
 
 class KernelGrouping(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
     name: str
     sm_count: int | None
     tiles: list[Series]
-    strips: list[GpuStrip]
+    time_bins: list[MetricLevels]
     idle: IdleTime | None
     split: Split
     kineto_zero_fraction: float | None
@@ -140,7 +140,7 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         name=known.name if known else f"GPU {device}",
         sm_count=known.sm_count if known else None,
         tiles=[_tile(trace, device, metric) for metric in TILES],
-        strips=_strips(trace, device, _values(trace) // device_count),
+        time_bins=_time_bins(trace, device, _values(trace) // device_count),
         idle=_idle_time(trace, device),
         split=split,
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
@@ -162,16 +162,16 @@ def _table(by: By, rows: list[KernelGroup]) -> KernelGrouping:
 
 
 def _values(trace: Trace) -> int:
-    return max(STRIP_VALUES, round(STRIP_VALUES_PER_JSON_BYTE * trace.json_bytes))
+    return max(BIN_VALUES, round(BIN_VALUES_PER_JSON_BYTE * trace.json_bytes))
 
 
-def _strips(trace: Trace, device: int, values: int) -> list[GpuStrip]:
+def _time_bins(trace: Trace, device: int, values: int) -> list[MetricLevels]:
     low, high = find_steps(trace).window
     if high <= low:
         return []
     levels = _levels(high - low, values)
     edges = _edges(low, high, FINER ** (levels - 1))
-    return [_strip(metric.id, found, edges, levels) for metric, found in strips_in(trace, device, edges)]
+    return [_metric_levels(metric.id, found, edges, levels) for metric, found in metrics_in_bins(trace, device, edges)]
 
 
 def _levels(window_ns: int, values: int) -> int:
@@ -179,7 +179,7 @@ def _levels(window_ns: int, values: int) -> int:
     levels, bins = 1, COARSEST_BINS
     while True:
         bins *= FINER
-        size = len(STRIPS) * bins * FINER // (FINER - 1)
+        size = len(TIME_BIN_METRICS) * bins * FINER // (FINER - 1)
         if size > values or window_ns < bins * FINEST_BIN_NS:
             return levels
         levels += 1
@@ -192,14 +192,14 @@ def _edges(low: int, high: int, finest_per_coarsest: int) -> Int64:
     return np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
 
 
-def _strip(metric: str, finest: Bins, edges: Int64, levels: int) -> GpuStrip:
+def _metric_levels(metric: str, finest: Bins, edges: Int64, levels: int) -> MetricLevels:
     bin_ns = int(edges[1] - edges[0])
     joined = [FINER**level for level in reversed(range(levels))]
     value = float(finest.joined(len(finest.part)).values[0])
-    return GpuStrip(
+    return MetricLevels(
         metric,
         None if np.isnan(value) else value,
-        [StripLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined],
+        [BinLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined],
     )
 
 

@@ -1,4 +1,4 @@
-"""Trends: every metric over the steps of a span, and strips of GPU figures within it."""
+"""Trends: every metric over the steps of a span, and found of GPU figures within it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
-from tb_steptime.metrics.catalogue import METRICS, STRIPS, main_device, measure
+from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
@@ -14,8 +14,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind
 
-#: Bins of a strip: one for each two or three pixels of the widest picture, and 4 kB in the summary file.
-STRIP_BINS = 440
+#: Time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary file.
+TIME_BINS = 440
 
 
 class StepMark(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class StepMark(msgspec.Struct, frozen=True):
     end_ns: int
 
 
-class Strip(msgspec.Struct, frozen=True):
+class MetricBins(msgspec.Struct, frozen=True):
     """A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
     meaning (occupancy where nothing runs)."""
 
@@ -59,7 +59,7 @@ class TrendsResult(msgspec.Struct, frozen=True):
     origin_ns: int
     steps: list[StepMark]
     series: list[Series]
-    strips: list[Strip]
+    time_bins: list[MetricBins]
     slow_steps: list[SlowStep]
 
 
@@ -70,22 +70,22 @@ def analyse(trace: Trace) -> TrendsResult:
         origin_ns=trace.origin_ns,
         steps=[StepMark(step.name, step.start_ns, step.end_ns) for step in steps.steps],
         series=[measure(trace, metric.id, device) for metric in METRICS],
-        strips=[strip for each in devices_by_activity(trace) for strip in _strips(trace, each)],
+        time_bins=[bins for each in devices_by_activity(trace) for bins in _time_bins(trace, each)],
         slow_steps=_slow_steps(trace),
     )
 
 
-def _strips(trace: Trace, device: int) -> list[Strip]:
+def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
     low, high = find_steps(trace).window
-    bin_ns = max(1, -(-(high - low) // STRIP_BINS))
+    bin_ns = max(1, -(-(high - low) // TIME_BINS))
     edges = low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64)
-    strips = []
-    for metric, in_bins in STRIPS.items():
+    found = []
+    for metric, in_bins in BINNED.items():
         values = in_bins(trace, device, edges)
         if values is not None:
             permille = [None if np.isnan(value) else round(1000 * value) for value in values.tolist()]
-            strips.append(Strip(metric, device, low, bin_ns, permille))
-    return strips
+            found.append(MetricBins(metric, device, low, bin_ns, permille))
+    return found
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:

@@ -39,7 +39,7 @@ from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels.table import COLUMNS
-from tb_steptime.metrics.kernels.time_bins import STRIPS
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
@@ -165,7 +165,7 @@ class TrendSpan(msgspec.Struct, frozen=True):
 
 
 class TrendsPage(msgspec.Struct, frozen=True):
-    """Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+    """Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
 
     changes: where a figure became another one from one span to the next, largest first.
     """
@@ -232,9 +232,10 @@ def catalogue() -> Catalogue:
 
 
 def _figures() -> list[Metric]:
-    """Meanings of strips and columns that are not among the metrics, each once."""
+    """Meanings of time bins and columns that are not among the metrics, each once."""
     known = {metric.id for metric in METRICS}
-    return list({metric.id: metric for metric in (*STRIPS, *COLUMNS, *HOST_FIGURES) if metric.id not in known}.values())
+    figures = (*TIME_BIN_METRICS, *COLUMNS, *HOST_FIGURES)
+    return list({figure.id: figure for figure in figures if figure.id not in known}.values())
 
 
 def encode(answer: Any) -> bytes:

@@ -33,7 +33,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
         <GpuStrips
           result={result}
           device={device}
-          title={titleOf(page, `strips.${device.device}`)}
+          title={titleOf(page, `time_bins.${device.device}`)}
           number={head.number}
           chosen={chosen}
           tab={tab}

@@ -96,7 +96,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           />
         ))}
       </div>
-      <Strips title={titles["strips"]} runs={all} chosen={chosen} tab={tab} />
+      <Strips title={titles["time_bins"]} runs={all} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>
   );

@@ -25,13 +25,21 @@ HEAD = "head"
 
 
 def _from_1(view: str, result: Json) -> Json:
-    """0.1.0: notes were sentences."""
+    """0.1.0: notes were sentences, segments of the step pieces, and time bins strips."""
     for note in result["facts"]["notes"] if view == HEAD else result.get("recorder_notes", ()):
         said = note.pop("cause")["values"] | note.pop("effect")["values"]
         note["values"] = {key: value for key, value in said.items() if value["unit"] != "code"}
         if note["id"] == "simulated":
             note["values"] = {"statement": {"value": result["facts"]["simulated"], "unit": "text"}}
+    for each in (result, *result.get("devices", ())) if view in ("gpu", "host", "trends") else ():
+        _rename(each, {"pieces": "segments", "strips": "time_bins"})
     return result
+
+
+def _rename(value: Json, names: dict[str, str]) -> None:
+    for old, new in names.items():
+        if old in value:
+            value[new] = value.pop(old)
 
 
 #: By the format that they upgrade from; the first argument is the view's id or HEAD.

@@ -22,19 +22,19 @@ _LOADING_AND_RANGE = "The GPU is idle while the training process waits for data,
 
 
 def gpu_titles(facts: Facts) -> Titles:
-    """ "strips.<device>", "split.<device>" and "kernels.<device>"."""
+    """ "time_bins.<device>", "split.<device>" and "kernels.<device>"."""
     if facts.gpu is None:
         return {}
     with_tensor_cores = {each.device for each in facts.tensor_cores.devices if each.share_low is not None}
     titles: Titles = {}
     for each in facts.gpu.devices:
-        titles[f"strips.{each.device}"] = _strips(each)
+        titles[f"time_bins.{each.device}"] = _idle(each)
         titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores)
         titles[f"kernels.{each.device}"] = _kernels(each)
     return titles
 
 
-def _strips(device: DeviceGpu) -> Phrase:
+def _idle(device: DeviceGpu) -> Phrase:
     """When the GPU is idle, and the named range that holds most of its other idle time."""
     idle = device.idle
     if not next(tile.value for tile in device.tiles if tile.metric == "gpu_utilization"):

@@ -34,7 +34,7 @@ class Means(NamedTuple):
 
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
-    """The headline, and titles by picture: "steps", "slow", "slow_rule", "strips", and one for each metric id.
+    """The headline, and titles by picture: "steps", "slow", "slow_rule", "time_bins", and one for each metric id.
 
     focus names the run (with one run only: "span N" too) that the action and the titles of steps are about; None: the
     last run, in all its spans.
@@ -50,7 +50,7 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         "slow_rule": phrase(
             "Slow: the modified z-score of the step time is over {limit}.", limit=Quantity(OUTLIER_Z, Unit.NUMBER)
         ),
-        "strips": phrase("How busy is the GPU within each span?"),
+        "time_bins": phrase("How busy is the GPU within each span?"),
     }
     return Headline(_verdict(groups, spans), _action(chosen)), titles
 

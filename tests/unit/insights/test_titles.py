@@ -38,14 +38,14 @@ def loading(rest: str = "") -> Trace:
 
 def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
     assert titles_of(loading(), "gpu") == {
-        "strips.0": "The GPU is idle while the training process waits for data",
+        "time_bins.0": "The GPU is idle while the training process waits for data",
         "split.0": "100 % of kernel time could use tensor cores, and none of it does",
         "kernels.0": "One matrix-product kernel takes 100 % of kernel time",
     }
 
 
 def test_the_gpu_title_names_the_range_that_holds_the_other_idle_time():
-    title = titles_of(loading(f"user {ZERO_GRAD} | ..........zzzzzz........ |"), "gpu")["strips.0"]
+    title = titles_of(loading(f"user {ZERO_GRAD} | ..........zzzzzz........ |"), "gpu")["time_bins.0"]
     assert title == "The GPU is idle while the training process waits for data, and again in zero_grad"
 
 
@@ -57,7 +57,7 @@ def test_a_busy_gpu():
         runtime  | x......... |
         kernel 7 | xxxxxxxxxx |"""
     )
-    assert titles_of(trace, "gpu")["strips.0"] == "The GPU is busy for 100 % of the steps"
+    assert titles_of(trace, "gpu")["time_bins.0"] == "The GPU is busy for 100 % of the steps"
 
 
 def test_a_gpu_that_only_copies():
@@ -67,7 +67,7 @@ def test_a_gpu_that_only_copies():
         runtime  | x......... |
         memcpy 7 | ..xx...... |"""
     )
-    assert titles_of(trace, "gpu")["strips.0"] == "No kernel runs on this GPU within the steps"
+    assert titles_of(trace, "gpu")["time_bins.0"] == "No kernel runs on this GPU within the steps"
 
 
 def test_without_a_gpu_only_the_question_is_left():

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, GpuResult, GpuStrip, Metric, Phrase, Series } from "../../api.gen";
+import type { DeviceGpu, GpuResult, MetricLevels, Metric, Phrase, Series } from "../../api.gen";
 import { lengthOf, type TimeRange } from "../../time_range";
 import { Ramp } from "../../colour";
 import type { BinLayer } from "../../charts/time/bin_layers";
@@ -109,7 +109,9 @@ const marksOf = (result: GpuResult) =>
 /** Strips in the order of the server; a figure that it cannot measure keeps its place among them and says why. */
 export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
   const apart = new Set([...LEFT_OUT, ...Object.values(BESIDE)]);
-  const rows = device.strips.filter((strip) => !apart.has(strip.metric)).map((strip) => rowOf(device, strip, meanings));
+  const rows = device.time_bins
+    .filter((strip) => !apart.has(strip.metric))
+    .map((strip) => rowOf(device, strip, meanings));
   device.tiles.forEach((tile, at) => {
     if (rows.some((row) => row.key === tile.metric)) return;
     const before = rows.findIndex((row) => row.key === device.tiles[at - 1]?.metric);
@@ -132,9 +134,9 @@ function emptyRow({ metric: key, reason }: Series, meanings: Meanings): MetricRo
   };
 }
 
-function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): MetricRow {
+function rowOf(device: DeviceGpu, strip: MetricLevels, meanings: Meanings): MetricRow {
   const metric = meanings.metric(strip.metric);
-  const second = device.strips.find((other) => other.metric === BESIDE[strip.metric]);
+  const second = device.time_bins.find((other) => other.metric === BESIDE[strip.metric]);
   const layers = [layerOf(strip, meanings, false), ...(second ? [layerOf(second, meanings, true)] : [])];
   const tile = device.tiles.find((series) => series.metric === strip.metric);
   return {
@@ -148,7 +150,7 @@ function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): MetricRo
   };
 }
 
-function layerOf(strip: GpuStrip, meanings: Meanings, hatched: boolean): BinLayer {
+function layerOf(strip: MetricLevels, meanings: Meanings, hatched: boolean): BinLayer {
   const { label, colour } = meanings.metric(strip.metric);
   return {
     name: label,
@@ -160,8 +162,8 @@ function layerOf(strip: GpuStrip, meanings: Meanings, hatched: boolean): BinLaye
 
 /** Every figure in the coarsest bins: the table of a person, not of a machine. */
 function tableOf(device: DeviceGpu, meanings: Meanings): TableData {
-  const levels = device.strips.flatMap((strip) => strip.levels.slice(0, 1));
-  const columns = device.strips.map((strip) => ({
+  const levels = device.time_bins.flatMap((strip) => strip.levels.slice(0, 1));
+  const columns = device.time_bins.map((strip) => ({
     label: meanings.metric(strip.metric).label,
     unit: "fraction" as const,
   }));

@@ -1,4 +1,4 @@
-import type { HostResult, PartMeaning, Piece } from "../../api.gen";
+import type { HostResult, PartMeaning, Segment } from "../../api.gen";
 import { Anatomy, type Brace } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
 import { ns, type Scale, scaleFor, share } from "../../format";
@@ -8,7 +8,7 @@ import type { HostPart } from "../props";
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
 export function HostAnatomy({ result, tab, off }: HostPart) {
   const { mean_step_ns: whole } = result;
-  const pieces = result.pieces.filter((piece) => piece.ns > 0);
+  const segments = result.segments.filter((segment) => segment.ns > 0);
   const scale = scaleFor(whole, "ns");
   return (
     <>
@@ -16,7 +16,7 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
         label={spokenOf(result, scale)}
         end={scale.of(whole)}
         endText={ns(whole)}
-        braces={bracesOf(pieces, gpuOf(result), whole, scale)}
+        braces={bracesOf(segments, gpuOf(result), whole, scale)}
         off={off}
         bars={[
           {
@@ -28,7 +28,7 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
               </>
             ),
             thin: false,
-            parts: pieces.map((piece) => drawn(piece, scale)),
+            parts: segments.map((segment) => drawn(segment, scale)),
           },
         ]}
       />
@@ -37,10 +37,10 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
-        parts={pieces.map((piece) => ({
-          meaning: meaningOf(piece, tab.meanings.idle_reasons),
-          ns: piece.ns,
-          share: whole ? piece.ns / whole : 0,
+        parts={segments.map((segment) => ({
+          meaning: meaningOf(segment, tab.meanings.idle_reasons),
+          ns: segment.ns,
+          share: whole ? segment.ns / whole : 0,
           absent: undefined,
         }))}
       />
@@ -48,34 +48,35 @@ export function HostAnatomy({ result, tab, off }: HostPart) {
   );
 }
 
-const drawn = (piece: Piece, scale: Scale) => ({
-  id: piece.id,
-  colour: piece.colour,
-  hatched: piece.hatched,
-  value: scale.of(piece.ns),
-  title: `${piece.label} ${scale.text(piece.ns)}`,
-  text: piece.colour === "cpu" ? piece.label.split(", ")[1] : undefined,
+const drawn = (segment: Segment, scale: Scale) => ({
+  id: segment.id,
+  colour: segment.colour,
+  hatched: segment.hatched,
+  value: scale.of(segment.ns),
+  title: `${segment.label} ${scale.text(segment.ns)}`,
+  text: segment.colour === "cpu" ? segment.label.split(", ")[1] : undefined,
 });
 
-/** A piece of idle time means what its reasons do. */
+/** A segment of idle time means what its reasons do. */
 function meaningOf(
-  { id, label, colour, hatched, works, reasons: of }: Piece,
+  { id, label, colour, hatched, works, reasons: of }: Segment,
   reasons: readonly PartMeaning[],
 ): PartMeaning {
   const meanings = reasons.filter((reason) => of.includes(reason.id)).map((reason) => reason.meaning);
   return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
 }
 
-export function sumsOf(pieces: readonly Piece[]): { works: number; waits: number } {
-  const sum = (works: boolean) => pieces.reduce((total, piece) => total + (piece.works === works ? piece.ns : 0), 0);
+export function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {
+  const sum = (works: boolean) =>
+    segments.reduce((total, segment) => total + (segment.works === works ? segment.ns : 0), 0);
   return { works: sum(true), waits: sum(false) };
 }
 
 /** The GPU that the step is told of, by its number where there are others. */
 const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ? `GPU ${device}` : "GPU");
 
-function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: Scale): Brace[] {
-  const { works, waits } = sumsOf(pieces);
+function bracesOf(segments: readonly Segment[], gpu: string, whole: number, scale: Scale): Brace[] {
+  const { works, waits } = sumsOf(segments);
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: (
@@ -88,10 +89,10 @@ function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: S
 }
 
 function spokenOf(result: HostResult, scale: Scale): string {
-  const { pieces, mean_step_ns: whole } = result;
-  const { works, waits } = sumsOf(pieces);
-  const causes = pieces
-    .filter((piece) => !piece.works && piece.ns > 0)
-    .map((piece) => `${piece.label} ${scale.text(piece.ns)}`);
+  const { segments, mean_step_ns: whole } = result;
+  const { works, waits } = sumsOf(segments);
+  const causes = segments
+    .filter((segment) => !segment.works && segment.ns > 0)
+    .map((segment) => `${segment.label} ${scale.text(segment.ns)}`);
   return `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
 }

@@ -21,7 +21,7 @@ const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
 export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
-  const off = hiddenReasons(result.pieces, hidden);
+  const off = hiddenReasons(result.segments, hidden);
   const by = tab.state.idle === "phase" ? "phase" : "step";
   const [hovered, setLit] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
@@ -85,7 +85,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       <Keys
         reasons={present}
         off={off}
-        press={(id) => tab.update(keysOfHidden(withToggled(result.pieces, id, hidden)))}
+        press={(id) => tab.update(keysOfHidden(withToggled(result.segments, id, hidden)))}
       />
     </Picture>
   );
