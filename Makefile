@@ -14,7 +14,7 @@ API := frontend/src/api.gen.ts
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all torch check gen golden bench docs screenshots bundle chromium
+.PHONY: help demo test test-all torch check gen golden words bench docs screenshots bundle chromium
 MAKEFLAGS += --no-print-directory
 
 help:  ## say what the other words do
@@ -56,6 +56,9 @@ check-frontend:
 
 gen: .venv/.dev  ## write the tab's TypeScript types from the Python result types
 	@$(BIN)/python -m tb_steptime.serve.wire > $(API).new && mv $(API).new $(API)
+
+words: .venv/.dev  ## print every sentence that a user can see (ARGS="--find idle" for some)
+	@$(BIN)/python -m tools.words $(ARGS)
 
 golden: .venv/.dev  ## write the expected answers in tests/golden; read the difference before you commit it
 	@TB_STEPTIME_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/process/test_golden.py

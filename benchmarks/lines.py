@@ -1,10 +1,10 @@
-"""Whether the recorder meets workers in the lines that take their time: a dataset whose parts time themselves.
+"""Whether the recorder samples the lines that take the workers' time: a dataset whose parts time themselves.
 
     python -m benchmarks.lines                # needs torch and numpy; prints one row for each part
 
-"real" is the share of a batch's time that the part took by its own clock, "told" what the recorder's looks say, with
-one standard deviation. Reading is a sleep; the loop and the tables hold Python's lock, the arithmetic gives it away.
-With the scale 1 each takes one to four milliseconds of a sample.
+"real" is the share of a batch's time that the part took by its own clock, "sampled" that of the recorder's samples,
+with one standard deviation. Reading is a sleep; the loop and the tables hold Python's lock, the arithmetic releases it.
+With scale 1 each takes one to four milliseconds of a sample.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from tb_steptime.ingest.recorder_files.decoding import read_all
 from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.metrics.data_loading.recorded.lines import line_shares
 from tb_steptime.record import LoaderRecorder
-from tb_steptime.trace.loader_records import LineLooks
+from tb_steptime.trace.loader_records import LineSamples
 
 
 def read(scale: int) -> None:
@@ -75,52 +75,68 @@ class Parts(Dataset[Any]):
 
 
 @dataclass(frozen=True)
-class Told:
-    """A part's share of the time of batches: real by its own clock, told by looks, and the deviation of that."""
+class Share:
+    """A part's share of the time of batches: real by its own clock, sampled, and the deviation of that."""
 
     part: str
     real: float
-    told: float
+    sampled: float
     error: float
 
 
-def compare(batches: int, workers: int, scale: int) -> tuple[list[Told], int, int]:
-    """The parts, how many bursts of looks tell of them, and how many came too late to count."""
-    with tempfile.TemporaryDirectory(prefix="lines_") as folder, LoaderRecorder(folder) as recorder:
+def compare(batches: int, workers: int, scale: int) -> tuple[list[Share], int, int]:
+    """The parts, how many bursts of samples they have, and how many were too late to count."""
+    with tempfile.TemporaryDirectory(prefix="lines_") as folder:
+        real = record(Path(folder), batches, workers, scale)
+        read_files, _ = read_all(Path(folder), sorted(os.listdir(folder)))
+    return shares(real, read_line_samples(read_files, 0))
+
+
+def record(folder: Path, batches: int, workers: int, scale: int) -> dict[str, float]:
+    """Record a loader into a folder; the share of each part by its own clock."""
+    with LoaderRecorder(folder) as recorder:
         loader = recorder.watch(DataLoader(Parts(4 * batches, scale), 4, num_workers=workers))
         taken = sum(batch.sum(0) for batch in loader).numpy()
-        read_files, _ = read_all(Path(folder), sorted(os.listdir(folder)))
-    looks = by_function(read_line_samples(read_files, 0))
-    bursts = len(np.unique(np.stack((looks.worker, looks.at_ns)), axis=1).T)
-    shares = line_shares(looks, np.ones(len(looks.met), bool)) if bursts > 1 else []
-    told = {looks.places[each.place]: each for each in shares}
-    parts = [
-        Told(part.__name__, real, *((each.share, each.error) if (each := told.get(part.__name__)) else (0.0, 0.0)))
-        for part, real in zip(PARTS, (taken / taken.sum()).tolist(), strict=True)
-    ]
-    return parts, bursts, looks.late
+        del loader
+    return dict(zip((part.__name__ for part in PARTS), (taken / taken.sum()).tolist(), strict=True))
 
 
-def by_function(looks: LineLooks) -> LineLooks:
-    """The looks at all lines of a function as those at one place."""
-    functions = [name.rpartition("): ")[2] for name in looks.places]
+def shares(real: Mapping[str, float], samples: LineSamples) -> tuple[list[Share], int, int]:
+    """real: by function. See `compare`."""
+    samples = by_function(samples)
+    bursts = len(np.unique(np.stack((samples.worker, samples.at_ns)), axis=1).T)
+    found = line_shares(samples, np.ones(len(samples.count), bool)) if bursts > 1 else []
+    sampled = {samples.locations[each.location]: each for each in found}
+    return (
+        [
+            Share(part, share, *((each.share, each.error) if (each := sampled.get(part)) else (0.0, 0.0)))
+            for part, share in real.items()
+        ],
+        bursts,
+        samples.late,
+    )
+
+
+def by_function(samples: LineSamples) -> LineSamples:
+    """The samples of all lines of a function as those of one location."""
+    functions = [name.rpartition("): ")[2] for name in samples.locations]
     names = sorted(set(functions))
     number = np.array([names.index(function) for function in functions] + [-1], np.int64)
-    return replace(looks, place=number[looks.place], places=tuple(names))
+    return replace(samples, location=number[samples.location], locations=tuple(names))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Whether workers are met in the lines that take their time.")
+    parser = argparse.ArgumentParser(description="Whether the lines that take the workers' time are sampled.")
     parser.add_argument("--batches", type=int, default=500, help="of four samples (default: 500)")
     parser.add_argument("--workers", type=int, default=2, help="(default: 2)")
     parser.add_argument("--scale", type=int, default=4, help="of the parts' lengths (default: 4)")
     options = parser.parse_args(arguments)
     parts, bursts, late = compare(options.batches, options.workers, options.scale)
-    print(f"{options.workers} workers, {bursts} bursts of looks, {late} that came too late\n")
-    print("| part | real | told |")
+    print(f"{options.workers} workers, {bursts} bursts of samples, {late} that were too late\n")
+    print("| part | real | sampled |")
     print("|---|---:|---:|")
     for each in parts:
-        print(f"| {each.part} | {each.real:.1%} | {each.told:.1%} +- {each.error:.1%} |")
+        print(f"| {each.part} | {each.real:.1%} | {each.sampled:.1%} +- {each.error:.1%} |")
 
 
 if __name__ == "__main__":

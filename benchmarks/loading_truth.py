@@ -34,6 +34,7 @@ from pathlib import Path
 from benchmarks.loader_training import MADE, TAKEN, TRUTH, Training
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.terminal.printer import plain
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -293,8 +294,8 @@ def estimate(source: str, trace: Path) -> Estimate:
         _batch_ns(result),
         curve.recommended if curve else None,
         {point.workers: point.step_ns for point in curve.points} if curve else {},
-        next((plain(gate) for gate in result.burst.gates), None) if result.burst else None,
-        plain(curve.limit) if curve and curve.limit else None,
+        plain(explain(result.why_unknown)) if result.why_unknown else None,
+        " ".join(plain(explain(each)) for each in curve.limits) if curve else None,
     )
 
 

@@ -1,14 +1,14 @@
-"""What recording costs a training: a loader that is recorded and one that is not, asked in turns, batch by batch.
+"""What recording costs a training: a recorded loader and another one, asked alternately, batch by batch.
 
     python -m benchmarks.recorder              # needs torch; prints one row for each kind of loader
-    python -m benchmarks.recorder --control    # the same without recording anything: what it says then is noise
+    python -m benchmarks.recorder --control    # the same without recording: what it shows then is noise
 
-The loop takes 1 ms a batch, as a training at 1000 batches a second would, and busily, so that nothing of the recorder's
-work hides in a wait. In turns, because a machine's pace changes within seconds by more than recording costs. The time
-that the loop stands in next(iterator) is averaged over blocks of 250 batches, in each of which the recorder writes to
-its files and looks at CPU times, too; of the blocks' differences the median is told and the middle half, as in some
-other processes are measured. With workers, that time is mostly the wait for them, and the difference is noise beside
-it.
+The loop takes 1 ms of CPU time a batch, as a training at 1000 batches a second would, so that the recorder's work
+cannot hide in a wait. Alternately, because a machine's pace changes within seconds by more than recording costs. The
+time that the loop spends in next(iterator) is averaged over blocks of 250 batches, in each of which the recorder writes
+to its files and measures CPU times, too. Of the blocks' differences the median and the middle half are printed, as some
+contain other processes. With workers, that time is mostly the wait for them, and the difference is small against its
+noise.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ CASES: list[tuple[str, int, dict[str, Any]]] = [
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds that the loop stands in next(iterator) for each batch, not recorded and recorded, in turns."""
+    """Seconds that the loop spends in next(iterator) for each batch, not recorded and recorded, alternately."""
 
     plain: list[float]
     recorded: list[float]
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--control", action="store_true", help="record nothing: shows how far the machine can be trusted"
     )
     options = parser.parse_args(arguments)
-    print(f"torch {torch.__version__}, {options.passes} passes of {options.batches} batches, in turns\n")
+    print(f"torch {torch.__version__}, {options.passes} passes of {options.batches} batches, alternately\n")
     print("| loader | a batch | in next() | recorded | middle half | of a batch |")
     print("|---|---:|---:|---:|---:|---:|")
     for label, cost_ns, settings in CASES:

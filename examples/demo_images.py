@@ -1,4 +1,4 @@
-"""Small labelled images, one file each, made from a seed: nothing is downloaded.
+"""Small labelled images, one file each, generated from a seed: nothing is downloaded.
 
 One file per image is how many data sets lie on disk, and what makes loading them slow: every sample is an open, a read,
 a decode and a handful of small array operations in Python.

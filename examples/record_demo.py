@@ -11,7 +11,7 @@
   recorded_workers   three workers whose images come from afar, with tb_steptime's recorder: what each of them does
 
 Each experiment writes two spans (two windows of a few steps each) to <out>/<experiment>/; on a CPU to
-<out>/cpu_<experiment>/. Needs torch and numpy, and no other file than those beside it; the last one needs tb_steptime.
+<out>/cpu_<experiment>/. Needs torch and numpy, and only files of its folder; the last one needs tb_steptime.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Training:
         return torch.autocast(self.device.type, dtype, enabled=self.mixed)
 
 
-#: The two places where a recording tells which machine made it: its name, and the path that it was written to.
+#: The two places where a recording names its machine: its host name, and the path that it was written to.
 MACHINE = re.compile(rb'"(host_name|traceName)": "[^"]*"')
 
 

@@ -13,7 +13,7 @@ A small network on images of the size of MNIST, in six variants:
 
 With the images on the device nothing waits for data. What is left is the host: the kernels of such a network are so
 short that the GPU waits for their launches. The CPU is at 100 % where it limits the training, and also where it only
-waits (a thread that waits for the device spins); the tab tells which of the two it is.
+waits (a thread that waits for the device spins); the tab shows which of the two it is.
 """
 
 from __future__ import annotations

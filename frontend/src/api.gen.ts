@@ -18,7 +18,7 @@ export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: Resu
 
 /**
  * What the training thread did inside the loader, self time per batch; name None: Python without an op.
- * lines: where it did so, longest first, as far as call stacks tell; together they are at most the activity.
+ * lines: where it did so, longest first, as far as call stacks show; together they are at most the activity.
  */
 export interface Activity {
   name: string | null;
@@ -42,21 +42,18 @@ export interface BatchCopy {
   pageable: boolean | null;
 }
 
-/**
- * Another loader that the same steps take batches of, with its workers as they are. name: within a sentence;
- * production_ns: one worker's, for one batch; batches: that a step takes.
- */
-export interface Beside {
-  name: Phrase;
-  workers: number;
-  production_ns: number;
-  batches: number;
-}
-
 /** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
 export interface BinLevel {
   bin_ns: number;
   permille: (number | null)[];
+}
+
+/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+export interface Blocker {
+  op: string;
+  by_device: number;
+  idle_device: number;
+  idle_ns: number;
 }
 
 /**
@@ -65,7 +62,7 @@ export interface BinLevel {
  * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
  * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
  * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
- * module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+ * module and line of the forward pass that made it, None elsewhere or where it is not known.
  * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
  * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
  * copied.
@@ -116,36 +113,24 @@ export interface Boxes {
 }
 
 /**
- * Whether waits come in bursts, and how many workers would end them. ns are means.
- * workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
- * period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
- * of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
- * the more a batch's time varies, the more of these wait, too; None where these are not much shorter. batches: that a
- * step takes of this loader. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
- * consumer_ns: the step without exposed waits, per batch. needed_workers: None where workers is; needed_factor: as
- * many times more workers keep up, known without their number. at_most_ns: where the loader keeps up, a worker takes
- * at most so long for a batch, times the number of workers.
- * gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
- * sentence: what there is to say, whichever. check: where workers is from the period, what else this may mean, and
- * what tells. waits: all batches of the loader that is waited for most.
+ * Whether waits come in bursts, of the longest epoch; ns are means.
+ * workers: how many there are, from the threads that feed them ("stacks") or the period; None with why. period: the
+ * distance of alike waits, in batches; autocorrelation: of waits that far apart. long_wait_ns: of those of the worker
+ * that is waited for most; short_wait_ns: what a prefetched batch takes, the tenth percentile of the others, None
+ * where these are not much shorter. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
+ * consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
   workers: number | null;
-  workers_from: string | null;
+  workers_from: "period" | "stacks" | null;
   period: number | null;
   autocorrelation: number | null;
   long_wait_ns: number | null;
   short_wait_ns: number | null;
-  batches: number;
   production_ns: number | null;
   spread_ns: number | null;
   consumer_ns: number;
-  needed_workers: number | null;
-  needed_factor: number | null;
-  at_most_ns: number | null;
-  gates: Phrase[];
-  sentence: Phrase | null;
-  check: Phrase | null;
+  why: Reason | null;
   waits: BurstStep[];
 }
 
@@ -189,7 +174,7 @@ export interface Change {
 export type Confidence = "high" | "low" | "medium";
 
 /**
- * Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+ * Copies of one direction between two kinds of memory, by the activity's name; means per step.
  * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
  * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
  * (or the range) that makes most of them.
@@ -225,63 +210,36 @@ export interface CurvePoint {
 }
 
 /**
- * unknown says why no waits can be told (no loader events); all figures are then None or empty, but what a recorder
- * tells of a loader that a thread reads without marks: unmarked.
- * main_loader: the row of loaders that is judged, see `most_waited`; judged_loader names it and says why it is that
- * one, None where there is no other. These are of it: multiprocess, None where the iterator's name does not tell;
- * batch_ns, what one process needs for one batch, where it is measured: a single process, bursts, a recorder;
- * consumer_ns: what the steps take beside late batches of it, per batch;
- * batches_per_step; needed_workers; why_unknown says why there is no number of workers and no curve.
- * without_wait_ns: the mean step less its mean exposed wait.
- * activities are the longest things that the loader does, more_activities folds the rest; together they are the batch.
- * lines_missing: why not each of them has a line.
- * shares: what the mean exposed wait is for; starts: where epochs begin, None where none does in these steps;
- * elsewhere: waits for other loaders than main_loader, None where these cost nothing.
- * burst: of a multi-process loader, with what cannot be told and why; curve: None where no production time is known.
- * deeper_ns: what more batches in advance save of the mean step, see `deeper_store`.
- * slow_lines: lines of the dataset, where a single process makes the batches and stacks are recorded. recorded: None
- * without a recorder's files; recorder_notes: of files that lie beside the trace and were not used, too, and of
- * batches that were made before the first step.
+ * unknown says why no waits are known (no loader events); all figures are then None or empty, but what a recorder
+ * knows of a loader that another thread reads.
+ * main_loader: the row of loaders that is waited for most, see `most_waited`. These are of it: multiprocess, None
+ * where the iterator's name does not say; batch_ns, what one process needs for one batch; consumer_ns: what the steps
+ * take without late batches, per batch; batches_per_step; needed_workers; why_unknown: why there is no number of
+ * workers and no curve; burst: of a multi-process loader.
+ * recorded: None without a recorder's files; recorder_notes: of files that were not used, too.
  */
 export interface DataLoadingResult {
-  unknown: Phrase | null;
+  unknown: Reason | null;
   iterators: string[];
   main_loader: number | null;
-  judged_loader: Phrase | null;
   multiprocess: boolean | null;
   steps: LoaderStep[];
   mean: LoaderStep | null;
   batch_ns: number | null;
   consumer_ns: number | null;
   batches_per_step: number | null;
-  without_wait_ns: number | null;
   needed_workers: number | null;
-  why_unknown: Phrase | null;
+  why_unknown: Reason | null;
   tiles: Series[];
-  tile_remarks: Record<string, Phrase>;
-  steps_title: Phrase;
-  activities: Activity[];
-  more_activities: number;
-  more_activities_ns: number;
-  activities_title: Phrase | null;
-  lines_missing: Phrase | null;
+  activities: LoaderActivities | null;
   lanes: LaneWindow | null;
-  lanes_title: Phrase | null;
   loaders: LoaderRow[];
   copy: BatchCopy | null;
-  copy_title: Phrase | null;
-  shares: WaitShares | null;
-  starts: EpochStarts | null;
-  elsewhere: Elsewhere | null;
+  causes: WaitCauses | null;
   burst: Burst | null;
   curve: WorkerCurve | null;
-  deeper_ns: number | null;
-  jitter: Jitter | null;
-  overhead: Overhead | null;
-  slow_lines: LoaderLine[];
   recorded: Recorded | null;
   recorder_notes: Note[];
-  unmarked: Unmarked | null;
 }
 
 /** Queue depth in bins of the window: mean in thousandths, and peak. */
@@ -375,26 +333,18 @@ export interface DeviceSplit {
 }
 
 /**
- * What the span waits for other loaders than the one that is judged, without first batches of epochs.
- * exposed_ns: of the whole span, for all of them. loader: the row of the one of these that costs most, and of it:
- * most_exposed_ns, of the whole span; steps: that wait for it.
- */
-export interface Elsewhere {
-  exposed_ns: number;
-  loader: number;
-  most_exposed_ns: number;
-  steps: string[];
-}
-
-/**
- * Of the span's steps, and the mean one of them: what `loaders` have in all, each loader whose epochs begin or end
- * there. making_ns: with iterators that are asked for no batch.
+ * Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
+ * mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
+ * wait: new iterators are set up. respawned: worker processes start again for each epoch; None where no recorder says
+ * so. steps: that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
+  wait_ns: number;
   exposed_ns: number;
-  making_ns: number;
-  loaders: LoaderStarts[];
+  setup_ns: number;
+  respawned: boolean | null;
+  steps: string[];
 }
 
 /**
@@ -478,14 +428,6 @@ export interface Headline {
   action: Phrase | null;
   view: string | null;
   code: string | null;
-}
-
-/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
-export interface Holder {
-  op: string;
-  by_device: number;
-  idle_device: number;
-  idle_ns: number;
 }
 
 /**
@@ -620,8 +562,7 @@ export interface Insight {
 
 /**
  * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
- * they cost beyond the typical wait, per step. steps: in which they are. prefetch: so many batches in advance bridge
- * them, None where that is not known to help; bridged_ns: of exposed_ns, what they save.
+ * they cost beyond the typical wait, per step. steps: in which they are.
  */
 export interface Jitter {
   typical_ns: number;
@@ -629,8 +570,6 @@ export interface Jitter {
   long_count: number;
   exposed_ns: number;
   steps: string[];
-  prefetch: number | null;
-  bridged_ns: number;
 }
 
 /** shape is None where the trace does not say the kernel's grids. */
@@ -724,7 +663,7 @@ export interface Lane {
   hatched: boolean[];
 }
 
-/** A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
+/** A range of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
 export interface LaneWindow {
   start_ns: number;
   end_ns: number;
@@ -809,6 +748,17 @@ export interface LaunchWaste {
   optimizer: Waste;
 }
 
+/**
+ * Of a loader in the training process: the longest things that it does; more folds the rest, more_ns its time.
+ * slow_lines: of the dataset, where call stacks are recorded.
+ */
+export interface LoaderActivities {
+  rows: Activity[];
+  more: number;
+  more_ns: number;
+  slow_lines: LoaderLine[];
+}
+
 /** A line inside the loader, as frames name it: "cifar.py(120): __getitem__", and its self time per batch. */
 export interface LoaderLine {
   line: string;
@@ -816,19 +766,16 @@ export interface LoaderLine {
 }
 
 /**
- * One loader of the span, as far as the trace tells them apart; ns are means per batch.
- * role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... by first wait,
- * where several have the same role, else None. batches: of the means, without the first ones of an epoch;
- * first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none. in_a_row: so
- * many of its batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
- * wait_ns = exposed_ns + hidden_ns.
+ * One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
+ * label: "Training loader 2"; role: "training" or "evaluation" where both kinds are in the span, else None. batches:
+ * without the first ones of an epoch; first_batches, first_batch_ns: those, None where there is none. in_a_row: so
+ * many batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
  */
 export interface LoaderRow {
-  label: Phrase;
+  label: string;
   iterator: string;
   multiprocess: boolean | null;
   role: string | null;
-  position: number | null;
   batches: number;
   wait_ns: number;
   exposed_ns: number;
@@ -836,31 +783,6 @@ export interface LoaderRow {
   first_batches: number;
   first_batch_ns: number | null;
   in_a_row: number;
-}
-
-/**
- * One loader's epochs, or passes over its data. loader: its row of the loaders; batches: first ones of an epoch;
- * whole: passes from whose first batch to whose end no other loader is asked, as an evaluation's; wait_ns: mean wait
- * for a first batch, None without one; exposed_ns: of the mean step, the marks that end an epoch included; making_ns:
- * of it, too, but no wait for the loader: its new iterator is made, and starts processes; steps: that take them.
- * produced_ns: of exposed_ns, at most so much is for making these batches, which kept workers do, too; None where it
- * is not recorded of each. processes_ns: of exposed_ns and making_ns, what more workers take longer for where they
- * start anew: ends of epochs, and making iterators.
- * workers: worker processes make them, None where the iterator's name does not tell. anew: these are started anew for
- * each epoch, None where neither a recorder nor the marks tell.
- */
-export interface LoaderStarts {
-  loader: number;
-  batches: number;
-  whole: number;
-  wait_ns: number | null;
-  exposed_ns: number;
-  making_ns: number;
-  workers: boolean | null;
-  anew: boolean | null;
-  steps: string[];
-  produced_ns: number | null;
-  processes_ns: number;
 }
 
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
@@ -981,18 +903,28 @@ export interface Opportunity {
 }
 
 /**
+ * What the span waits for other loaders than the one that is waited for most, without first batches of epochs.
+ * exposed_ns: of the whole span, for all of them; loader: the row of the one that costs most; steps: that wait for it.
+ */
+export interface OtherLoaders {
+  exposed_ns: number;
+  loader: number;
+  steps: string[];
+}
+
+/**
  * The loader's work in the training process per batch, where worker processes make it.
- * ns, exposed_ns: None where it cannot be told from the wait for a worker; then why says so. told_by: "recorder",
- * "stacks", "ready" (waits of batches that lay ready in a burst) or "steady" (all waits alike, whatever the step).
- * unpickle_ns, pin_ns: parts of it, where the recorder tells them; pin_ns is spent on a thread of its own.
+ * ns, exposed_ns: None with why, where late batches hide it. source: the recorder, "ready" (waits of prefetched
+ * batches in a burst) or "steady" (all waits alike, whatever the step). unpickle_ns, pin_ns: parts of it, where
+ * recorded; pin_ns is spent on a thread of its own.
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
-  told_by: string | null;
+  source: "ready" | "recorder" | "steady" | null;
   unpickle_ns: number | null;
   pin_ns: number | null;
-  why: Phrase | null;
+  why: Reason | null;
 }
 
 /**
@@ -1039,7 +971,7 @@ export interface Parts {
 
 /**
  * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+ * cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
  * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
  * mean; worst_*: the longest one.
  */
@@ -1073,8 +1005,8 @@ export interface PhaseRow {
 }
 
 /**
- * A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
- * are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast.
+ * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+ * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
  */
 export interface PhaseSpan {
   phase: string;
@@ -1111,8 +1043,8 @@ export interface Problem {
 
 /**
  * What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
- * 2 transfer (the batch is on its way and the worker has no other to make), 3 waits for a request. batch: of each
- * piece; -1 for none, or where pieces are too short to be drawn one by one and stand for several.
+ * 2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
+ * segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
  */
 export interface ProductionLane {
   loader: number;
@@ -1166,16 +1098,14 @@ export interface RangeRow {
 }
 
 /**
- * Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
- * requests whose batch did not lie ready; passed_share: share of those at which, moreover, later ones did, which a
- * loader that keeps the order does not hand out. None where nothing tells.
+ * Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+ * requests whose batch was not ready, None without a request.
  */
 export interface ReadyQueue {
   loader: number;
   at_ns: number[];
   depth: number[];
   late_share: number | null;
-  passed_share: number | null;
 }
 
 /**
@@ -1188,24 +1118,21 @@ export interface Reason {
 }
 
 /**
- * Of the batches that the span's steps received; ns are means per batch, None where no batch tells.
- * whose: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
- * batches is; None where there is no other. Loaders, with their workers, lanes and queues, stand in the order of the
- * table of loaders.
- * looked: how many of the batches the recorder looked at: cpu_share, core_wait_share, kind and bytes are of these;
- * few_looked: kind is an estimate, see `is_few`.
+ * Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
+ * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
+ * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
+ * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these;
+ * few_sampled: kind is an estimate, see `is_few`.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: it lies there until asked for; wait_ns: the training loop stands.
- * consumer_ns: the step without late batches, per batch, None where the steps hold no mark of this loader;
- * taken_every_ns: the step with them, per batch; and batches_per_step: of the steps of which batches are recorded;
- * waited_share: see `Pace`. lanes: of the window [start_ns, end_ns), all its pieces; steps that begin in it, and when
- * each of them does. overhead_ns: what the loop does with a batch that is there, at best; unpickle_ns, pin_ns: until a
+ * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
+ * late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
+ * each of them does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a
  * message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
- * without workers, of which call stacks in the trace tell more.
+ * without workers, of which call stacks in the trace show more.
  */
 export interface Recorded {
   files: number;
-  whose: Phrase | null;
+  main: number;
   batches: number;
   dataset_ns: number | null;
   collate_ns: number | null;
@@ -1214,16 +1141,15 @@ export interface Recorded {
   transfer_ns: number | null;
   ready_ns: number | null;
   wait_ns: number | null;
-  looked: number;
+  sampled: number;
   cpu_share: number | null;
   core_wait_share: number | null;
-  kind: string | null;
-  few_looked: boolean;
+  kind: "cores" | "cpu" | "io" | "mixed" | null;
+  few_sampled: boolean;
   bytes: number | null;
   samples: number | null;
   consumer_ns: number | null;
-  taken_every_ns: number;
-  waited_share: number | null;
+  late_ns: number;
   batches_per_step: number;
   overhead_ns: number | null;
   unpickle_ns: number | null;
@@ -1239,13 +1165,11 @@ export interface Recorded {
   queues: ReadyQueue[];
   slowest: SlowBatch[];
   lines: RecordedLines | null;
-  lanes_title: Phrase;
-  split_title: Phrase;
 }
 
 /**
  * A line as frames name it, "data.py(41): __getitem__": the innermost one outside torch and Python's library.
- * share: of the time in which batches are made, est.; error: one standard deviation of it, as bursts differ (between
+ * share: of the time of batch production, est.; error: one standard deviation of it, as bursts differ (between
  * clusters, Cochran, Sampling Techniques, 3rd ed., 9A.1); ns_per_batch: that share of a batch.
  */
 export interface RecordedLine {
@@ -1256,21 +1180,20 @@ export interface RecordedLine {
 }
 
 /**
- * lines: longest first; empty with why. looks, bursts: that they rest on. whole: of the whole recording, because
+ * lines: longest first; empty with why. samples, bursts: that they rest on. whole: of the whole recording, because
  * there are too few in the span.
  */
 export interface RecordedLines {
   lines: RecordedLine[];
-  looks: number;
+  samples: number;
   bursts: number;
   whole: boolean;
-  why: Phrase | null;
+  why: Reason | null;
 }
 
 /**
- * A loader as its recorder wrote it. batches: taken within the steps; main: it is waited for most. production_ns:
- * of one of them, None where it is not recorded; batches_per_step: None where the main loader's steps mostly take none
- * of it. label: its name in the table of loaders, or one that is not in it.
+ * A loader as its recorder wrote it. label: its name in the table of loaders, or one that is not in it; batches:
+ * taken within the steps.
  */
 export interface RecordedLoader {
   loader: number;
@@ -1282,20 +1205,16 @@ export interface RecordedLoader {
   persistent: boolean | null;
   in_order: boolean | null;
   iterable: boolean | null;
-  label: Phrase;
+  label: string;
   batches: number;
-  main: boolean;
-  production_ns: number | null;
-  batches_per_step: number | null;
 }
 
 /**
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
  * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
  * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
- * looked at, so many as `looked` says, None where there is none. kind: "cpu" (computes), "io" (waits for files or the
- * network), "mixed", or "cores" (would compute, if it had a core). few_looked: kind is an estimate, see `is_few`.
- * ended: False where the process was killed.
+ * sampled, so many as `sampled` says, None where there is none. few_sampled: kind is an estimate, see `is_few`. ended:
+ * False where the process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -1304,12 +1223,12 @@ export interface RecordedWorker {
   batches: number;
   dataset_ns: number;
   collate_ns: number;
-  looked: number;
+  sampled: number;
   cpu_share: number | null;
   core_wait_share: number | null;
   busy_share: number;
-  kind: string | null;
-  few_looked: boolean;
+  kind: "cores" | "cpu" | "io" | "mixed" | null;
+  few_sampled: boolean;
   ended: boolean | null;
 }
 
@@ -1352,7 +1271,7 @@ export interface SeveralDevices {
   concurrency: number;
   busy_ns: number[];
   union_busy_ns: number;
-  holders: Holder[];
+  blockers: Blocker[];
 }
 
 export type Severity = "major" | "minor" | "warning";
@@ -1386,7 +1305,7 @@ export interface SiteRow {
 }
 
 /**
- * One of the batches that took longest to make. step: that received it, None outside the steps; wait_ns: how long
+ * One of the slowest batches to produce. step: that received it, None outside the steps; wait_ns: how long
  * the training loop stood for it. start_ns is relative to the span's origin.
  */
 export interface SlowBatch {
@@ -1596,24 +1515,6 @@ export interface TrendsResult {
 /** What a quantity is measured in. Fractions are 0-1. */
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
-/**
- * Of a recorded loader without marks, est.: nobody knows what is waited for, but a pace tells who can be waiting.
- * workers: 0 where the thread that reads it makes its batches. made_every_ns: production / workers; taken_every_ns:
- * by that thread; over a while, by the steps. limits: the loader sets the pace; None where too little is recorded.
- * needed: the fewest workers that make batches as fast as the steps take them now; None where the loader limits, as
- * the steps would be faster then.
- */
-export interface Unmarked {
-  workers: number;
-  made_every_ns: number | null;
-  taken_every_ns: number;
-  limits: boolean | null;
-  needed: number | null;
-  why_no_waits: Phrase;
-  sentence: Phrase | null;
-  advice: Phrase | null;
-}
-
 /** tiles: the metrics whose figures open the view, so that their places stand before they are known. */
 export interface ViewMeaning {
   id: string;
@@ -1622,15 +1523,27 @@ export interface ViewMeaning {
 }
 
 /**
- * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; elsewhere_ns: for other
- * loaders than the one that is judged, see `Elsewhere`.
+ * What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps;
+ * other_loaders: waits for these, None where they cost nothing.
+ */
+export interface WaitCauses {
+  shares: WaitShares;
+  starts: EpochStarts | null;
+  jitter: Jitter | null;
+  overhead: Overhead | null;
+  other_loaders: OtherLoaders | null;
+}
+
+/**
+ * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
+ * loaders than the one that is waited for most, see `OtherLoaders`.
  */
 export interface WaitShares {
   first_ns: number;
   late_ns: number;
   jitter_ns: number;
   overhead_ns: number;
-  elsewhere_ns: number;
+  others_ns: number;
 }
 
 /** Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue. */
@@ -1656,12 +1569,10 @@ export interface Waste {
 /**
  * Step time against number of workers.
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
- * the number to set; floor_ns: the step that it leaves, its point; gain_ns: measured less floor, 0 where no more
- * workers are asked for. apart_ns: in each point and in the measured step, waits that no number of workers ends;
- * started_ns: as much again for each worker, which starts anew in each epoch; apart says both. pace: how fast the
- * loader is, with one worker. cores: of the recording machine, where a recorder says it; limit: what may keep the
- * curve from coming true (cores, disk, uneven batches, workers that start), or beside, in a sentence or two.
- * beside: another loader that limits with the recommended number.
+ * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
+ * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
+ * deeper_ns: of the measured step, what DEEP_PREFETCH saves with as many workers. batches: that a step takes. cores:
+ * of the recording machine, where a recorder says it; limits: what may keep the curve from coming true.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -1670,14 +1581,12 @@ export interface WorkerCurve {
   recommended: number;
   floor_ns: number;
   gain_ns: number;
-  apart_ns: number;
-  started_ns: number;
-  apart: Phrase | null;
-  pace: Phrase;
+  needed: number;
+  epochs_ns: number;
+  deeper_ns: number;
+  batches: number;
   cores: number | null;
-  limit: Phrase | null;
-  beside: Beside | null;
-  title: Phrase;
+  limits: Reason[];
 }
 
 export interface WorkerEntry {

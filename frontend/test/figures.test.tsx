@@ -171,7 +171,7 @@ describe("Data loading", () => {
 
   test("without loader events says so in place of the pictures", () => {
     const page = words(<DataLoading page={noLoaderPage()} tab={tab()} compared={null} />);
-    expect(page).toContain("|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|");
+    expect(page).toContain("|No loader events|The trace has no loader events.|Does another thread read a DataLoader?|");
   });
 });
 

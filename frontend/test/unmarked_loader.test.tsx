@@ -4,7 +4,7 @@ import type { DataLoadingResult } from "../src/api.gen";
 import { DataLoading } from "../src/views/data_loading";
 import { recorderLines } from "../src/views/data_loading/record_hint";
 import { loaderPage, noLoaderPage, tab } from "./fixtures/figures";
-import { RECORDED } from "./fixtures/loading";
+import { RECORDED, TITLES } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
 
 const MS = 1_000_000;
@@ -14,24 +14,13 @@ const NOTHING = noLoaderPage();
 /** Recorded, and read by a thread that the profiler does not record. */
 const UNMARKED: DataLoadingResult = {
   ...NOTHING.result,
-  unknown: plain("What the loop waits for does not show."),
-  steps_title: plain("Another thread reads it"),
+  unknown: { code: "loader_on_other_thread", values: {} },
   multiprocess: true,
   batch_ns: 120 * MS,
-  unmarked: {
-    workers: 2,
-    made_every_ns: 60 * MS,
-    taken_every_ns: 61 * MS,
-    limits: true,
-    needed: null,
-    why_no_waits: plain("What the loop waits for does not show."),
-    sentence: plain("The loader limits."),
-    advice: plain("Try more workers."),
-  },
-  recorded: { ...RECORDED, consumer_ns: null, taken_every_ns: 61 * MS, waited_share: 0.97 },
+  recorded: { ...RECORDED, consumer_ns: null },
 };
 
-const html = (page = loaderPage(UNMARKED)): string =>
+const html = (page = loaderPage(UNMARKED, { ...TITLES, steps: plain("Another thread reads it") })): string =>
   renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
 const words = (drawn: string): string =>
   drawn
@@ -68,7 +57,7 @@ describe("a loader that a thread reads of which no trace tells", () => {
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
-      `|No loader events|This trace reads no loader.|Does another thread read a DataLoader?|Copy|What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.|${recorderLines("runs/a")}|`,
+      `|No loader events|The trace has no loader events.|Does another thread read a DataLoader?|Copy|What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.|${recorderLines("runs/a")}|`,
     );
   });
 });

@@ -17,8 +17,8 @@ from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
 from tb_steptime.text import Reason
+from tb_steptime.trace.host_ranges import named_ranges, short_range
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import named_ranges, short_range
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 

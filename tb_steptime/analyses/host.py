@@ -169,7 +169,7 @@ def _bound(mean: StepAggregates, launches: LaunchFigures) -> Bound:
 
 
 def _bound_of_host(trace: Trace) -> Bound:
-    """Without a device the loader's waits are the only ones that can be told."""
+    """Without a device the loader's waits are the only ones that are known."""
     share = measure(trace, "data_loading_exposed_share", None).value
     return Bound.INPUT if share is not None and share >= IDLE_FRACTION else Bound.UNKNOWN
 

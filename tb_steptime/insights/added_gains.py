@@ -1,4 +1,4 @@
-"""What the heading over some cards says about their gains: disjoint pieces of one idle time may be added.
+"""What the heading over some cards says about their gains: disjoint parts of one idle time may be added.
 
 gains    |launch graphs 101.1|broadcast 39.4|buckets 14.5|      disjoint: "gains can be added"
                     |slow steps 20.0|                           of the same time: the first ones are, up to this one

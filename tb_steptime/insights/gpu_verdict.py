@@ -33,5 +33,10 @@ def _verdict(device: DeviceGpu) -> Phrase:
     if filled >= NEARLY_ALL:
         return Phrase("The GPU is full when it works, but it works only {works} of the time.", values)
     values["filled"] = fraction(filled)
-    joint = "but its kernels have" if works >= NEARLY_ALL else "and then its kernels have"
-    return Phrase(f"The GPU works {{works}} of the time, {joint} blocks for only {{filled}} of its SMs.", values)
+    if works >= NEARLY_ALL:
+        return Phrase(
+            "The GPU works {works} of the time, but its kernels have blocks for only {filled} of its SMs.", values
+        )
+    return Phrase(
+        "The GPU works {works} of the time, and then its kernels have blocks for only {filled} of its SMs.", values
+    )

@@ -6,14 +6,13 @@ from tb_steptime.insights.base import Headline, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
-from tb_steptime.insights.rules.data_loading.loader_waits import judged_label, shares
-from tb_steptime.insights.rules.data_loading.other_starts import costliest
+from tb_steptime.insights.rules.data_loading.loader_waits import shares
+from tb_steptime.insights.wording.data_loading import main_label
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import NO_DEVICE
-from tb_steptime.metrics.data_loading.loaders import in_a_sentence
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
-from tb_steptime.text import Phrase, code, fraction, label, ns, phrase
+from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
 #: Bounds nearer than this read as one number.
 TELL_APART_FRACTION = 0.01
@@ -21,27 +20,24 @@ TELL_APART_FRACTION = 0.01
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
-    unmarked = facts.data_loading.unmarked
-    if first is None and unmarked is not None and unmarked.limits:  # no gain can be told of it
-        return Headline(judge_span(facts).text, unmarked.sentence, "data_loading")
     view = first.view if first and first.view != "overview" else None
     return Headline(judge_span(facts).text, _action(facts, first) if first else None, view)
 
 
 def _action(facts: Facts, first: Insight) -> Phrase:
-    return phrase(
-        first.title.template + ": [up to {gain} a step ({share})], which would leave about {left}.",
-        **first.title.values,
+    gain = phrase(
+        "[up to {gain} a step ({share})], which would leave about {left}.",
         gain=ns(first.gain_ns),
         share=fraction(first.gain_fraction),
         left=ns(facts.step_ns - first.gain_ns),
     )
+    return joined(first.title, gain, by=": ")
 
 
 def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     result = facts.data_loading
-    if result.unmarked is not None:
-        return Headline(result.unmarked.sentence or result.unmarked.why_no_waits, result.unmarked.advice)
+    if result.unknown is not None and result.unknown.code == "loader_on_other_thread":
+        return Headline(explain(result.unknown), None if result.recorded else _RECORD)
     if result.unknown is not None or result.mean is None:
         return Headline(
             phrase("The steps of this trace have no loader events."),
@@ -57,9 +53,9 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(_loader_verdict(facts, result.mean, first), _action(facts, first), None, _loader_code(facts, first))
 
 
-#: Cards about waits for first batches, and those that are of another loader than the judged one.
-_STARTS = ("epoch_starts", "other_starts")
-_OF_OTHERS = ("other_loader", "other_starts")
+_RECORD = phrase("Two lines in the script record how fast its batches are produced.")
+#: Cards that no number of workers of the main loader helps.
+_OTHER_SETTINGS = ("other_loader", "input_bound")
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
 
 
@@ -69,51 +65,40 @@ def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
     return phrase("The loader keeps up: the GPU waits {exposed} a step for data.", exposed=ns(mean.exposed_ns))
 
 
+#: By the card that names the cause; else by whether the loader has worker processes, None: not known.
+_WAITS_BECAUSE = {
+    "epoch_starts": "no batch is ready when an epoch begins",
+    "loader_overhead": "the training process receives each batch itself",
+    "other_loader": "another loader does not have its batches in time",
+    False: "the training process produces each batch itself",
+    True: "the worker processes do not finish batches in time",
+    None: "the next batch is not ready in time",
+}
+
+
 def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
     """first: what costs most, which is the cause that is named."""
-    who = "The GPU waits {exposed} a step because " if facts.overview.has_device else "A step waits {exposed} because "
-    why = {
-        False: "the training process makes each batch itself.",
-        True: "the worker processes do not finish batches in time.",
-        None: "the next batch is not there in time.",
-    }[facts.data_loading.multiprocess]
-    if first.id in _STARTS:
-        return _starts_verdict(facts, who, first)
-    if first.id == "loader_overhead":
-        return phrase(who + "the training process takes each batch over itself.", exposed=ns(first.gain_ns))
-    if first.id == "other_loader" and facts.data_loading.elsewhere is not None:
-        name = in_a_sentence(facts.data_loading.loaders[facts.data_loading.elsewhere.loader].label)
-        late = name.template + " does not have its batches in time."
-        return phrase(who + late, exposed=ns(first.gain_ns), **name.values)
-    return phrase(who + why, exposed=ns(mean.exposed_ns - shares(facts).elsewhere_ns))
-
-
-def _starts_verdict(facts: Facts, who: str, first: Insight) -> Phrase:
-    """Of the judged loader's epochs, or another's passes."""
-    starts, other = facts.data_loading.starts, costliest(facts)
-    if first.id == "other_starts" and other is not None:
-        name = in_a_sentence(facts.data_loading.loaders[other.loader].label)
-        begins = f"no batch is there when a pass of {name.template} begins."
-        return phrase(who + begins, exposed=ns(other.exposed_ns), **name.values)
-    own = starts.of(facts.data_loading.main_loader) if starts else None
-    return phrase(who + "no batch is there when an epoch begins.", exposed=ns(own.exposed_ns if own else 0))
+    exposed_ns = {
+        "epoch_starts": shares(facts).first_ns,
+        "loader_overhead": first.gain_ns,
+        "other_loader": first.gain_ns,
+    }.get(first.id, mean.exposed_ns - shares(facts).others_ns)
+    cause = text(_WAITS_BECAUSE.get(first.id, _WAITS_BECAUSE[facts.data_loading.multiprocess]))
+    if facts.overview.has_device:
+        return phrase("The GPU waits {exposed} a step because {cause}.", exposed=ns(exposed_ns), cause=cause)
+    return phrase("A step waits {exposed} because {cause}.", exposed=ns(exposed_ns), cause=cause)
 
 
 def _loader_code(facts: Facts, first: Insight) -> str | None:
-    """What to set, where the number of workers of the judged loader is what to change."""
+    """What to set, where the number of workers of the main loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or first.id in (*_OF_OTHERS, "input_bound") or curve.recommended <= curve.measured_workers:
+    if curve is None or first.id in _OTHER_SETTINGS or curve.recommended <= curve.measured_workers:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"
     call = f"loader = DataLoader(dataset, {setting},\n                    {pinned}persistent_workers=True)"
-    name = judged_label(facts)
-    return f"# {_as_code(name)}\n{call}" if name else call
-
-
-def _as_code(name: Phrase) -> str:
-    """A comment says which of several loaders is to be set."""
-    return name.template.format(**{key: each.value for key, each in name.values.items()})
+    name = main_label(facts.data_loading)
+    return f"# {name}\n{call}" if name else call
 
 
 #: Rules that move work to the tensor cores.
@@ -135,8 +120,7 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(
         verdict,
         phrase(
-            "Worth {now} now, and [up to {later} a step] once the GPU sets the pace.",
-            now=ns(0),
+            "After the first fix: [up to {later} a step], as soon as the GPU limits the step.",
             later=ns(first.later_ns),
         ),
         "overview",
@@ -145,19 +129,29 @@ def tensor_cores(facts: Facts, insights: list[Insight]) -> Headline:
 
 def _tensor_verdict(low: float | None, high: float | None, eligible: float | None) -> Phrase:
     values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
-    told_apart = low is not None and high is not None and high - low >= TELL_APART_FRACTION
-    used = ("Between {low} and {high}" if told_apart else "{low}") + " of kernel time runs on tensor cores"
-    if eligible and eligible >= WARNING_FRACTION:
-        if not high:
-            return Phrase("{eligible} of kernel time could use tensor cores, and none of it does.", values)
-        return Phrase(used + ", and another {eligible} could.", values)
+    more = eligible is not None and eligible >= WARNING_FRACTION
     if not high:
-        return Phrase("No kernel runs on tensor cores, and hardly any could.", values)
-    return Phrase(used + ", and hardly any more could.", values)
+        return filled(_NO_TENSOR_CORES[more], values)
+    bounded = low is not None and high - low >= TELL_APART_FRACTION
+    return filled(_ON_TENSOR_CORES[bounded, more], values)
+
+
+#: By whether a good part of kernel time could use them.
+_NO_TENSOR_CORES = {
+    True: "{eligible} of kernel time could use tensor cores, and none of it does.",
+    False: "No kernel runs on tensor cores, and hardly any could.",
+}
+#: By whether only bounds are known, and likewise.
+_ON_TENSOR_CORES = {
+    (True, True): "Between {low} and {high} of kernel time runs on tensor cores, and another {eligible} could.",
+    (True, False): "Between {low} and {high} of kernel time runs on tensor cores, and hardly any more could.",
+    (False, True): "{low} of kernel time runs on tensor cores, and another {eligible} could.",
+    (False, False): "{low} of kernel time runs on tensor cores, and hardly any more could.",
+}
 
 
 def gpu(facts: Facts, insights: list[Insight]) -> Headline:
-    """With the first thing to do about the step: an idle GPU is mended before a half-empty one."""
+    """With the first thing to do about the step: an idle GPU comes before a half-empty one."""
     assert facts.gpu is not None  # a view's headline is asked for where its result is
     headline = gpu_headline(facts.gpu)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
@@ -168,18 +162,22 @@ def gpu(facts: Facts, insights: list[Insight]) -> Headline:
 
 def host(facts: Facts, insights: list[Insight]) -> Headline:
     """With what the host itself can do, and how many launches of the phase that launches most come too late."""
-    text = judge_span(facts).text
+    verdict = judge_span(facts).text
     first = next((insight for insight in insights if insight.view == "host"), None)
     if first is None or first.gain_fraction < WARNING_FRACTION:
-        return Headline(text)
-    told = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
-    most = max(told, key=lambda each: each.launches, default=None)
-    template = first.title.template + ": [up to {gain} a step ({share})]."
-    values = {**first.title.values, "gain": ns(first.gain_ns), "share": fraction(first.gain_fraction)}
+        return Headline(verdict)
+    gain = phrase("[up to {gain} a step ({share})].", gain=ns(first.gain_ns), share=fraction(first.gain_fraction))
+    return Headline(verdict, joined(first.title, joined(gain, *_starved(facts)), by=": "), "timeline")
+
+
+def _starved(facts: Facts) -> list[Phrase]:
+    """How many launches of the phase that launches most come too late, where that is most of them."""
+    late = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
+    most = max(late, key=lambda each: each.launches, default=None)
     if most is None or (most.starved_share or 0.0) < STARVED_FRACTION:
-        return Headline(text, Phrase(template, values), "timeline")
-    values |= {"starved": fraction(most.starved_share), "phase": label(most.label)}
-    return Headline(text, Phrase(template + " {starved} of {phase} launches are starved.", values), "timeline")
+        return []
+    starved, phase = fraction(most.starved_share), label(most.label)
+    return [phrase("{starved} of {phase} launches are starved.", starved=starved, phase=phase)]
 
 
 def timeline(facts: Facts, insights: list[Insight]) -> Headline:

@@ -1,4 +1,4 @@
-"""What cards about the host may claim: disjoint pieces of the idle time of the device that stands for the span.
+"""What cards about the host may claim: disjoint parts of the idle time of the device that stands for the span.
 
 idle    |ddddd|bbbbbbb|gg|llllllllllllllll|qq|
          data  behind  in  late launches,   no card
@@ -83,7 +83,7 @@ def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
 
 
 def unlinked_share(host: HostResult) -> float:
-    """Of the activities within the steps: those whose launch the trace does not hold."""
+    """Of the activities within the steps: those whose launch is not in the trace."""
     if host.launches is None or not host.steps:
         return 0.0
     activities = host.launches.activities * len(host.steps)

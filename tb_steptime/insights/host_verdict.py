@@ -26,7 +26,7 @@ _SENTENCES = {
     "GPU or rank.",
     Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for other ranks.",
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons; the largest: {cause}.",
-    Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; this trace does not record the launches that would tell why.",
+    Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
 _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
@@ -121,7 +121,7 @@ def _pace(host: HostResult, idle: IdleNs) -> Pace:
     return Pace(idle, host.blocking_bubble_ns, busy_ns, _exchange_ns(host), starved)
 
 
-#: By whether the data loader's own marks tell the cause.
+#: By whether the data loader's own marks show the cause.
 _WITHOUT_GPU = {
     True: (Confidence.HIGH, phrase("The DataLoader marks its waits itself.")),
     False: (Confidence.LOW, phrase("Without GPU activity the cause is not known.")),

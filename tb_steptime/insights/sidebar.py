@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import SidebarShare
 from tb_steptime.insights.facts import Facts
-from tb_steptime.metrics.catalogue import NO_DEVICE, NO_LOADER, UNMARKED
+from tb_steptime.metrics.catalogue import NO_DEVICE, NO_LOADER
 from tb_steptime.text import Reason
 
 
@@ -18,7 +18,7 @@ def _loader(facts: Facts) -> SidebarShare:
     """Exposed data loading."""
     mean = facts.data_loading.mean
     if mean is None:
-        return SidebarShare(None, "data", reason=NO_LOADER if facts.data_loading.unmarked is None else UNMARKED)
+        return SidebarShare(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
     return SidebarShare(facts.share(mean.exposed_ns), "data")
 
 

@@ -9,12 +9,8 @@ import numpy as np
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.data_loading import waits as data_loading
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
-from tb_steptime.metrics.data_loading.scaling.batch_production import (
-    find_making,
-    find_unmarked,
-    making_per_step_ns,
-    production_ns,
-)
+from tb_steptime.metrics.data_loading.recorded.loading import what_is_recorded
+from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput, production_ns, production_per_step_ns
 from tb_steptime.metrics.gpu import occupancy
 from tb_steptime.metrics.gpu import utilization as gpu
 from tb_steptime.metrics.gpu.utilization import Figure
@@ -30,9 +26,7 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64
 
 NO_LOADER = Reason("no_loader_events")
-UNMARKED = Reason("loader_on_other_thread")
-SETS_PACE = Reason("loader_limits_steps")
-TOO_FEW = Reason("few_batches")
+ON_OTHER_THREAD = Reason("loader_on_other_thread")
 NO_DEVICE = Reason("no_gpu_activity")
 SEVERAL = Reason("differs_by_loader")
 NOT_SEEN = Reason("workers_not_in_trace")
@@ -97,11 +91,15 @@ def _waits(column: str) -> Measure:
 
 def _loader_waits(trace: Trace) -> data_loading.LoaderWaits | None:
     """None, too, where batches of the steps are taken by a thread of which no wait is recorded."""
-    return None if find_unmarked(trace) is not None else data_loading.loader_waits(trace)
+    return None if _on_other_thread(trace) else data_loading.loader_waits(trace)
+
+
+def _on_other_thread(trace: Trace) -> bool:
+    return what_is_recorded(trace) is not None and waited_for(trace) is None
 
 
 def _no_waits(trace: Trace) -> Figure:
-    return gpu.unknown(trace, UNMARKED if find_unmarked(trace) is not None else NO_LOADER)
+    return gpu.unknown(trace, ON_OTHER_THREAD if _on_other_thread(trace) else NO_LOADER)
 
 
 def _exposed_share(trace: Trace) -> Figure:
@@ -118,19 +116,16 @@ def _batch_time(trace: Trace) -> Figure:
     if production is None:
         return gpu.unknown(trace, NOT_SEEN if len(find_batches(trace).loaders) == 1 else SEVERAL)
     alone = main is not None and main.multiprocess is False
-    return Figure(production, making_per_step_ns(trace) if alone else (None,) * len(waits.wait_ns), None)
+    return Figure(production, production_per_step_ns(trace) if alone else (None,) * len(waits.wait_ns), None)
 
 
 def _needed_workers(trace: Trace) -> Figure:
-    batch, making, unmarked = _batch_time(trace), find_making(trace), find_unmarked(trace)
-    if unmarked is not None and unmarked.needed is not None:
-        return Figure(unmarked.needed, batch.steps, None)
-    if unmarked is not None:
-        return gpu.unknown(trace, batch.reason or (SETS_PACE if unmarked.limits else TOO_FEW))
-    if batch.value is None or making is None:
-        main = waited_for(trace)
+    batch, throughput, main = _batch_time(trace), find_throughput(trace), waited_for(trace)
+    if main is None and batch.reason is None:
+        return _no_waits(trace)
+    if batch.value is None or throughput is None:
         return gpu.unknown(trace, batch.reason or (IN_A_ROW if main and main.in_a_row > 1 else gpu.NO_TIME))
-    return Figure(making.needed, (None,) * len(batch.steps), None)
+    return Figure(throughput.needed, (None,) * len(batch.steps), None)
 
 
 def _without_wait(trace: Trace) -> Figure:

@@ -1,0 +1,1 @@
+"""What the commands print: the same results and cards as the tab."""

@@ -13,6 +13,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.base import Insight, Judgement, Verdict
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -140,16 +141,16 @@ def _queue_depth(host: HostResult) -> QueueDepthReport:
 def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
     if result.unknown is not None or result.mean is None:
         return DataLoadingReport(
-            workers=result.unmarked.workers if result.unmarked else None,
+            workers=result.recorded.main_loader.workers if result.recorded else None,
             production_ns=result.batch_ns,
             needed_workers=result.needed_workers,
-            why_unknown=plain(result.unknown) if result.unknown else None,
+            why_unknown=plain(explain(result.unknown)) if result.unknown else None,
             recorded=_recorded(result.recorded) if result.recorded else None,
         )
     burst, curve = result.burst, result.curve
     return DataLoadingReport(
         iterator=_main_iterator(result),
-        workers=0 if result.multiprocess is False else burst.workers if burst else None,
+        workers=_workers(result),
         wait_ns_mean=result.mean.wait_ns,
         exposed_ns_mean=result.mean.exposed_ns,
         hidden_ns_mean=result.mean.hidden_ns,
@@ -158,9 +159,15 @@ def _data_loading(result: DataLoadingResult) -> DataLoadingReport:
         consumer_ns=result.consumer_ns,
         needed_workers=result.needed_workers,
         predicted_step_ns={str(point.workers): point.step_ns for point in curve.points} if curve else None,
-        why_unknown=plain(result.why_unknown) if result.why_unknown else None,
+        why_unknown=plain(explain(result.why_unknown)) if result.why_unknown else None,
         recorded=_recorded(result.recorded) if result.recorded else None,
     )
+
+
+def _workers(result: DataLoadingResult) -> int | None:
+    if result.curve is not None:
+        return result.curve.measured_workers
+    return 0 if result.multiprocess is False else result.burst.workers if result.burst else None
 
 
 def _main_iterator(result: DataLoadingResult) -> str | None:
@@ -169,14 +176,13 @@ def _main_iterator(result: DataLoadingResult) -> str | None:
 
 def _recorded(recorded: Recorded) -> RecordedReport:
     """Of the loader that is waited for most, as all other figures."""
-    main = recorded.main_loader.loader if recorded.main_loader else None
     return RecordedReport(
-        recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share, recorded.looked,
+        recorded.batches, recorded.dataset_ns, recorded.collate_ns, recorded.cpu_share, recorded.sampled,
         [
             RecordedWorkerReport(
-                each.worker, each.pid, each.batches, each.dataset_ns, each.collate_ns, each.cpu_share, each.looked
+                each.worker, each.pid, each.batches, each.dataset_ns, each.collate_ns, each.cpu_share, each.sampled
             )
-            for each in recorded.workers if each.loader == main
+            for each in recorded.workers if each.loader == recorded.main
         ],
     )  # fmt: skip
 

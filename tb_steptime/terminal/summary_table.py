@@ -18,6 +18,7 @@ from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
@@ -33,7 +34,7 @@ from tb_steptime.terminal.printer import (
     printable,
     render,
 )
-from tb_steptime.text import Note, Phrase
+from tb_steptime.text import Note, Phrase, Reason
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
@@ -191,8 +192,8 @@ def _maker(row: BlockingRow) -> str:
     return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
 
-def _reason(unknown: Phrase | None) -> str:
-    return plain(unknown).partition(":")[0].rstrip(".") if unknown else ""
+def _reason(unknown: Reason | None) -> str:
+    return plain(explain(unknown)).rstrip(".") if unknown else ""
 
 
 def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> Iterator[str]:
@@ -236,13 +237,20 @@ def _shortened(name: str, width: int) -> str:
 
 def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
     for insight in insights:
-        gain = f"up to {duration(insight.gain_ns)} a step" if insight.gain_ns else "worth nothing now"
         label = ink.bold(insight.severity.value.capitalize())
-        title = f"{label}, {gain}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
+        title = f"{label}, {_gain(insight)}: {_stressed(insight.title, ink)}. {_stressed(insight.why, ink)}"
         yield from _wrap(title, width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
         yield from _wrap(f"{ink.bold('Note')}: {_note(note)}", width, "  ")
+
+
+def _gain(insight: Insight) -> str:
+    if insight.gain_ns:
+        return f"up to {duration(insight.gain_ns)} a step"
+    return (
+        "no gain now" if insight.later_ns is None else f"up to {duration(insight.later_ns)} a step after the first fix"
+    )
 
 
 def _note(note: Note) -> str:

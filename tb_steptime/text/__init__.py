@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.text.notes import Note
-from tb_steptime.text.phrases import Phrase, agreeing, filled, phrase, shortened
+from tb_steptime.text.phrases import Phrase, agreeing, filled, joined, phrase, shortened
 from tb_steptime.text.quantities import Quantity, Unit, code, count, fraction, label, nbytes, ns, text
 from tb_steptime.text.reasons import Reason
 
@@ -18,6 +18,7 @@ __all__ = [
     "count",
     "filled",
     "fraction",
+    "joined",
     "label",
     "nbytes",
     "ns",

@@ -45,6 +45,20 @@ def filled(template: str, values: Mapping[str, Quantity]) -> Phrase:
     return Phrase(template, {key: value for key, value in values.items() if key in places})
 
 
+def joined(*phrases: Phrase, by: str = " ") -> Phrase:
+    """Phrases one after another. Raises ValueError where two of them name different values alike.
+
+    >>> joined(Phrase("Pin the memory"), Phrase("up to {gain}"), by=": ").template
+    'Pin the memory: up to {gain}'
+    """
+    values: dict[str, Quantity] = {}
+    for each in phrases:
+        if any(values.get(key, value) != value for key, value in each.values.items()):
+            raise ValueError(f"Two values of one name in {each.template!r}")
+        values |= each.values
+    return Phrase(by.join(each.template for each in phrases), values)
+
+
 def agreeing(template: str, number: float) -> str:
     """The template with the words that agree with a number in it, of each pair (for one|for any other).
 

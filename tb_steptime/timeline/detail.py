@@ -11,7 +11,7 @@ from tb_steptime.timeline.device_facts import activity_facts
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.gaps import why_gap
 from tb_steptime.timeline.ties import launched_by, row_of
-from tb_steptime.trace.ops import MODULE_FRAME, is_source, short_frame
+from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
 
 #: A captured graph launches thousands; the first ones identify it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.reasons import REASONS, devices_by_activity
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.around import longest_in, thread_of
@@ -26,7 +26,7 @@ _CAUSES = {"blocking_call": _CALLS, "allocator": _CALLS, "cpu_work": (Kind.CPU_O
 def write_gaps(trace: Trace, columns: Columns) -> None:
     """All segments of idle time that an activity ended, sorted by its number: start, end, reason."""
     launches = find_launches(trace)
-    segments = [idle for device in devices_by_activity(trace) for idle in idle_pieces(trace, device)]
+    segments = [idle for device in devices_by_activity(trace) for idle in idle_segments(trace, device)]
     if not segments:
         return
     ended = [np.flatnonzero(idle.launch >= 0) for idle in segments]

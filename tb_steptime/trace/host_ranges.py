@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 
 def host_ranges(trace: Trace) -> Intervals:
@@ -40,3 +42,32 @@ def union_where(trace: Trace, mask: Bool) -> Intervals:
 
 def union_of(trace: Trace, rows: Int64) -> Intervals:
     return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+
+
+_LOADER_MARKS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+_OPTIMIZER_MARK = re.compile(r"^Optimizer\.(\w+)#.*$", re.DOTALL)
+
+
+def user_ranges(trace: Trace) -> Int64:
+    """Rows of the named ranges of the host but step marks, in time order."""
+    return np.setdiff1d(trace.events.rows(Kind.USER), step_marks(trace), assume_unique=True)
+
+
+def named_ranges(trace: Trace) -> dict[str, Intervals]:
+    """When each named range of the host is open, by its name; step marks and the loader's are left out."""
+    events, rows = trace.events, user_ranges(trace)
+    named: dict[str, Intervals] = {}
+    for name in distinct_in(events.name[rows]).tolist():
+        mine = rows[events.name[rows] == name]
+        if not trace.strings[name].startswith(_LOADER_MARKS):
+            named[trace.strings[name]] = Intervals.union(events.start_ns[mine], events.ends(mine))
+    return named
+
+
+def short_range(name: str) -> str:
+    """The word for a range: torch marks an optimizer's as `Optimizer.zero_grad#SGD.zero_grad`.
+
+    >>> short_range("Optimizer.zero_grad#SGD.zero_grad")
+    'zero_grad'
+    """
+    return _OPTIMIZER_MARK.sub(r"\1", name)

@@ -1,7 +1,7 @@
 """What a recorder wrote of a trace's loaders, on the trace's clock. Columns; `ingest.recorder_files` reads them.
 
-worker        requested  start .... collate .. end            one row of `Produced`
-main process  requested      asked    arrived unpickled pinned  returned     one row of `Received`
+worker             requested  start .... collate .. end            one row of `Produced`
+training process   requested      asked    arrived unpickled pinned  returned     one row of `Received`
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAIN_PROCESS = -1
 
 
 class LoaderSettings(msgspec.Struct, frozen=True):
-    """How a loader was made; None where its recorder does not say. loader: 1, 2, ... within the process."""
+    """The settings of a loader; None where its recorder does not have one. loader: 1, 2, ... within the process."""
 
     loader: int
     dataset: str | None
@@ -36,19 +36,19 @@ class LoaderSettings(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Produced:
-    """Batches made, one row each, by start. All columns int64; times in ns from the trace's origin.
+    """Batches produced, one row each, by start. All columns int64; times in ns from the trace's origin.
 
-    loader, worker, pid, passage, batch    which batch of which pass over the data, made where
+    loader, worker, pid, pass_number, batch    which batch of which pass over the data, and the process that produced it
     requested_ns, start_ns, collate_ns, end_ns    dataset from start to collate, collate_fn from there to the end
-    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that made it; -1: not looked at (so is every other
-    core_wait_ns                           time that it could have run but had no core        figure of a look then)
+    dataset_cpu_ns, collate_cpu_ns         CPU time of the thread that produced it; -1: not measured, as few batches are
+    core_wait_ns                           time that it was runnable but had no core; -1: not measured, or not known
     bytes, samples                         -1: not known
     """
 
     loader: Int64
     worker: Int64
     pid: Int64
-    passage: Int64
+    pass_number: Int64
     batch: Int64
     requested_ns: Int64
     start_ns: Int64
@@ -66,14 +66,14 @@ class Produced:
 
 @dataclass(frozen=True, eq=False)
 class Received:
-    """Batches handed to the training loop, one row each, in that order; int64, times as above, UNKNOWN_TIME without.
+    """Batches returned to the training loop, one row each, in that order; int64, times as above, UNKNOWN_TIME without.
 
-    requested_ns, asked_ns, arrived_ns, unpickled_ns, pinned_ns, returned_ns    see `record.format`
+    requested_ns, asked_ns, arrived_ns, unpickled_ns, pinned_ns, returned_ns    see `record.file.format`
     ready, outstanding                     batches when the loop asked; -1: not known
     """
 
     loader: Int64
-    passage: Int64
+    pass_number: Int64
     batch: Int64
     requested_ns: Int64
     asked_ns: Int64
@@ -92,7 +92,7 @@ class Received:
 class Begun:
     """Passes over the data, one row each: from iter(loader) until it returned; int64, times as above.
 
-    New workers start in it. Those that are kept first hand over what they made for a pass that was broken off.
+    New workers start in it. Persistent ones first hand over the batches of a pass that was broken off.
     """
 
     loader: Int64
@@ -101,28 +101,28 @@ class Begun:
 
 
 @dataclass(frozen=True, eq=False)
-class LineLooks:
-    """Where workers were met while they made batches; int64, a row for each line of each burst of looks, of the whole
-    recording. place: row of places, "data.py(41): __getitem__", or -1; met: how often.
+class LineSamples:
+    """Source lines of workers that produce batches; int64, a row for each line of each burst of samples, of the whole
+    recording. location: row of locations, "data.py(41): __getitem__", or -1; count: of samples.
 
-    late: bursts that do not count, because the machine was too busy to look in time.
+    late: bursts that do not count, because the machine was too busy to sample in time.
     """
 
     loader: Int64
     worker: Int64
     at_ns: Int64
-    place: Int64
-    met: Int64
-    places: tuple[str, ...]
+    location: Int64
+    count: Int64
+    locations: tuple[str, ...]
     late: int
 
 
 @dataclass(frozen=True)
 class LoaderRecords:
-    """What the files of one process tell of the time of its trace.
+    """What the files of one process hold of the time of its trace.
 
-    files: how many were used. cores: that the process may use; None where not said. killed: pids of worker processes
-    that ended in no orderly way. With no row at all only notes say what is missing, and why.
+    files: how many were used. cores: that the process may use; None where not known. killed: pids of worker processes
+    that did not exit normally. Without any row only notes say what is missing, and why.
     """
 
     files: int
@@ -131,6 +131,6 @@ class LoaderRecords:
     produced: Produced
     received: Received
     begun: Begun
-    lines: LineLooks
+    lines: LineSamples
     killed: frozenset[int]
     notes: tuple[Note, ...]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Int64, distinct_in
 
 
 def parents(start_ns: Int64, end_ns: Int64) -> Int64:
@@ -42,3 +43,78 @@ def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
     ends = np.maximum(end_ns, start_ns + 1)
     ends.sort(kind="stable")  # nearly sorted, which this sort makes use of
     return ends
+
+
+#: Instants are few where there are as many intervals for each of them.
+_FEW = 8
+
+
+def innermost(trace: Trace, around: Int64, inside: Int64) -> Int64:
+    """For each row of `inside` the innermost row of `around` that is open on its thread when it starts; -1 for none.
+
+    Both are rows of the event table, `around` ascending; -1 in `inside` stays -1.
+    """
+    events = trace.events
+    result = np.full(len(inside), -1, np.int64)
+    known = np.flatnonzero(inside >= 0)
+    for thread in np.flatnonzero(np.bincount(events.thread[inside[known]])).tolist():
+        mine = around[events.thread[around] == thread]
+        here = known[events.thread[inside[known]] == thread]
+        start = events.start_ns[mine]
+        place = open_at(start, start + events.dur_ns[mine], events.start_ns[inside[here]])
+        found = place >= 0
+        result[here[found]] = mine[place[found]]
+    return result
+
+
+def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
+    """The innermost of some intervals, sorted by (start, longer first), that is open at each instant; -1 for none."""
+    if len(instants) * _FEW > len(start):
+        return _open_at(start, end, instants)
+    near = _near(start, end, instants)
+    place = _open_at(start[near], end[near], instants)
+    return np.where(place >= 0, near[place], -1) if len(near) else place
+
+
+def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
+    place = np.searchsorted(start, instants, side="right") - 1
+    if not len(start):
+        return place
+    over = np.flatnonzero((place >= 0) & (end[place] <= instants))
+    parent = parents(start, end) if len(over) else place
+    while len(over):
+        place[over] = parent[place[over]]
+        over = over[place[over] >= 0]
+        over = over[end[place[over]] <= instants[over]]
+    return place
+
+
+def _near(start: Int64, end: Int64, instants: Int64) -> Int64:
+    """Rows of the intervals that are open at some instant. Few calls have few of a million frames around them, and what
+    nests in what is costly to find."""
+    instants = np.sort(instants)
+    return np.flatnonzero(np.searchsorted(instants, start) < np.searchsorted(instants, end))
+
+
+def outermost(trace: Trace, around: Int64, rows: Int64) -> Int64:
+    """For each of `rows`, which are among `around`, the row of `around` that encloses it and is in no other."""
+    events = trace.events
+    result = np.full(len(rows), -1, np.int64)
+    known = np.flatnonzero(rows >= 0)
+    for thread in distinct_in(events.thread[rows[known]]).tolist():
+        mine = around[events.thread[around] == thread]
+        here = known[events.thread[rows[known]] == thread]
+        if len(here) * _FEW <= len(mine):
+            near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
+            mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open
+        root = _roots(parents(events.start_ns[mine], events.ends(mine)))
+        result[here] = mine[root[np.searchsorted(mine, rows[here])]]
+    return result
+
+
+def _roots(parent: Int64) -> Int64:
+    """Follow parents to the top, twice as far in each round."""
+    root = np.where(parent < 0, np.arange(len(parent)), parent)
+    while not np.array_equal(further := root[root], root):
+        root = further
+    return root

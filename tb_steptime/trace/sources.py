@@ -12,17 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.trace.frames import MODULE_FRAME, is_source, module_frames, short_frame, source_frames
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import (
-    MODULE_FRAME,
-    Rows,
-    innermost,
-    is_source,
-    module_frames,
-    op_at,
-    short_frame,
-    source_frames,
-)
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import Rows, op_at
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import rows_named
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Int64, Kind
 
 GARBAGE_COLLECTION = re.compile(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, decode
 from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, TIMES, VALUES
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
@@ -88,13 +90,13 @@ def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float 
     assert [row.pass_number for row in received] == [n for n, batches in enumerate(passes) for _ in batches]
     assert len(produced) == len(received)
     for row, batch in zip(received, [batch for batches in passes for batch in batches], strict=True):
-        stamps = batch.reshape(-1, 4)
+        stamps = np.asarray(batch).reshape(-1, 4)
         own = produced[row.pass_number, row.batch]
         times, taken = own.named(), row.named()
         assert {own.pid} == set(stamps[:, 3].tolist())
         assert times["start_ns"] <= int(stamps[:, 1].min()) + slack_ms * MS
         assert times["collate_ns"] >= int(stamps[:, 2].max()) - slack_ms * MS
-        assert times["bytes"] in (-1, batch.nelement() * batch.element_size())
+        assert times["bytes"] in (-1, stamps.nbytes)
         assert times["requested_ns"] <= times["start_ns"] <= times["collate_ns"] <= times["end_ns"]
         assert times["end_ns"] <= taken["returned_ns"] + slack_ms * MS
         assert max(taken["asked_ns"], taken["unpickled_ns"]) <= taken["returned_ns"]

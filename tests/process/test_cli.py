@@ -262,7 +262,10 @@ def test_calls_that_cost_gpu_time_are_told(tmp_path, capsys):
         "call": "cudaMemcpyAsync + cudaStreamSynchronize", "source": None, "count": 1.0,
         "blocked_ns": 485_000, "bubble_ns": 400_000,
     }]  # fmt: skip
-    assert span["verdict"]["text"] == "The GPU is idle for 41 % of the step because blocking calls drain it."
+    assert (
+        span["verdict"]["text"]
+        == "The GPU is idle for 41 % of the step because blocking calls make the CPU wait for it."
+    )
 
 
 @pytest.mark.parametrize("width", [20, 80, 100, 300])

@@ -422,19 +422,19 @@ def test_the_line_that_a_worker_spends_its_time_in_is_sampled(tmp_path, monkeypa
     monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
     for attempt in range(3):
         samples = sampled(tmp_path / str(attempt))
-        if samples.met.sum() >= line_samples.SAMPLES:
+        if samples.count.sum() >= line_samples.SAMPLES:
             break
     else:
         assert samples.late > 0
         skip_busy(f"{samples.late} bursts were late")
-    sleeps = [place for place, name in enumerate(samples.places) if "tests/drawn/recorded.py(" in name]
-    assert samples.met[np.isin(samples.place, sleeps)].sum() > 0.9 * samples.met.sum()
+    sleeps = [place for place, name in enumerate(samples.locations) if "tests/drawn/recorded.py(" in name]
+    assert samples.count[np.isin(samples.location, sleeps)].sum() > 0.9 * samples.count.sum()
 
 
 def test_lines_are_not_sampled_where_that_is_switched_off(tmp_path, monkeypatch):
     monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
     samples = sampled(tmp_path, lines=False)
-    assert (len(samples.met), samples.late) == (0, 0)
+    assert (len(samples.count), samples.late) == (0, 0)
 
 
 @pytest.mark.parametrize(("period_ns", "timed"), [(0, {0, 1, 2, 3, 4, 5}), (10**15, {0})])

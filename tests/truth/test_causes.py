@@ -213,14 +213,14 @@ def test_two_devices_in_series_hold_each_other_up():
     several = judged((cause,)).host.several_devices
     assert several is not None
     assert several.concurrency < 1.1
-    assert {(row.op, row.by_device, row.idle_device) for row in several.holders[:2]} == {
+    assert {(row.op, row.by_device, row.idle_device) for row in several.blockers[:2]} == {
         ("aten::nonzero", 0, 1),
         ("aten::nonzero", 1, 0),
     }
     mended = judged_training(cause.mend(PLAIN)).host.several_devices
     assert mended is not None
     assert mended.concurrency > 1.8
-    assert mended.holders == []
+    assert mended.blockers == []
 
 
 def test_threads_of_the_autograd_engine_that_work_at_the_same_time_do_not_hold_each_other_up():

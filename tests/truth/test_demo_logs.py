@@ -263,6 +263,6 @@ def test_two_gpus_of_one_process_take_turns_when_the_loop_waits():
     assert dense is not None
     assert sparse.concurrency < 1.1
     assert dense.concurrency > 1.95
-    held_up = [(row.op, row.by_device, row.idle_device) for row in sparse.holders]
+    held_up = [(row.op, row.by_device, row.idle_device) for row in sparse.blockers]
     assert sorted(held_up) == [("aten::_coalesce", 0, 1), ("aten::_coalesce", 1, 0)]
-    assert dense.holders == []
+    assert dense.blockers == []

@@ -11,12 +11,11 @@ import inspect
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tb_steptime import cli
-from tb_steptime.insights.rules import RULES
+from tb_steptime.insights.rules import RULES, Gain, Rule
 from tools.docs.markdown import paragraphs, plain
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
@@ -55,9 +54,13 @@ def cards(words: str) -> str:
     return "\n\n".join(_section(id, rules[id]) for id in named_cards(words))
 
 
-def _section(id: str, rule: Callable[..., object]) -> str:
+_OVERLAPS = " It is never added to the gains of other cards."
+
+
+def _section(id: str, rule: Rule) -> str:
     said = [plain(each).replace("Gain:", "**Gain:**", 1) for each in paragraphs(inspect.getdoc(rule) or "")]
-    text = [f"### `{id}`", *said]
+    overlaps = RULES[rule] is Gain.OVERLAPS and "**Gain:** none" not in said[-1]
+    text = [f"### `{id}`", *said[:-1], said[-1] + (_OVERLAPS if overlaps else "")]
     example = examples().get(id)
     if example:
         text.append(f"For example, in `demo_logs/{example.run}`:\n\n> {plain(example.text)}")

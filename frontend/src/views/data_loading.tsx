@@ -26,7 +26,7 @@ import type { SpanViewProps } from "./props";
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
-  const shared = { result, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
+  const shared = { result, titles: page.titles, chosen, tab, name: `${head.run} ${head.worker} span ${head.number}` };
   const { recorded } = result;
   const place = recorded ? null : placeOf(tab.index.places[0], head.run);
   const alone = result.multiprocess === false; // its left column is full: it says what a batch is made of
@@ -39,7 +39,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             <SeriesTile
               key={series.metric}
               series={series}
-              remark={result.tile_remarks[series.metric]}
+              remark={page.titles[series.metric]}
               head={head}
               neighbours={page.neighbours}
               meanings={tab.meanings}
@@ -52,10 +52,10 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       {result.unknown ? (
         <section class="unknown">
           <h2>
-            <Sentence phrase={result.steps_title} />
+            <Sentence phrase={page.titles["steps"]!} />
           </h2>
           <p class="quiet">
-            <Sentence phrase={result.unknown} />
+            <Sentence phrase={tab.meanings.explain(result.unknown)} />
           </p>
           {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
@@ -67,10 +67,8 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             {place !== null && !alone && <RecordHint asks="workers" place={place} />}
           </div>
           <div class="column">
-            {result.curve && (
-              <WorkerCurvePicture curve={result.curve} compared={compared} tab={tab} name={shared.name} />
-            )}
-            {!result.curve && <NoCurve {...result} />}
+            {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} compared={compared} />}
+            {!result.curve && <NoCurve why={result.why_unknown} tab={tab} />}
             {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
             {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
             {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
@@ -93,13 +91,13 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
 
 /** How long each step waits, and for which loader. */
 function Waits(shared: LoaderPictureProps) {
-  const { loaders, overhead, starts } = shared.result;
+  const { loaders, causes } = shared.result;
   return (
     <div>
       <StepTable {...shared} />
       <Shares result={shared.result} />
-      {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={starts} />}
-      {overhead && <Receiving overhead={overhead} />}
+      {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={causes?.starts ?? null} />}
+      {causes?.overhead && <Receiving overhead={causes.overhead} tab={shared.tab} />}
       {loaders.length > 1 && (
         <div class="below">
           <Loaders loaders={loaders} tab={shared.tab} name={shared.name} />
@@ -110,19 +108,18 @@ function Waits(shared: LoaderPictureProps) {
 }
 
 /** What a batch is made of and how it reaches the GPU. */
-function Batches({ result, tab, name }: LoaderPictureProps) {
+function Batches({ result, titles, tab, name }: LoaderPictureProps) {
   return (
     <>
-      {result.activities.length > 0 && <Activities result={result} tab={tab} name={name} />}
-      {result.copy && <BatchCopyPicture copy={result.copy} title={result.copy_title} tab={tab} name={name} />}
+      {result.activities && <Activities activities={result.activities} titles={titles} tab={tab} name={name} />}
+      {result.copy && <BatchCopyPicture copy={result.copy} title={titles["copy"] ?? null} tab={tab} name={name} />}
     </>
   );
 }
 
 function Lines({ result, tab, name }: LoaderPictureProps) {
-  return result.slow_lines.length > 0 ? (
-    <SlowLines lines={result.slow_lines} opsOnly={result.lines_missing !== null} tab={tab} name={name} />
-  ) : null;
+  const lines = result.activities?.slow_lines ?? [];
+  return lines.length > 0 ? <SlowLines lines={lines} tab={tab} name={name} /> : null;
 }
 
 function RecordedWorkers(shared: LoaderPictureProps & RecordedProps) {

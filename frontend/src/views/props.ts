@@ -14,6 +14,9 @@ import type { Changes, Address } from "../address/keys";
 export type EventSource = Pick<Client, "timeline" | "event">;
 
 /** The tab around a view: meanings of numbers, and the state that lives in the URL. */
+/** By picture, table or figure: what is said above or under it. */
+export type Titles = Readonly<Record<string, Phrase>>;
+
 export interface Tab {
   meanings: Meanings;
   index: Index;

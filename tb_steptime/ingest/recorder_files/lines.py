@@ -9,11 +9,11 @@ import numpy as np
 
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, Rows
 from tb_steptime.record.file import format as layout
-from tb_steptime.trace.loader_records import LineLooks
+from tb_steptime.trace.loader_records import LineSamples
 from tb_steptime.trace.table import Int64
 
 
-def read_line_samples(read: Sequence[RecorderFile], origin_ns: int) -> LineLooks:
+def read_line_samples(read: Sequence[RecorderFile], origin_ns: int) -> LineSamples:
     """Of workers' files, times from the trace's origin on."""
     locations: dict[str, int] = {}
     parts: list[tuple[Int64, ...]] = [(np.empty(0, np.int64),) * 5]
@@ -27,8 +27,8 @@ def read_line_samples(read: Sequence[RecorderFile], origin_ns: int) -> LineLooks
         loader = np.full(len(row), each.loader, np.int64)
         worker, at_ns = rows["worker"][row].astype(np.int64), rows["values"][row, 0] - origin_ns
         parts.append((loader, worker, at_ns, number[row, column], pairs[row, column, 1]))
-    loader, worker, at_ns, place, met = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return LineLooks(loader, worker, at_ns, place, met, tuple(locations), late)
+    loader, worker, at_ns, location, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return LineSamples(loader, worker, at_ns, location, count, tuple(locations), late)
 
 
 def names_of(rows: Rows) -> dict[tuple[int, int], str]:

@@ -14,7 +14,6 @@ from tb_steptime.insights.rules.data_loading.loader_overhead import loader_overh
 from tb_steptime.insights.rules.data_loading.more_workers import more_workers
 from tb_steptime.insights.rules.data_loading.no_workers import no_workers
 from tb_steptime.insights.rules.data_loading.other_loader import other_loader
-from tb_steptime.insights.rules.data_loading.other_starts import other_starts
 from tb_steptime.insights.rules.data_loading.pageable_batch_copies import pageable_batch_copies
 from tb_steptime.insights.rules.gpu.alignment import alignment
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
@@ -54,7 +53,6 @@ RULES: dict[Rule, Gain] = {
     no_workers: Gain.DISJOINT,
     more_workers: Gain.DISJOINT,
     epoch_starts: Gain.DISJOINT,
-    other_starts: Gain.DISJOINT,
     loader_jitter: Gain.DISJOINT,
     loader_overhead: Gain.DISJOINT,
     other_loader: Gain.DISJOINT,

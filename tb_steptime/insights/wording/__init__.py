@@ -1,4 +1,4 @@
-"""Sentences that results need: what stands above pictures and tables, under figures, and in place of what is not known.
+"""Sentences that results need: above pictures and tables, under figures, and in place of what is not known.
 
 Pure functions of results, asked when a page is served, so that stored results hold numbers and codes alone.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import NoteText, Titles
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.data_loading import data_loading_titles
 from tb_steptime.insights.wording.gpu import gpu_titles
 from tb_steptime.insights.wording.host import host_titles
 from tb_steptime.insights.wording.notes import worded
@@ -20,6 +21,7 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
     "overview": overview_titles,
     "tensor_cores": tensor_core_titles,
     "gpu": gpu_titles,
+    "data_loading": data_loading_titles,
     "host": host_titles,
 }
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tb_steptime.text import Phrase, Quantity, Unit, shortened, text
 
-#: What two lines of a card hold.
+#: Letters in two lines of a card.
 CARD_LENGTH = 160
-#: A name of which less is left tells nothing.
+#: A name of which less is left says nothing.
 LEAST_NAME = 14
 
 #: Letters of a number with its unit, hardly ever more: "100.1 ms", "1.2 GB/s", "12 500".
@@ -37,9 +37,9 @@ def fitted(said: Phrase) -> Phrase:
 
 def length(said: Phrase) -> int:
     """Letters that it takes when it is shown."""
-    held = {key: value for key, value in said.values.items() if "{" + key + "}" in said.template}
-    places = sum(len(key) + len("{}") for key in held)
-    return len(said.template) - places + sum(map(_letters, held.values()))
+    shown = {key: value for key, value in said.values.items() if "{" + key + "}" in said.template}
+    places = sum(len(key) + len("{}") for key in shown)
+    return len(said.template) - places + sum(map(_letters, shown.values()))
 
 
 def _names(said: Phrase) -> list[str]:

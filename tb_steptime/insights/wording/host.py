@@ -23,7 +23,7 @@ from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fr
 
 #: Below this share of the step a cause is not worth a sentence.
 WORTH_SAYING = 0.005
-#: A queue that is empty for most of the time never holds work while the host is late.
+#: A queue that is empty for most of the time has no work for the GPU while the host is late.
 MOSTLY = 0.5
 #: Devices that share less than this much of their time work one after another.
 ONE_AFTER_ANOTHER = 1.2

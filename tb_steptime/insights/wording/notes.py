@@ -143,10 +143,6 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The machine's clock was set during the recording.",
         "Batches before or after that may be missing, or be shifted against the steps.",
     ),
-    "batches_in_store": NoteWords(
-        "Workers loaded batches in advance while the profiler started.",
-        "Once these are used up, a step takes about {then} instead of {now}, and gains grow with it.",
-    ),
 }
 
 

@@ -1,0 +1,1 @@
+"""Waits for batches: which loader, how long, how much of it leaves the GPU idle."""

@@ -94,8 +94,8 @@ def _sizes(trace: Trace, activity: Int32) -> tuple[int | None, int]:
     if trace.events.bytes is None:
         return None, 0
     size = trace.events.bytes[activity]
-    told = size >= 0
-    return (int(size[told].sum()), int(trace.events.dur_ns[activity[told]].sum())) if told.any() else (None, 0)
+    known = size >= 0
+    return (int(size[known].sum()), int(trace.events.dur_ns[activity[known]].sum())) if known.any() else (None, 0)
 
 
 def _pageable(trace: Trace, activity: Int32) -> bool | None:

@@ -21,9 +21,7 @@ from tb_steptime.trace.table import Int64
 
 #: The picture of lanes shows two steps: the pattern, and that it repeats.
 LANE_STEPS = 2
-
-
-#: More pieces than pixels help nobody: gaps under this share of the window are closed in the picture.
+#: More segments than pixels help nobody: gaps under this share of the window are closed in the picture.
 LANE_GAP_FRACTION = 0.001
 
 
@@ -39,7 +37,7 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class LaneWindow(msgspec.Struct, frozen=True):
-    """A stretch of the span in which the pattern shows, by steps. Times are relative to the span's origin."""
+    """A range of the span in which the pattern shows, by steps. Times are relative to the span's origin."""
 
     start_ns: int
     end_ns: int

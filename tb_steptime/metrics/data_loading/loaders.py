@@ -1,64 +1,43 @@
-"""The loaders that a span waits for, their batches, and the one that costs most."""
+"""The loaders that a span waits for, their batches, and the one that costs most.
+
+thread     [train][work.....][train][work.....]      one loader; backward passes follow its batches
+           [train][work..][eval][f][eval][f][train]  no backward pass follows the batches of an evaluation
+           [work][end][first]                        a mark without a batch ends an epoch; the next batch is its first
+           [a][b][work......][a][b][work......]      of one class: one loader or several, which only a recorder knows
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.loader_identity import (
-    ENOUGH_WAITS,
-    TOGETHER,
-    MarksApart,
-    mark_iterator,
-    tell_apart,
-)
-from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, idle_names, launch_names, seed_names
+from tb_steptime.metrics.data_loading.marks import NO_SEED, NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
-from tb_steptime.text import Phrase, count, phrase
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.loader_marks import loader_rows
+from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
+#: Single waits without a backward pass that are rarer end an epoch; others lead to one later.
+RARE_FRACTION = 1 / 3
+#: A recorded loader trains if a backward pass follows so many of its batches: some are asked for ahead.
+TRAINS_FRACTION = 0.25
+#: Fewer waits do not show whether they are alike.
+ENOUGH_WAITS = 6
 #: Waits that differ by less than a quarter of what the times between them differ by do not depend on these.
 STEADY_FRACTION = 0.25
 
 
-class LoaderRow(msgspec.Struct, frozen=True):
-    """One loader of the span, as far as the trace tells them apart; ns are means per batch.
-
-    role: "training" or "evaluation" where both kinds are in the span, else None. position: 1, 2, ... by first wait,
-    where several have the same role, else None. batches: of the means, without the first ones of an epoch;
-    first_batches, first_batch_ns: those, with the start of the workers in them, None where there is none. in_a_row: so
-    many of its batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
-    wait_ns = exposed_ns + hidden_ns.
-    """
-
-    label: Phrase
-    iterator: str
-    multiprocess: bool | None
-    role: str | None
-    position: int | None
-    batches: int
-    wait_ns: int
-    exposed_ns: int
-    hidden_ns: int
-    first_batches: int
-    first_batch_ns: int | None
-    in_a_row: int
-
-
 @dataclass(frozen=True)
 class Loader:
-    """What tells a loader from the others; see `LoaderRow`. recorded: its number in a recorder's files, else None."""
+    """See `loader_table.LoaderRow`. recorded: its number in a recorder's files, else None."""
 
+    label: str
     iterator: str
     role: str | None
-    position: int | None
     recorded: int | None
     in_a_row: int
 
@@ -68,9 +47,10 @@ class Batches:
     """The batches that the steps take, one entry each, in time order; marks that only end an epoch are left out.
 
     row        of the event table: the wait
-    loader     which of `loaders`
+    loader     which of `loaders`, in order of first wait
     first      the first batch of an epoch
     step       which of the span's steps asks for it, by the host's marks
+    seed_ns    see `Marks`
     wait_ns = exposed_ns + hidden_ns
     """
 
@@ -78,6 +58,7 @@ class Batches:
     loader: Int64
     first: Bool
     step: Int64
+    seed_ns: Int64
     wait_ns: Int64
     exposed_ns: Int64
     loaders: tuple[Loader, ...]
@@ -89,35 +70,38 @@ class Batches:
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """The loader that is waited for most. batches: that a step takes of it; wait_ns, exposed_ns: of the mean step, with
-    the first batches of epochs. in_a_row: see `LoaderRow`. steps: of the span."""
+    """The loader that is waited for most. batches: that a step takes of it. steps: of the span."""
 
     steps: int
     loader: int
-    iterator: str
     multiprocess: bool | None
     recorded: int | None
     batches: float
     in_a_row: int
-    wait_ns: int
-    exposed_ns: int
 
 
-@shared(backward_nodes, exposed_waits, find_steps, idle_names, launch_names, loader_rows, seed_names)
+@shared(backward_nodes, exposed_waits, find_steps, loader_names, loader_rows)
 def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
-    apart = tell_apart(trace)
-    marks = apart.marks
-    number, loaders = _loaders(trace, apart)
+    marks = find_marks(trace)
+    trains = _trains(trace, marks)
+    kept = ~_ends_without_seed(marks, trains)
+    marks, trains = marks.of(kept), _of_whole_loaders(marks.of(kept), trains[kept])
+    kind = _kinds(trace, marks, trains)
+    ends, first, usual = _epochs(marks, kind)
+    marks, kind, trains, first, usual = marks.of(~ends), kind[~ends], trains[~ends], first[~ends], usual[~ends]
     start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
-    exposed = exposed_waits(trace).overlap_ns(start, end)
-    return Batches(marks.row, number, apart.first, marks.step, end - start, exposed, loaders)
-
-
-def loader_table(trace: Trace) -> list[LoaderRow]:
-    """One row per loader, in order of first wait."""
-    batches = find_batches(trace)
-    return [_row(batches, number) for number in range(len(batches.loaders))]
+    number, opens = _by_first_wait(kind)
+    return Batches(
+        row=marks.row,
+        loader=number,
+        first=first,
+        step=marks.step,
+        seed_ns=marks.seed_ns,
+        wait_ns=end - start,
+        exposed_ns=exposed_waits(trace).overlap_ns(start, end),
+        loaders=_loaders(trace, marks, trains, usual, opens),
+    )
 
 
 def most_waited(batches: Batches) -> int | None:
@@ -127,20 +111,13 @@ def most_waited(batches: Batches) -> int | None:
     two may wait longer, and is not what the others wait for.
     """
     pairs = np.unique(np.stack((batches.loader, batches.step)), axis=1)
-    steps = np.bincount(pairs[0], minlength=len(batches.loaders))
-    often = 2 * steps >= len(np.unique(batches.step))
-    cost = _costs(batches)
-    of_most = [each for each in cost if often[-each[2]] and each[1] > 0]
-    return -max(of_most or cost)[2] if cost else None
-
-
-def _costs(batches: Batches) -> list[tuple[int, int, int]]:
-    """Of each loader: exposed wait, wait, and its number, so that the first is the greatest of equals."""
-    each = [batches.of(number) for number in range(len(batches.loaders))]
-    return [
-        (int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum()), -number)
-        for number, mine in enumerate(each)
-    ]
+    often = 2 * np.bincount(pairs[0], minlength=len(batches.loaders)) >= len(np.unique(batches.step))
+    cost = []
+    for number in range(len(batches.loaders)):
+        mine = batches.of(number)
+        exposed, wait = int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum())
+        cost.append((bool(often[number]) and wait > 0, exposed, wait, -number))
+    return -max(cost)[-1] if cost else None
 
 
 @shared(find_batches, loader_waits)
@@ -150,58 +127,19 @@ def waited_for(trace: Trace) -> WaitedFor | None:
     number = most_waited(batches)
     if number is None or waits is None:
         return None
-    loader, mine, steps = batches.loaders[number], batches.loader == number, len(waits.wait_ns)
-    wait, exposed = float(waits.wait_ns.mean()), float(waits.exposed_ns.mean())
-    if len(batches.loaders) > 1:
-        wait, exposed = batches.wait_ns[mine].sum() / steps, batches.exposed_ns[mine].sum() / steps
+    loader, steps = batches.loaders[number], len(waits.wait_ns)
     return WaitedFor(
         steps=steps,
         loader=number,
-        iterator=loader.iterator,
         multiprocess=is_multiprocess((loader.iterator,)),
         recorded=loader.recorded,
-        batches=int(mine.sum()) / steps,
+        batches=int((batches.loader == number).sum()) / steps,
         in_a_row=loader.in_a_row,
-        wait_ns=round(wait),
-        exposed_ns=round(exposed),
     )
 
 
-def whose(trace: Trace, said: Phrase) -> Phrase:
-    """With the judged loader's name in front, where there are several."""
-    main, loaders = waited_for(trace), find_batches(trace).loaders
-    return with_label(label_of(loaders[main.loader]), said) if main is not None and len(loaders) > 1 else said
-
-
-def with_label(label: Phrase, said: Phrase) -> Phrase:
-    """
-    >>> with_label(phrase("Loader {place}", place=count(2)), phrase("One worker would do")).template
-    'Loader {place}: One worker would do'
-    """
-    return Phrase(label.template + ": " + said.template, {**label.values, **said.values})
-
-
-def in_a_sentence(label: Phrase) -> Phrase:
-    """
-    >>> in_a_sentence(phrase("Evaluation loader")).template
-    'the evaluation loader'
-    """
-    return Phrase(("" if label.values else "the ") + label.template.lower(), label.values)
-
-
-def judged_loader(trace: Trace) -> Phrase | None:
-    """Which of several loaders the figures are of, and why that one; None where there is one."""
-    batches, main = find_batches(trace), waited_for(trace)
-    if main is None or len(batches.loaders) < 2:
-        return None
-    most = -max(_costs(batches))[2] == main.loader
-    why = ", which is waited for most" if most else ", which more steps ask than the one that is waited for most"
-    name = in_a_sentence(label_of(batches.loaders[main.loader]))
-    return Phrase(name.template + why, name.values)
-
-
 def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
-    """What each wait lasts although its batch lies ready; None where waits tell of batches that come late.
+    """What each wait lasts although its batch lies ready; None where waits depend on batches that come late.
 
     A batch that is late ends its wait when it is there, so a longer step makes a shorter wait: the waits of a loader
     that is too slow differ at least as the steps do. Waits that are alike whatever the step does are its own work.
@@ -219,56 +157,110 @@ def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
     return round(middle) if high - low < STEADY_FRACTION * (most - least) else None
 
 
-def _row(batches: Batches, number: int) -> LoaderRow:
-    loader, mine = batches.loaders[number], batches.of(number)
-    first = np.flatnonzero((batches.loader == number) & batches.first)
-    exposed, hidden = _mean(batches.exposed_ns[mine]), _mean((batches.wait_ns - batches.exposed_ns)[mine])
-    return LoaderRow(
-        label=label_of(loader),
-        iterator=loader.iterator,
-        multiprocess=is_multiprocess((loader.iterator,)),
-        role=loader.role,
-        position=loader.position,
-        batches=len(mine),
-        wait_ns=exposed + hidden,
-        exposed_ns=exposed,
-        hidden_ns=hidden,
-        first_batches=len(first),
-        first_batch_ns=_mean(batches.wait_ns[first]) if len(first) else None,
-        in_a_row=loader.in_a_row,
-    )
+def _trains(trace: Trace, marks: Marks) -> Bool:
+    """Which marks a backward pass follows before the next chain; all where none is recorded. What the last chain leads
+    to may be cut off by the recording's end, so it is as the one before, but for another iterator's."""
+    begin = np.flatnonzero(np.diff(marks.chain, prepend=-1))
+    opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
+    nodes = np.sort(trace.events.start_ns[backward_nodes(trace).event])
+    follows = np.diff(np.searchsorted(nodes, opens)) > 0
+    if not follows.any():
+        return np.ones(len(marks.row), bool)
+    last = begin[-2:]
+    if marks.seed_ns[last[-1]] == NO_SEED and len(np.unique(marks.recorded[last])) == 1:
+        follows[-1] |= bool(follows[-2:].any())
+    alone = _alone(marks, follows)
+    if alone.sum() > RARE_FRACTION * follows.sum():  # batches are asked for ahead of the work on them
+        return np.asarray(follows[marks.chain] | alone)
+    return np.asarray(follows[marks.chain])
 
 
-def _mean(values: Int64) -> int:
-    return round(float(values.mean())) if len(values) else 0
+def _alone(marks: Marks, follows: Bool) -> Bool:
+    """Marks that no recorder knows, alone in a chain without a backward pass between two chains with one."""
+    before, after = np.append(True, follows[:-1]), np.append(follows[1:], False)
+    alone = ~follows & before & after & (np.bincount(marks.chain, minlength=len(follows)) == 1)
+    return np.asarray(alone[marks.chain] & (marks.seed_ns == NO_SEED) & (marks.recorded == NOT_RECORDED))
 
 
-def label_of(loader: Loader) -> Phrase:
-    words = {"training": "Training loader", "evaluation": "Evaluation loader", None: "Loader"}[loader.role]
-    if loader.position is None:
-        return phrase(words)
-    return phrase(words + " {place}", place=count(loader.position))
+def _ends_without_seed(marks: Marks, trains: Bool) -> Bool:
+    """Marks that bring no batch, where no new iterator shows it: of a training's loader, a lone one without a backward
+    pass; of an evaluation's, one with no work until the training's is asked."""
+    if not len(trains):
+        return trains
+    follows = np.zeros(int(marks.chain[-1]) + 1, bool)
+    follows[marks.chain] = trains
+    ends = _alone(marks, follows) & (marks.chain > 0)
+    untold = marks.recorded == NOT_RECORDED
+    ends[:-1] |= untold[:-1] & ~marks.works[1:] & ~trains[:-1] & trains[1:]
+    return ends
 
 
-def _loaders(trace: Trace, apart: MarksApart) -> tuple[Int64, tuple[Loader, ...]]:
-    """For each mark the loader that it is of, and these in order of first wait."""
-    key = np.stack((apart.kind, apart.place), axis=1)
-    _, opens, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+def _of_whole_loaders(marks: Marks, trains: Bool) -> Bool:
+    """Of a recorded loader all batches train, or none."""
+    for loader in np.unique(marks.recorded[marks.recorded != NOT_RECORDED]).tolist():
+        mine = marks.recorded == loader
+        trains = np.where(mine, trains[mine].mean() > TRAINS_FRACTION, trains)
+    return trains
+
+
+def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
+    """Marks of different kinds are of different loaders: of another class, in another role, or by the recorder."""
+    known = np.stack((trace.events.name[marks.row].astype(np.int64), trains.astype(np.int64), marks.recorded), axis=1)
+    known[marks.recorded != NOT_RECORDED, :2] = 0
+    kind: Int64 = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return kind
+
+
+def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
+    """Which marks only end an epoch, which bring the first batch of one, and how many of its kind most chains hold, 0
+    where these have no number in common.
+
+    A new iterator's seed, or the recorder, shows the first. Where neither does, what stands in a chain before as many
+    as usual found its epoch at the end.
+    """
+    _, row, turn, number = _in_chains(marks.chain * (int(kind.max(initial=0)) + 1) + kind)
+    usual = np.zeros(len(kind), np.int64)
+    for each in np.unique(kind).tolist():
+        counts = number[(kind == each) & (turn == 0)]
+        most = int(np.bincount(counts).argmax())
+        usual[kind == each] = most if 2 * (counts == most).sum() >= len(counts) else 0
+    recorded = marks.recorded != NOT_RECORDED
+    first = np.where(recorded, marks.begins, marks.seed_ns != NO_SEED)
+    longer = ~recorded & ~np.isin(row, row[first]) & (usual > 0) & (number > usual)
+    return longer & (turn < number - usual), first | (longer & (turn == number - usual)), usual
+
+
+def _in_chains(key: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+    """Groups of equal keys; and of each entry its group, its place in it, and how many are in it."""
+    groups, row, counts = np.unique(key, return_inverse=True, return_counts=True)
+    row = row.reshape(-1).astype(np.int64)
+    order, turn = np.argsort(row, kind="stable"), np.empty(len(key), np.int64)
+    turn[order] = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return groups, row, turn, counts[row].astype(np.int64)
+
+
+def _by_first_wait(kind: Int64) -> tuple[Int64, list[int]]:
+    """The number of each mark's loader, and the first mark of each."""
+    _, opens, inverse = np.unique(kind, return_index=True, return_inverse=True)
     order = np.argsort(opens)
-    number: Int64 = np.argsort(order)[inverse.reshape(-1)].astype(np.int64)
-    told = len(set(apart.trains.tolist())) > 1
-    roles = [("training" if apart.trains[mark] else "evaluation") if told else None for mark in opens[order].tolist()]
+    return np.argsort(order)[inverse.reshape(-1)].astype(np.int64), opens[order].tolist()
+
+
+def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: list[int]) -> tuple[Loader, ...]:
+    """opens: the first mark of each."""
+    both = len(set(trains.tolist())) > 1
+    roles = [("training" if trains[mark] else "evaluation") if both else None for mark in opens]
     loaders = []
-    for at, mark in enumerate(opens[order].tolist()):
-        recorded = int(apart.marks.recorded[mark])
-        certain = recorded != NOT_RECORDED or apart.place[mark] != TOGETHER
+    for at, mark in enumerate(opens):
+        recorded = int(marks.recorded[mark])
+        place = f" {roles[: at + 1].count(roles[at])}" if roles.count(roles[at]) > 1 else ""
         loaders.append(
             Loader(
-                iterator=mark_iterator(trace, apart.marks, mark),
+                label=f"{roles[at]} loader".capitalize() + place if roles[at] else "Loader" + place,
+                iterator=iterator_of(trace.strings[int(trace.events.name[marks.row[mark]])]),
                 role=roles[at],
-                position=roles[: at + 1].count(roles[at]) if roles.count(roles[at]) > 1 else None,
                 recorded=None if recorded == NOT_RECORDED else recorded,
-                in_a_row=1 if certain else max(1, int(apart.in_a_row[mark])),
+                in_a_row=max(1, int(usual[mark])) if recorded == NOT_RECORDED else 1,
             )
         )
-    return number, tuple(loaders)
+    return tuple(loaders)

@@ -3,7 +3,7 @@
 loader   llllll      llll
 device      kkkkkkkk     kkk
 exposed  eee         eeee        the device has nothing to do
-hidden      hhh                  the device works on what it was given before
+hidden      hhh                  the device works on what was launched before
 """
 
 from __future__ import annotations
@@ -41,19 +41,18 @@ EXPOSED_SHARE = Metric(
 )  # fmt: skip
 BATCH_TIME = Metric(
     "batch_time", "One batch takes", Unit.NS,
-    "Time that one process needs for one batch: the training process itself, or a worker as far as bursts of waits or "
-    "a recorder tell.",
+    "Time that one process needs for one batch: the training process, or a worker, measured by the recorder or "
+    "inferred from bursts of waits.",
     colour="data",
 )  # fmt: skip
 STEP_WITHOUT_WAIT = Metric(
     "step_without_wait", "Step without the wait", Unit.NS,
-    "Step time less exposed data loading: what a loader that is never waited for would leave. The rest of the step "
-    "that more workers leave is longer by what receiving a batch takes, which no number of workers ends.",
+    "Step time less exposed data loading: what a loader that is never waited for would leave. With enough workers the "
+    "step is longer by the time to receive a batch.",
 )  # fmt: skip
 NEEDED_WORKERS = Metric(
     "needed_workers", "Workers needed", Unit.COUNT,
-    "Worker processes that make batches as fast as the rest of the step, or a slower loader beside it, uses them, with "
-    "room for jitter.",
+    "Worker processes that produce batches as fast as the rest of the step uses them, with room for jitter.",
     colour="data",
 )  # fmt: skip
 
@@ -98,7 +97,7 @@ def loader_iterators(trace: Trace) -> tuple[str, ...]:
 
 
 def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
-    """Whether worker processes make the batches; None where the class's name does not tell (a subclass, a DataPipe)."""
+    """Whether worker processes produce the batches; None where the class's name does not say (a subclass)."""
     kinds = {("Multi" in name, "Single" in name) for name in iterators}
     if kinds == {(True, False)}:
         return True

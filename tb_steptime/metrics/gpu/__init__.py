@@ -1,0 +1,1 @@
+"""What a GPU does: utilization, SM efficiency, occupancy, collectives."""

@@ -1,0 +1,1 @@
+"""What stops the CPU: blocking calls, copies, and the ranges that they happen in."""

@@ -16,12 +16,12 @@ import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import parents
-from tb_steptime.trace.ops import innermost, open_at, short_range
+from tb_steptime.trace.nesting import innermost, open_at, parents
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 

@@ -1,4 +1,4 @@
-"""Calls that hold the host up: what their names tell, and copies that stage pageable memory whatever they are called.
+"""Calls that block the host: known by their names, and copies that stage pageable memory whatever they are called.
 
 runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
 device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
@@ -34,7 +34,7 @@ ALLOCATOR_CALL = re.compile(
 
 
 class Blocks(enum.IntEnum):
-    """How a call of the runtime or the driver holds its thread up."""
+    """How a call of the runtime or the driver blocks its thread."""
 
     NOT = 0
     SYNC = 1  # it waits for the device
@@ -50,7 +50,7 @@ WAITING = (Blocks.SYNC, Blocks.COPY, Blocks.PAGEABLE_COPY)
 @dataclass(frozen=True, eq=False)
 class BlockingCalls:
     """Rows of the event table, ascending, and the `Blocks` of each. A call inside another one (the driver's inside the
-    runtime's) is not told."""
+    runtime's) is left out."""
 
     row: Int64
     kind: UInt8
@@ -58,7 +58,7 @@ class BlockingCalls:
 
 @shared(find_launches)
 def blocking_calls(trace: Trace) -> BlockingCalls:
-    """Every call that holds its thread up, on any thread and at any time of the recording."""
+    """Every call that blocks its thread, on any thread and at any time of the recording."""
     events = trace.events
     calls = events.rows(Kind.RUNTIME, Kind.DRIVER)
     by_name = _blocks_by_name(trace, calls)

@@ -13,15 +13,16 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import Way, way
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
 from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import places, short_range
+from tb_steptime.trace.ops import places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
 
 class CopyRow(msgspec.Struct, frozen=True):
-    """Copies of one direction between two kinds of memory, as the activity's name tells them; means per step.
+    """Copies of one direction between two kinds of memory, by the activity's name; means per step.
 
     name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
     copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
@@ -44,8 +45,8 @@ class CopyRow(msgspec.Struct, frozen=True):
 def copy_rows(trace: Trace) -> list[CopyRow]:
     """One row for each way of the process's copies that begin within the steps, most time first."""
     rows, number, ways = _copies(trace)
-    made = [_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
-    return sorted(made, key=lambda row: (-row.total_ns, row.direction, row.source))
+    found = [_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
+    return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
 def _copies(trace: Trace) -> tuple[Int64, Int64, list[Way]]:

@@ -1,4 +1,4 @@
-"""Blocking calls in groups: a copy and the synchronize after it under one op hold the host up once.
+"""Blocking calls in groups: a copy and the synchronize after it under one op block the host once.
 
 thread   |-- aten::item --|   |-- aten::unique ----------------|
            [copy][ sync  ]      [copy][sync] [launch] [copy][sync]
@@ -159,13 +159,13 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Groups:
         blocked_ns=np.add.reduceat(length, first)[order],
         kind=_kinds(calls.kind, number, len(first))[order],
         copy=np.maximum.reduceat(copy, first)[order].astype(np.int32),
-        bytes=_sum_of_told(nbytes, first)[order],
+        bytes=_sum_of_known(nbytes, first)[order],
         names=_names(events.name[calls.row], first, number)[order],
     )
 
 
-def _sum_of_told(values: Int64, first: Int64) -> Int64:
-    """Of each group; -1 where none of its values is told."""
+def _sum_of_known(values: Int64, first: Int64) -> Int64:
+    """Of each group; -1 where none of its values is known."""
     return np.where(np.maximum.reduceat(values, first) >= 0, np.add.reduceat(np.maximum(values, 0), first), -1)
 
 

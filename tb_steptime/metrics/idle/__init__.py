@@ -1,0 +1,1 @@
+"""Why a GPU is idle: every instant has one reason."""

@@ -43,7 +43,7 @@ _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
 _SITE_OF_TAIL = len(SITES) - 1
 
 
-class Pieces(NamedTuple):
+class IdleSegments(NamedTuple):
     """Stretches of idle time with one reason, within the steps; in time order, disjoint, none empty.
 
     step: place in `find_steps`; reason: in REASONS; site: in SITES; launch: row of `find_launches` of the activity that
@@ -60,14 +60,14 @@ class Pieces(NamedTuple):
 
 #: Gaps cut at once, which bounds what is needed on the way.
 _GAPS_AT_ONCE = 1 << 15
-#: Several figures go through the pieces. Up to so many of a trace (14 MB) are kept, more are computed again each time.
-_KEPT_PIECES = 1 << 19
+#: Several figures need the segments. Up to so many of a trace (14 MB) are kept, more are computed again each time.
+_KEPT_SEGMENTS = 1 << 19
 
 
-def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[Pieces]:
-    """The device's idle time in pieces, some gaps at a time; of a window only the gaps that reach into it, whole."""
+def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = None) -> Iterator[IdleSegments]:
+    """The device's idle time in segments, some gaps at a time; of a window only the gaps that reach into it, whole."""
     if window is None:
-        yield from few_pieces(trace, device) or _all_pieces(trace, device)
+        yield from few_segments(trace, device) or _all_segments(trace, device)
         return
     gaps = find_gaps(trace, device)
     first = int(np.searchsorted(gaps.end, window[0], side="right"))
@@ -85,29 +85,29 @@ def idle_pieces(trace: Trace, device: int, window: tuple[int, int] | None = None
     loader_intervals,
     training_threads,
 )
-def few_pieces(trace: Trace, device: int) -> tuple[Pieces, ...]:
-    """All pieces where they are few enough to keep; none where they are not."""
-    room, pieces = _KEPT_PIECES // max(len(devices_with_activity(trace)), 1), list[Pieces]()
+def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
+    """All segments where they are few enough to keep; none where they are not."""
+    room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
-    for some in _all_pieces(trace, device):
-        pieces.append(some)
+    for some in _all_segments(trace, device):
+        segments.append(some)
         room -= len(some.start)
         if room < 0:
             return ()
-    return tuple(pieces)
+    return tuple(segments)
 
 
-def _all_pieces(trace: Trace, device: int) -> Iterator[Pieces]:
+def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
     gaps = find_gaps(trace, device)
     return _cut(trace, device, gaps, 0, len(gaps.start))
 
 
-def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[Pieces]:
+def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[IdleSegments]:
     threads, elsewhere = _Threads(trace), _busy_elsewhere(trace, device)
     for begin in range(first, past, _GAPS_AT_ONCE):
         some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
-        yield _pieces(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads, elsewhere)
+        yield _segments(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads, elsewhere)
 
 
 def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
@@ -125,7 +125,7 @@ class _Parts(NamedTuple):
     reason: Int32
 
 
-def _pieces(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals) -> Pieces:
+def _segments(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals) -> IdleSegments:
     late, reason = _late_and_reason(trace, gaps)
     parts = [*_after_the_call(trace, gaps, late, reason, elsewhere), *_before_the_call(trace, gaps, late, threads)]
     gap, start, end, why = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -136,7 +136,7 @@ def _pieces(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals) -
     launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
     site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
     site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
-    return Pieces(
+    return IdleSegments(
         cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
     )
 
@@ -192,17 +192,17 @@ def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -
         yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 
-#: The reasons that `_Threads.does` tells in turn: the loader, the thread's own, those of the others; and none of them.
+#: The reasons of `_Threads.does`, in its order: the loader, the thread's own, those of the others; and none of them.
 _REASON_OF_LAYER = np.array(
     (_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
 )  # fmt: skip
 
 
 class _Threads:
-    """What holds each launching thread up; found once for all gaps of a device.
+    """What keeps each launching thread from launching; found once for all gaps of a device.
 
-    The training thread and those of the autograd engine take turns: one that stands still with nothing recorded waits
-    for what another of them does. So the wait of a backward pass for one GPU is told where it leaves another one idle.
+    The training thread and those of the autograd engine run one at a time: one that has nothing recorded waits for what
+    another of them does. So the wait of a backward pass for one GPU is the reason where it leaves another one idle.
 
         training thread    [forward]                   [optimizer]
         engine's thread              [node][sync      ]
@@ -210,14 +210,14 @@ class _Threads:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._turns = {*training_threads(trace), *autograd_threads(trace)}
+        self._one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
         self._own_known: dict[int, list[Intervals]] = {}
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
         """The loader's waits; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
         if thread not in self._known:
-            others = sorted(self._turns - {thread}) if thread in self._turns else []
+            others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
             joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
             self._known[thread] = [loader_intervals(self._trace), *self._own(thread), *joined]
@@ -228,8 +228,8 @@ class _Threads:
             calls = blocking_calls(self._trace)
             allocates = calls.kind == Blocks.ALLOCATOR
             rows = (calls.row[~allocates], calls.row[allocates])
-            held = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
-            self._own_known[thread] = [*held, _cpu_work(self._trace, thread)]
+            blocked = [_union(self._trace, each[self._trace.events.thread[each] == thread]) for each in rows]
+            self._own_known[thread] = [*blocked, _cpu_work(self._trace, thread)]
         return self._own_known[thread]
 
 
@@ -238,16 +238,14 @@ _JOINED_AT_ONCE = 1 << 18
 
 
 def _cpu_work(trace: Trace, thread: int) -> Intervals:
-    """When a thread is inside a recorded op or call. Named ranges are not work: they hold Python between ops too."""
-    events, pieces = trace.events, [Intervals.empty()]
+    """When a thread is inside a recorded op or call. Named ranges are not work: they span Python too."""
+    events, parts = trace.events, [Intervals.empty()]
     for first in range(0, len(events), _JOINED_AT_ONCE):
         some = slice(first, first + _JOINED_AT_ONCE)
         work = np.zeros(256, bool)
         work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
-        pieces.append(_union(trace, first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))))
-    return Intervals.union(
-        np.concatenate([piece.start for piece in pieces]), np.concatenate([piece.end for piece in pieces])
-    )
+        parts.append(_union(trace, first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))))
+    return Intervals.union(np.concatenate([part.start for part in parts]), np.concatenate([part.end for part in parts]))
 
 
 def _union(trace: Trace, rows: Int64) -> Intervals:

@@ -1,7 +1,7 @@
-"""What holds a span or a phase up, told from its idle time by reason, with the thresholds that this rests on.
+"""What limits a span or a phase, judged by its idle time by reason, with the thresholds that this rests on.
 
 works   |kkkkkkkkkkkk|                                    under a tenth idle: the GPU sets the pace
-waits   |kkkk|dddddd|ssss|hh|                             else the group that holds half of the idle time
+waits   |kkkk|dddddd|ssss|hh|                             else the group that makes half of the idle time
                 data   sync host
 """
 
@@ -41,7 +41,7 @@ BOUND_WORDS = {
 #: Under this idle share the work, and not the wait, decides: launch gaps alone leave a few percent in any job.
 IDLE_FRACTION = 0.10
 
-#: A cause is the verdict if it holds half of the idle time: mending all the others together gains less.
+#: A cause is the verdict if it makes half of the idle time: fixing all the others together gains less.
 LEADING_FRACTION = 0.50
 
 #: Communication that nothing hides sets the pace of a busy GPU from this share of its busy time on; below it the
@@ -68,7 +68,7 @@ class Pace(NamedTuple):
 
 
 def judge(pace: Pace) -> Bound:
-    """The one cause that would have to be mended first."""
+    """The one cause that would have to be fixed first."""
     idle_ns = pace.idle.total_ns
     if not idle_ns + pace.device_ns:
         return Bound.UNKNOWN

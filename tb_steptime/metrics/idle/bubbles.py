@@ -3,7 +3,7 @@
 thread   |-- aten::item --|                     one group: copy + synchronize
            [copy][ sync  ]    [launch]
 device   kkkkkkkkkc                  kkkk
-blocked    hhhhhhhhhhhhhh                       how long the host stands still
+blocked    hhhhhhhhhhhhhh                       how long the host is blocked
 bubble             iiiiiiiiiiiiiiiiii           what it costs: the device idles from its drain (or the call's start)
                                                 to the next activity that was launched after the call returned
 
@@ -26,10 +26,12 @@ from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, Groups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import forward_of, innermost, outermost, short_range, user_ranges
+from tb_steptime.trace.nesting import innermost, outermost
+from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, UInt8
@@ -42,7 +44,7 @@ class BlockingRow(msgspec.Struct, frozen=True):
     cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
     None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
     step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
-    module and line of the forward pass that made it, None elsewhere or where it cannot be told.
+    module and line of the forward pass that made it, None elsewhere or where it is not known.
     count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
     worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
     copied.

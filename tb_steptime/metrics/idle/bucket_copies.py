@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import innermost
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
@@ -50,7 +50,7 @@ def _late_ns(trace: Trace, device: int, ops: Int64) -> int:
     copies[hooks] = innermost(trace, ops, find_launches(trace).call[hooks].astype(np.int64)) >= 0
     reasons = [REASONS.index(reason) for reason in HOST_BOUND]
     late_ns = 0
-    for pieces in idle_pieces(trace, device):
-        mine = np.isin(pieces.reason, reasons) & (pieces.launch >= 0) & copies[pieces.launch]
-        late_ns += int((pieces.end - pieces.start)[mine].sum())
+    for segments in idle_segments(trace, device):
+        mine = np.isin(segments.reason, reasons) & (segments.launch >= 0) & copies[segments.launch]
+        late_ns += int((segments.end - segments.start)[mine].sum())
     return late_ns

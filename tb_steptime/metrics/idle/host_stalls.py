@@ -1,4 +1,4 @@
-"""Rare long stops of the host that no op explains: garbage collection, lazy loading of kernels, and unexplained ones.
+"""Rare long pauses of the host that no op explains: garbage collection, lazy loading of kernels, and unexplained ones.
 
 thread   --op--[garbage collection]--op--      what the trace names comes first (trace/stops.py)
          --op--[ first launch of k  ]-op-      then launch calls that must have loaded their kernel
@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
-from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.launches.queue import FULL_QUEUE, LaunchCalls, find_queue, launch_calls
@@ -44,13 +44,13 @@ LOADING_TIMES = 20
 UNEXPLAINED_NS = 2_000_000
 #: What happens in more than this share of the steps is the program's habit and not a pause of it.
 RARE_FRACTION = 0.25
-#: With fewer steps nobody can tell what is rare.
-STEPS_TO_TELL = 3
+#: With fewer steps it is not known what is rare.
+LEAST_STEPS = 3
 
 
 class Pause(msgspec.Struct, frozen=True):
     """Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
-    cause; else it is told from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
+    cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
     that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
     mean; worst_*: the longest one.
     """
@@ -134,7 +134,7 @@ def _step_at(trace: Trace, instant: int) -> Step:
     return steps.steps[int(np.searchsorted(steps.start_ns, instant, side="right")) - 1]
 
 
-def _slow_first_launches(trace: Trace, device: int, told: Intervals) -> LaunchCalls:
+def _slow_first_launches(trace: Trace, device: int, named: Intervals) -> LaunchCalls:
     """Launches, each the first one of its kernel in the recording, that took far longer than usual although the queue
     had room. Those in which the trace names the loading are left out, and captured graphs: their first launch takes
     long for other reasons."""
@@ -148,7 +148,7 @@ def _slow_first_launches(trace: Trace, device: int, told: Intervals) -> LaunchCa
     usual_ns = float(np.median(events.dur_ns[call]))
     first = np.sort(np.unique(events.name[activity], return_index=True)[1])
     first = first[events.dur_ns[call[first]] >= LOADING_TIMES * usual_ns]
-    first = first[told.overlap_ns(events.start_ns[call[first]], events.ends(call[first])) == 0]
+    first = first[named.overlap_ns(events.start_ns[call[first]], events.ends(call[first])) == 0]
     first = first[find_queue(trace, device).depth_at(events.start_ns[call[first]] - 1) < FULL_QUEUE]
     return LaunchCalls(call[first], activity[first])
 
@@ -163,16 +163,16 @@ def _named(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
-    """Long idle times of the device in which the thread that launches next does nothing on record, in few steps. The
+    """Long idle times of the device in which the thread that launches next has nothing recorded, in few steps. The
     recording's first moments are the profiler's."""
     steps, gaps = find_steps(trace), find_gaps(trace, device)
     none = np.empty(0, np.int64)
-    if len(steps.steps) < STEPS_TO_TELL or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
+    if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
         return none, none
     nothing, low, found = REASONS.index("nothing_recorded"), steps.window[0], []
-    for pieces in idle_pieces(trace, device):
-        long = (pieces.reason == nothing) & (pieces.end - pieces.start >= UNEXPLAINED_NS) & (pieces.start > low)
-        found.append((pieces.start[long], pieces.end[long], pieces.step[long]))
+    for segments in idle_segments(trace, device):
+        long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
+        found.append((segments.start[long], segments.end[long], segments.step[long]))
     start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
     rare = len(distinct_in(step)) <= max(1, RARE_FRACTION * len(steps.steps))
     return (start, end) if rare else (none, none)

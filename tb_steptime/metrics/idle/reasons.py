@@ -1,4 +1,4 @@
-"""The reasons for which a GPU is idle, and what their time is called. How it is found: `idle_pieces`."""
+"""The reasons for which a GPU is idle, and what their time is called. How it is found: `idle_segments`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ HOST_BOUND_SHARE = Metric(
 )  # fmt: skip
 HOST_LATE_TIME = Metric(
     "host_late_time", "Waiting for a launch call", Unit.NS,
-    "Time in which the GPU is idle until the call begins that launches its next work, and in launching calls that "
-    "block; waits for data left out.", colour="cpu",
+    "Time in which the GPU is idle before the launch call of its next work begins, or inside a launch call that "
+    "blocks. Waits for data are not counted here.", colour="cpu",
 )  # fmt: skip
 
 #: What each reason's time is called; data loading has its own metrics.
 REASON_METRICS = {
     "blocking_call": Metric(
-        "idle_blocking_call_time", "Idle behind a blocking call", Unit.NS,
-        "Time in which the GPU is idle and the thread that launches its next work stands in a call that waits for the "
-        "GPU, such as a synchronize or a copy of pageable memory.", colour="blocking"),
+        "idle_blocking_call_time", "Idle at blocking calls", Unit.NS,
+        "Time in which the GPU is idle and the thread that launches its next work is inside a call that waits for "
+        "the GPU, such as a synchronize or a copy of pageable memory.", colour="blocking"),
     "allocator": Metric(
-        "idle_allocator_time", "Idle behind the allocator", Unit.NS,
-        "Time in which the GPU is idle and the thread that launches its next work asks the driver for memory or gives "
-        "some back.", colour="blocking"),
+        "idle_allocator_time", "Idle at memory allocation", Unit.NS,
+        "Time in which the GPU is idle and the thread that launches its next work allocates or frees memory through "
+        "the driver.", colour="blocking"),
     "cpu_work": Metric(
         "idle_cpu_work_time", "Idle during CPU work", Unit.NS,
         "Time in which the GPU is idle and the thread that launches its next work runs ops or other calls first.",
@@ -53,23 +53,23 @@ REASON_METRICS = {
         "Python between ops.", colour="other"),
     "launch_latency": Metric(
         "launch_latency_time", "Launch latency", Unit.NS,
-        "Time in which the GPU is idle after the launching call began and before its work starts, waits for the other "
-        "GPUs of the process left out.", colour="runtime"),
+        "Time in which the GPU is idle after the launch call has begun and before its work starts. Waits for other "
+        "GPUs of the process are not counted here.", colour="runtime"),
     "queued": Metric(
         "queued_time", "Gaps between queued work", Unit.NS,
-        "Time in which the GPU is idle although its next work was launched before: short gaps of the hardware.",
+        "Time in which the GPU is idle although its next work is already launched: short hardware gaps.",
         colour="other"),
     "dependency": Metric(
-        "idle_dependency_time", "Idle behind other work", Unit.NS,
-        "Time in which the GPU is idle although its next work was launched before, for more than 10 us: it waits for "
-        "an event, another stream or another rank. Or another GPU of the process works more than 50 us after the "
-        "launch returned.", colour="comm"),
+        "idle_dependency_time", "Idle, waits for other work", Unit.NS,
+        "Time in which the GPU is idle for more than 10 us although its next work is already launched: it waits for "
+        "an event, another stream or another rank, or (50 us after the launch call returned) for another GPU of the "
+        "process.", colour="comm"),
     "unknown": Metric(
         "idle_unknown_time", "Idle, cause unknown", Unit.NS,
-        "Time in which the GPU is idle before work whose launch the trace does not hold.", colour="other"),
+        "Time in which the GPU is idle before work whose launch is not in the trace.", colour="other"),
     "tail": Metric(
         "idle_tail_time", "Idle at the end", Unit.NS,
-        "Time in which the GPU is idle and nothing follows in this recording.", colour="other"),
+        "Time in which the GPU is idle and no work follows in this recording.", colour="other"),
 }  # fmt: skip
 LAUNCHES = Metric(
     "launches", "Launches a step", Unit.COUNT,
@@ -108,7 +108,7 @@ class IdleNs(msgspec.Struct, frozen=True):
         return self.blocking_call + self.allocator + self.cpu_work + self.nothing_recorded + self.launch_latency
 
 
-#: Reasons in the order in which they are shown; a piece of idle time has the place of its reason here.
+#: Reasons in the order in which they are shown; a segment of idle time has the place of its reason here.
 REASONS = IdleNs.__struct_fields__
 
 

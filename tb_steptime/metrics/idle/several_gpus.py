@@ -1,12 +1,12 @@
-"""One process that drives several GPUs: do they work at the same time, and who holds whom up?
+"""One process that drives several GPUs: do they work at the same time, and what blocks which one?
 
 thread [sync of gpu0][a][sync of gpu1]
-gpu0   kkkkkkkkkkkkk     .............  held up by the synchronize of gpu1      concurrency = sum of busy / busy of
-gpu1   .............  aaaaaaaaaaaaaaaa  held up by the synchronize of gpu0      the union: 1 in series, D perfect
+gpu0   kkkkkkkkkkkkk     .............  blocked by the synchronize of gpu1      concurrency = sum of busy / busy of
+gpu1   .............  aaaaaaaaaaaaaaaa  blocked by the synchronize of gpu0      the union: 1 in series, D perfect
 
 A group of blocking calls stands for the device of its copy, else for the one that its thread launched on last. While it
-lasts, every other device that is idle is held up by it, but not one that a group of its own holds at that moment. Where
-several groups last, the one that began first counts: no idle time is told twice.
+lasts, it blocks every other device that is idle, but not one that a group of its own blocks at that moment. Where
+several groups last, the one that began first counts: no idle time is counted twice.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in
 
-#: Rows of holders.
-HOLDERS = 20
+#: Rows of the table.
+BLOCKERS = 20
 
 
-class Holder(msgspec.Struct, frozen=True):
+class Blocker(msgspec.Struct, frozen=True):
     """An op on behalf of one device that blocked the launching thread while another device was idle; ns per step."""
 
     op: str
@@ -47,7 +47,7 @@ class SeveralDevices(msgspec.Struct, frozen=True):
     concurrency: float
     busy_ns: list[int]
     union_busy_ns: int
-    holders: list[Holder]
+    blockers: list[Blocker]
 
 
 def several_devices(trace: Trace) -> SeveralDevices | None:
@@ -64,36 +64,36 @@ def several_devices(trace: Trace) -> SeveralDevices | None:
         concurrency=total / union if union else 0.0,
         busy_ns=[each.total_ns // count for each in busy],
         union_busy_ns=union // count,
-        holders=_holders(trace, devices),
+        blockers=_blockers(trace, devices),
     )
 
 
-def _holders(trace: Trace, devices: tuple[int, ...]) -> list[Holder]:
-    """Most idle time first. A call outside any op is told by its own name."""
+def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
+    """Most idle time first. A call outside any op goes by its own name."""
     groups, by = blocking_groups(trace), group_devices(trace)
     op = op_at(trace, groups.call)
     name = trace.events.name[np.where(op >= 0, op, groups.call)]
-    held: dict[tuple[int, int, int], int] = {}
+    blocked: dict[tuple[int, int, int], int] = {}
     for device in devices:
-        idle = _held(trace, groups, by, device)
+        idle = _blocked_ns(trace, groups, by, device)
         for place in np.flatnonzero(idle).tolist():
             key = (int(name[place]), int(by[place]), device)
-            held[key] = held.get(key, 0) + int(idle[place])
+            blocked[key] = blocked.get(key, 0) + int(idle[place])
     count = len(find_steps(trace).steps)
-    rows = [Holder(trace.strings[op], by, device, ns // count) for (op, by, device), ns in held.items()]
-    return sorted(rows, key=lambda row: (-row.idle_ns, row.op, row.by_device, row.idle_device))[:HOLDERS]
+    rows = [Blocker(trace.strings[op], by, device, ns // count) for (op, by, device), ns in blocked.items()]
+    return sorted(rows, key=lambda row: (-row.idle_ns, row.op, row.by_device, row.idle_device))[:BLOCKERS]
 
 
-def _held(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
+def _blocked_ns(trace: Trace, groups: Groups, by: Int64, device: int) -> Int64:
     """For each group the idle time of the device that it is charged with."""
     own = by == device
     others = np.flatnonzero(~own & (by >= 0))
     idle = idle_outside_loader(trace, device) - Intervals.union(groups.start[own], groups.end[own])
     reach = np.maximum.accumulate(groups.end[others])
     start = np.maximum(groups.start[others], np.append(np.iinfo(np.int64).min, reach)[: len(others)])
-    held = np.zeros(len(groups), np.int64)
-    held[others] = idle.overlap_ns(start, np.maximum(groups.end[others], start))
-    return held
+    blocked = np.zeros(len(groups), np.int64)
+    blocked[others] = idle.overlap_ns(start, np.maximum(groups.end[others], start))
+    return blocked
 
 
 def group_devices(trace: Trace) -> Int64:

@@ -1,4 +1,4 @@
-"""Idle time summed: by step, place and reason; by the activity that ended it; and its longest pieces as evidence."""
+"""Idle time summed: by step, place and reason; by the activity that ended it; and its longest segments as evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import Figure, busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.host.sync_groups import blocking_groups
-from tb_steptime.metrics.idle.attribution import few_pieces, idle_pieces
+from tb_steptime.metrics.idle.attribution import few_segments, idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
@@ -29,7 +29,8 @@ from tb_steptime.trace.table import Int64
 
 BUBBLE_TIME = Metric(
     "bubble_time", "Bubbles of blocking calls", Unit.NS,
-    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the next work.",
+    "Time in which the GPU is idle because a call made the host wait until the GPU was empty, up to the start of the "
+    "next work.",
     colour="blocking",
 )  # fmt: skip
 
@@ -66,7 +67,7 @@ class IdleSums:
 
 
 class Longest(NamedTuple):
-    """A stretch of idle time as evidence: its gap's part with one reason at one site."""
+    """A time range of idle time as evidence: its gap's part with one reason at one site."""
 
     start_ns: int
     end_ns: int
@@ -74,7 +75,7 @@ class Longest(NamedTuple):
 
 
 @shared(
-    few_pieces,
+    few_segments,
     activity_sites,
     autograd_threads,
     blocking_calls,
@@ -105,9 +106,9 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     What is left of the idle time is the loader's and the tail.
     """
     total = np.zeros(len(find_launches(trace).activity), np.int64)
-    for pieces in idle_pieces(trace, device):
-        charged = (pieces.launch >= 0) & (pieces.reason != _LOADING)
-        launch, ns = pieces.launch[charged], (pieces.end - pieces.start)[charged]
+    for segments in idle_segments(trace, device):
+        charged = (segments.launch >= 0) & (segments.reason != _LOADING)
+        launch, ns = segments.launch[charged], (segments.end - segments.start)[charged]
         if len(launch):
             first = int(launch.min())  # the launches of some gaps lie together
             sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
@@ -116,14 +117,14 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
 
 
 def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Longest]]:
-    """The longest pieces of each (site, reason) that has any, longest first, at most `count` of each."""
+    """The longest segments of each (site, reason) that has any, longest first, at most `count` of each."""
     kept: dict[int, list[tuple[int, int, int]]] = {}
-    for pieces in idle_pieces(trace, device):
-        key = pieces.site.astype(np.int64) * len(REASONS) + pieces.reason
-        order = np.lexsort((pieces.start, pieces.start - pieces.end, key))
+    for segments in idle_segments(trace, device):
+        key = segments.site.astype(np.int64) * len(REASONS) + segments.reason
+        order = np.lexsort((segments.start, segments.start - segments.end, key))
         rank = np.arange(len(order)) - np.searchsorted(key[order], key[order])
         for i in order[rank < count].tolist():
-            found = (int(pieces.start[i] - pieces.end[i]), int(pieces.start[i]), int(pieces.step[i]))
+            found = (int(segments.start[i] - segments.end[i]), int(segments.start[i]), int(segments.step[i]))
             kept.setdefault(int(key[i]), []).append(found)
     steps = find_steps(trace).steps
     return {
@@ -139,10 +140,10 @@ def _sums(trace: Trace, device: int) -> IdleSums:
     size = int(np.prod(shape))
     found = [np.zeros(size, np.int64) for _ in range(2)]
     behind = Intervals.union(*bubbles(trace, device)[:2])
-    for pieces in idle_pieces(trace, device):
-        place = np.ravel_multi_index((pieces.step, pieces.site, pieces.reason), shape)
-        in_bubble = np.where(pieces.reason == _LOADING, 0, behind.overlap_ns(pieces.start, pieces.end))
-        for total, ns in zip(found, (pieces.end - pieces.start, in_bubble), strict=True):
+    for segments in idle_segments(trace, device):
+        place = np.ravel_multi_index((segments.step, segments.site, segments.reason), shape)
+        in_bubble = np.where(segments.reason == _LOADING, 0, behind.overlap_ns(segments.start, segments.end))
+        for total, ns in zip(found, (segments.end - segments.start, in_bubble), strict=True):
             total += exact_sums(place, ns, size)
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))
 

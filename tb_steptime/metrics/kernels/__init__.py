@@ -1,0 +1,1 @@
+"""The kernel table, launch shapes, waste, figures in time bins."""

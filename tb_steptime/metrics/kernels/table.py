@@ -19,9 +19,10 @@ from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggr
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.text import Unit
+from tb_steptime.trace.frames import MODULE_FRAME
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import MODULE_FRAME, NO_OP_WORDS, NoOp
+from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
 from tb_steptime.trace.table import Float64
 
 TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")

@@ -16,7 +16,7 @@ from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(
     "queue_mean", "Queue depth", Unit.NUMBER,
-    "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has nothing to go on with.",
+    "Mean number of launches that wait for the GPU, over all streams. Near 0 the GPU has no next work ready.",
     colour="runtime",
 )  # fmt: skip
 RUN_AHEAD = Metric(

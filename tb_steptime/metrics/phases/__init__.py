@@ -1,0 +1,1 @@
+"""Forward, backward, optimizer: where they begin and end, and what belongs to them."""

@@ -39,7 +39,8 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import op_by_id, open_at
+from tb_steptime.trace.nesting import open_at
+from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps, step_marks
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
@@ -70,7 +71,7 @@ _EVER = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What a thread is at over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
+    """What a thread does over time: site[i] from knots[i] to knots[i+1]. The first knot is before all time."""
 
     knots: Int64
     site: UInt8

@@ -1,4 +1,4 @@
-"""The phases of each step as stretches of time, long enough to be drawn and few enough to travel.
+"""The phases of each step as time ranges, long enough to be drawn and few enough to be sent.
 
 host_phases  |f f f f f f f f|b b b b b b|o|
 spans        |forward        |backward   |o|
@@ -16,7 +16,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in
 
-#: A stretch under this share of its step is narrower than its line.
+#: A range under this share of its step is narrower than its line.
 LEAST_SHARE = 0.004
 #: Spans of all steps together; a step has at least so many.
 MOST_SPANS, LEAST_SPANS = 2000, 8
@@ -25,8 +25,8 @@ INNER = {"forward.buffer_broadcast": "buffer broadcast"}
 
 
 class PhaseSpan(msgspec.Struct, frozen=True):
-    """A stretch of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
-    are left out. inner: a part of the stretch around it with a name of its own, such as the buffer broadcast."""
+    """A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+    are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast."""
 
     phase: str
     label: str
@@ -45,7 +45,7 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
             found[step].append(PhaseSpan(phase, label.lower(), start, end))
     for site, label in INNER.items():
         phase = site.split(".")[0]
-        for step, start, end in _site_stretches(trace, phase, SITE[site]):
+        for step, start, end in _site_ranges(trace, phase, SITE[site]):
             found[step].append(PhaseSpan(phase, label, start, end, inner=True))
     most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
     return [_in_time_order(_longest(spans, most)) for spans in found]
@@ -70,7 +70,7 @@ def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int
     return list(zip(step[drawn].tolist(), begins[drawn].tolist(), ends[drawn].tolist(), strict=True))
 
 
-def _site_stretches(trace: Trace, phase: str, site: int) -> list[tuple[int, int, int]]:
+def _site_ranges(trace: Trace, phase: str, site: int) -> list[tuple[int, int, int]]:
     """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
     events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
     calls = find_launches(trace).call[activity_sites(trace) == site]

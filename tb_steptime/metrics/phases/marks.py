@@ -1,4 +1,4 @@
-"""The marks that say what a host thread is at: a mark holds until a mark inside it begins.
+"""The marks that say what a host thread does: a mark holds until a mark inside it begins.
 
 training thread   |-- loader --|-------- forward --------|= backward pass ======|-- Optimizer.step# --|
                                  |broadcast|               (waits for the engine)
@@ -19,7 +19,7 @@ from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import innermost
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
@@ -78,7 +78,7 @@ _BUFFER_SYNC = re.compile(
 _BROADCAST = re.compile(r"\w+:{1,2}_?broadcast")
 _DDP_FORWARD = "DistributedDataParallel.forward"
 
-#: Rows that are looked at at once: columns of a large trace would be tens of MB each.
+#: Rows that are handled at once: columns of a large trace would be tens of MB each.
 ROWS_AT_ONCE = 1 << 18
 
 

@@ -1,0 +1,1 @@
+"""What a step consists of: parts, the mean step, its waits for batches."""

@@ -9,7 +9,8 @@ import numpy as np
 from tb_steptime.metrics.tensor_cores.flops import OPS, Outputs, Work, convolution_output, work_of
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import innermost, kernel_origins
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 

@@ -1,0 +1,1 @@
+"""The recorder's file: a fixed beginning and a ring of rows."""

@@ -1,48 +1,38 @@
-"""The header of a recording: which machine, process and loader, and how the loader was set up."""
+"""The header of a recording: which process and loader, and how the loader was set up."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import platform
 import socket
 import sys
 from typing import Any
 
-from tb_steptime.record.file.clock import wall_ns
-
 
 def describe_process(recorder_start_ns: int) -> dict[str, Any]:
-    """What is the same for all loaders of a process. rank and world_size are None outside of distributed training."""
-    torch: Any = sys.modules["torch"]
-    rank, world_size = _rank(torch)
+    """What is the same for all loaders of a process. rank is None outside of distributed training."""
     return {
         "host": socket.gethostname(),
         "main_pid": os.getpid(),
-        "parent_pid": os.getppid(),
         "recorder_start_ns": recorder_start_ns,
-        "rank": rank,
-        "world_size": world_size,
+        "rank": _rank(),
         "cores": os.cpu_count(),
         "usable_cores": _usable_cores(),
-        "torch": str(torch.__version__),
-        "python": platform.python_version(),
-        "platform": sys.platform,
+        "torch": str(sys.modules["torch"].__version__),
     }
 
 
 def main_header(process: dict[str, Any], number: int, loader: dict[str, Any]) -> dict[str, Any]:
-    """number: of the loader within the process. created_ns: when the file was created, epoch ns."""
-    return {**process, "process": "main", "worker": None, "created_ns": wall_ns(), "loader": number, "settings": loader}
+    """number: of the loader within the process."""
+    return {**process, "process": "main", "worker": None, "loader": number, "settings": loader}
 
 
 def worker_header(main: dict[str, Any], worker: int) -> dict[str, Any]:
-    """Of the first worker with this number; later ones append to its file. pid is the first one's."""
-    return {**main, "process": "worker", "worker": worker, "created_ns": wall_ns(), "pid": os.getpid()}
+    """Of the first worker with this number; later ones append to its file."""
+    return {**main, "process": "worker", "worker": worker}
 
 
 def describe_loader(loader: Any) -> dict[str, Any]:
-    """The loader's settings; None where a version of torch has no such setting."""
+    """Settings that readers need, and that distinguish loaders; None where a version of torch has no such setting."""
     sampler = getattr(loader, "batch_sampler", None)
     batch_size = getattr(loader, "batch_size", None)
     return {
@@ -58,29 +48,21 @@ def describe_loader(loader: Any) -> dict[str, Any]:
         "persistent_workers": bool(loader.persistent_workers),
         "in_order": getattr(loader, "in_order", True),
         "drop_last": bool(loader.drop_last),
-        "start_method": _start_method(loader) if loader.num_workers else None,
     }
 
 
-def _rank(torch: Any) -> tuple[int | None, int | None]:
+def _rank() -> int | None:
     """Of the process group, or from the launcher's environment before there is one."""
-    group = torch.distributed
+    group: Any = sys.modules["torch"].distributed
     if group.is_available() and group.is_initialized():
-        return group.get_rank(), group.get_world_size()
+        return int(group.get_rank())
     rank, size = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
-    return (int(rank), int(size)) if rank.isdecimal() and size.isdecimal() else (None, None)
+    return int(rank) if rank.isdecimal() and size.isdecimal() else None
 
 
 def _usable_cores() -> int | None:
     """Fewer than the machine has, where the process is bound to some."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def _start_method(loader: Any) -> str:
-    """Asking for the default method would fix it for the whole process, so it is not asked for."""
-    context = loader.multiprocessing_context
-    chosen = context.get_start_method() if context is not None else multiprocessing.get_start_method(allow_none=True)
-    return chosen or multiprocessing.get_all_start_methods()[0]
 
 
 def _dataset(dataset: Any) -> str:

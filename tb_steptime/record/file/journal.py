@@ -215,11 +215,7 @@ def _continue(file: int, header: bytes) -> tuple[int, int]:
         if _write_at(file, header, 0) != len(header):
             raise OSError(CUT)
         return len(header), 0
-
-    def read(position: int) -> bytes:
-        return _read_at(file, ROW.size, rows_at + position * ROW.size)
-
-    return rows_at, next_sequence(read, size - rows_at)
+    return rows_at, next_sequence(_read_at(file, size - rows_at, rows_at))
 
 
 def _read_at(file: int, size: int, offset: int) -> bytes:

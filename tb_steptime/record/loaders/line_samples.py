@@ -117,14 +117,15 @@ class LineSampler:
             own = is_recorder(code)
             if own and code not in self._inner:
                 return
+            line = code, frame.f_lineno or code.co_firstlineno  # some instructions have no line
             if innermost is None and self._is_followed(code):
-                innermost = code, frame.f_lineno
+                innermost = line
             if not own and not is_torch_fetch(code):
-                outermost = code, frame.f_lineno
+                outermost = line
             frame = frame.f_back
-        line = innermost or outermost
-        if frame is not None and line is not None:
-            counts[line] += 1
+        found = innermost or outermost
+        if frame is not None and found is not None:
+            counts[found] += 1
 
     def _is_followed(self, code: CodeType) -> bool:
         followed = self._followed.get(code)

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     parser.add_argument(
-        "--by", choices=("name", "name,op", "op", "module"), default="name", help="what a row is; default: name"
+        "--by",
+        choices=("name", "name,op", "op", "module"),
+        default="name",
+        metavar="WHAT",
+        help="what a row is: name, name,op (both), op or module; default: name",
     )
     add_format(parser, "table", "json", "csv")
 

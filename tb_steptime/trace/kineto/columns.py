@@ -15,7 +15,9 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
 from tb_steptime.trace.kineto.inputs import Texts, compact, is_product, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
-from tb_steptime.trace.kineto.rows import NO_ARGS, NOT_SAID, Args, Begin, End, EventBlock, Meta, time_ns, to_ns
+from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
+from tb_steptime.trace.kineto.rows import EventBlock
+from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind, StringTable, UInt8
 

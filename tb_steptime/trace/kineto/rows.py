@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, Union
 
@@ -13,93 +12,12 @@ import numpy as np
 
 from tb_steptime.trace.kineto.numbers import number_of
 from tb_steptime.trace.kineto.repair import Repaired, repair
-from tb_steptime.trace.table import Float64, Int64
-
-#: Below this many microseconds a float64 is exact to half a nanosecond. Newer files stay below it, counting from
-#: `baseTimeNanoseconds`; older ones count from 1970 and do not.
-_EXACT_AS_FLOAT_US = 2.0**43
-#: Times beyond this do not fit 64 bits of nanoseconds, with room for a base time.
-_LATEST_NS = 2**62
-
-#: Raw cannot be optional: a union of it with None takes null only.
-NOT_SAID = msgspec.Raw()
+from tb_steptime.trace.kineto.row_types import COUNTED, NO_ARGS, Args, Begin, Complete, End, Meta, MetaArgs, Track
+from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
+from tb_steptime.trace.table import Int64
 
 #: In msgspec's words for a bad character, a bad escape and bad UTF-8, which can be repaired; what else is wrong cannot.
 _INVALID = "invalid"
-
-Track = int | float | str | None  # a process or thread: producers write numbers and words
-
-
-class Args(msgspec.Struct, gc=False, frozen=True):
-    """The arguments of an event that are needed. Any, because each of them has been written with a wrong type.
-
-    Long lists that are the same for many events stay as they are spelled.
-    """
-
-    correlation: Any = -1
-    external_id: Any = msgspec.field(default=-1, name="External id")
-    external_id_2021: Any = msgspec.field(default=-1, name="external id")
-    device: Any = None
-    stream: Any = None
-    bytes: Any = -1
-    grid: Any = None
-    block: Any = None
-    registers: Any = msgspec.field(default=-1, name="registers per thread")
-    shared_memory: Any = msgspec.field(default=-1, name="shared memory")
-    blocks_per_sm: Any = msgspec.field(default=math.nan, name="blocks per SM")
-    occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
-    shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
-    dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
-    sequence: Any = msgspec.field(default=-1, name="Sequence number")
-    forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
-    stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
-
-
-NO_ARGS = Args()
-
-
-class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
-    """An event with a duration. Microseconds; ts is a float, or Raw where a float would not hold it."""
-
-    ts: Any
-    name: str | None = None
-    cat: str | None = None
-    pid: Track = None
-    tid: Track = None
-    dur: float | None = None
-    args: Args | None = NO_ARGS
-
-
-class Begin(Complete, gc=False, tag="B"):
-    """An event whose end is an event of its own, an End of its thread."""
-
-
-class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
-    """The end of its thread's last Begin."""
-
-    ts: Any
-    pid: Track = None
-    tid: Track = None
-
-
-class MetaArgs(msgspec.Struct, gc=False):
-    name: Any = None
-
-
-class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
-    """Names a process or a thread."""
-
-    name: str | None = None
-    pid: Track = None
-    tid: Track = None
-    args: MetaArgs | None = None
-
-
-#: Arrows, counters, instants, asynchronous and object events: only counted.
-_COUNTED = [
-    msgspec.defstruct(f"Phase_{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
-    for phase in "stfiIRCbenNODvVPSTpFca(),"
-]
 
 
 class EventBlock(NamedTuple):
@@ -130,7 +48,7 @@ class _Rows(NamedTuple):
 def _rows(exact: bool) -> _Rows:
     """With times as floats, or as they are spelled."""
     complete, begin, end = (_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End))
-    events: Any = list[Union.__getitem__((complete, begin, end, Meta, *_COUNTED))]  # type: ignore[misc]
+    events: Any = list[Union.__getitem__((complete, begin, end, Meta, *COUNTED))]  # type: ignore[misc]
     decoder, lax = msgspec.json.Decoder(events), msgspec.json.Decoder(events, strict=False)
     return _Rows(decoder, lax, complete, begin, end)
 
@@ -208,54 +126,20 @@ def _block(rows: list[Any], exact: bool) -> EventBlock | None:
     if exact:
         return _without_timeless(timed, others, len(rows))
     us = np.array([row.ts for row in timed], np.float64)
-    if len(us) and np.abs(us).max() >= _EXACT_AS_FLOAT_US:
+    if len(us) and np.abs(us).max() >= EXACT_AS_FLOAT_US:
         return None
     return EventBlock(timed, to_ns(us), others, len(rows))
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
     spelled = [bytes(row.ts) for row in timed]
-    uniform = _uniform_ns(spelled)
+    uniform = uniform_ns(spelled)
     if uniform is not None:
         return EventBlock(timed, uniform, others, event_count)
-    times = [_spelled_ns(time) for time in spelled]
+    times = [spelled_ns(time) for time in spelled]
     kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
     known = np.array([time for time in times if time is not None], np.int64)
     return EventBlock(kept, known, others, event_count, len(timed) - len(kept))
-
-
-def to_ns(us: Float64) -> Int64:
-    """Microseconds below _EXACT_AS_FLOAT_US, to the nearest nanosecond."""
-    whole = np.floor(us)
-    return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
-
-
-def time_ns(spelled: object) -> int | None:
-    """The time of one event, as a float or Raw."""
-    return _spelled_ns(bytes(spelled) if isinstance(spelled, msgspec.Raw) else str(spelled).encode())
-
-
-def _uniform_ns(spelled: list[bytes]) -> Int64 | None:
-    """Whole microseconds, or all with three decimals: then the digits are an integer once the points are gone."""
-    text = b",".join([*spelled, b""])
-    signs = np.frombuffer(text, np.uint8)
-    points, commas = np.flatnonzero(signs == ord(".")), np.flatnonzero(signs == ord(","))
-    scale = 1 if len(points) else 1000
-    if len(points) and not (len(points) == len(commas) and (commas - points == 4).all()):
-        return None
-    try:
-        digits = msgspec.json.decode(b"[%b]" % text[:-1].replace(b".", b""), type=list[int])
-        return np.array(digits, np.int64) * scale
-    except (msgspec.MsgspecError, OverflowError):
-        return None
-
-
-def _spelled_ns(time: bytes) -> int | None:
-    number = number_of(time.decode("ascii", "replace").strip('"'))
-    if number is None:
-        return None
-    ns = round(number * 1000)
-    return ns if abs(ns) < _LATEST_NS else None
 
 
 def _loose_block(event: Any) -> EventBlock | None:
@@ -264,7 +148,7 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
-        time = _spelled_ns(str(event.get("ts")).encode())
+        time = spelled_ns(str(event.get("ts")).encode())
         return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
     if event["ph"] == "B":
         return EventBlock([], nothing, [_loose_timed(Begin, event)], 1)

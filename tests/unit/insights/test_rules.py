@@ -38,7 +38,7 @@ def test_a_batch_made_by_the_training_process_is_worth_its_exposed_wait():
     insight = card(judged(WAITING), "no_workers")
     assert insight is not None
     assert (insight.gain_ns, insight.severity, insight.view) == (4_000, Severity.MAJOR, "data_loading")
-    assert insight.why.values["setting"].value == "num_workers=2"
+    assert insight.how == "DataLoader(..., num_workers=2)"
 
 
 def test_a_wait_needs_a_hundredth_of_the_step_for_a_card():

@@ -18,12 +18,11 @@ from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File, drawn, write_two_workers
 from tests.unit.metrics.data_loading.scaling.test_bursts import simulated, steps_that_wait
-from tests.unit.metrics.data_loading.test_loaders import NAMES, chains
-from tests.unit.metrics.data_loading.test_wait_shares import both_begin, epochs
+from tests.unit.metrics.data_loading.test_loaders import NAMES
+from tests.unit.metrics.data_loading.test_wait_shares import epochs
 
 LOADER_CARDS = (
     "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead", "other_loader",
-    "other_starts",
 )  # fmt: skip
 
 
@@ -59,9 +58,10 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     insight = sure(trace, "no_workers")
     assert (insight.gain_ns, insight.part, insight.view) == (6_000, "data_loader", "data_loading")
     assert said(insight) == (
-        "The training process makes each batch itself. Of the 6 µs this takes, 6 µs leave the step standing; "
-        "2 workers hide them: `num_workers=2`."
+        "A step waits 6 µs (60 %). The training process produces each batch itself, in 6 µs; worker processes do so "
+        "while it trains."
     )
+    assert insight.how == "DataLoader(..., num_workers=2)"
     assert cards(trace) == {"no_workers"}
 
 
@@ -79,11 +79,8 @@ def test_more_workers_are_worth_what_late_batches_cost():
     insight = sure(trace, "more_workers")
     assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # of which each wait is 1 us of the loader's own
     assert plain(insight.title) == "Use 6 workers"
-    assert said(insight) == (
-        "3 workers need 17 µs per batch, the step only 3 µs: `num_workers=6` if it is 3 now; "
-        "else every third batch is slow."
-    )
-    assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, every third batch is slow instead.")
+    assert said(insight) == "A step waits 3 µs (47 %). 3 workers need 17 µs per batch, the rest of the step 3 µs."
+    assert insight.how == "DataLoader(..., num_workers=6)"
     assert insight.confidence is Confidence.MEDIUM
     assert cards(trace) == {"more_workers", "loader_overhead"}
 
@@ -104,80 +101,24 @@ def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path)
         file.write()
     trace = with_records(drawn(tmp_path))[0]
     assert card(trace, "more_workers") is None
-    assert "though `num_workers` keeps up on average" in said(sure(trace, "input_bound"))
+    assert "Workers keep up on average" in said(sure(trace, "input_bound"))
 
 
 @pytest.mark.parametrize(("persistent", "level"), [(True, Confidence.HIGH), (False, Confidence.MEDIUM)])
-def test_what_more_workers_win_is_less_sure_where_they_start_anew(tmp_path: Path, persistent: bool, level: Confidence):
+def test_more_workers_are_less_sure_where_they_are_respawned(tmp_path: Path, persistent: bool, level: Confidence):
     write_two_workers(tmp_path, persistent_workers=persistent)
     assert sure(with_records(drawn(tmp_path))[0], "more_workers").confidence is level
 
 
-def test_what_more_workers_win_is_less_what_these_take_longer_to_start():
-    kept, anew = (
-        sure(epochs([[9, 1, 1] * 5, [12, 1, 1] + [9, 1, 1] * 2], work=2, seeds=seeds), "more_workers")
-        for seeds in ("..", "st")
-    )
-    assert "take longer to start and to end in each epoch" in plain(anew.gain_formula)
-    assert "take longer to start" not in plain(kept.gain_formula)
-    assert plain(kept.title) == "Use 6 workers"
-    assert (plain(anew.title), anew.gain_ns) == ("Use 6 workers", kept.gain_ns - 3_000 // 24)
-
-
-def test_the_card_says_why_fewer_workers_than_keep_up_are_best():
-    trace = epochs([[9, 1, 1] * 5, [12, 1, 1] + [9, 1, 1] * 2], work=2, seeds="st")
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
-    loading = results["data_loading"]
-    fewer = msgspec.structs.replace(loading.curve, recommended=4)  # type: ignore[attr-defined]
-    changed = {"data_loading": msgspec.structs.replace(loading, curve=fewer)}
-    insight = next(each for each in judge(results | changed).insights if each.id == "more_workers")
-    assert said(insight).endswith(": `num_workers=4` if it is 3 now, as more would start for too long in each epoch.")
-    assert said(sure(trace, "more_workers")).endswith(
-        ": `num_workers=6` if it is 3 now; else every third batch is slow."
-    )
-
-
-AS_FAR = "`num_workers=3`, as far as cores and disk allow."
-
-
-@pytest.mark.parametrize(
-    ("ready", "in_order", "ends"),
-    [
-        (3, True, "`num_workers=3`, or `in_order=False`: at 75 % of the waits later batches lie ready."),
-        (2, True, "`num_workers=3`, or `in_order=False`: at 50 % of the waits later batches lie ready."),
-        (1, True, AS_FAR),
-        (0, True, AS_FAR),
-        (3, False, AS_FAR),
-        (3, None, AS_FAR),
-    ],
-)
-def test_batches_held_back_by_the_order_are_told_where_more_workers_are_asked_for(tmp_path, ready, in_order, ends):
-    """ready: at so many of four requests others lie ready. in_order: None with a torch that knows no other way."""
-    write_two_workers(tmp_path, in_order=in_order)
-    main = File(tmp_path, "main", in_order=in_order).began(-40)
-    for batch in range(5):
-        main.received(batch, 7 * batch, 7 * batch + 2, 7 * batch + 3, ready=int(batch < ready))
-    main.write()
-    assert said(sure(with_records(drawn(tmp_path))[0], "more_workers")).endswith(ends)
-
-
-def test_input_bound_says_how_many_times_as_many_workers_keep_up():
+def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguous():
     trace = steps_that_wait([8] * 9, work=2)
     insight = sure(trace, "input_bound")
-    assert insight.gain_ns == 8_000
-    assert (
-        said(insight)
-        == "8 µs a step (80 %) leave the step standing: about 5 times the present `num_workers` would keep up."
+    assert (insight.gain_ns, insight.how) == (8_000, None)
+    assert said(insight) == (
+        "A step waits 8 µs (80 %). Batches come late. How many workers would keep up is ambiguous in this trace: "
+        "record the workers."
     )
     assert cards(trace) == {"input_bound"}
-
-
-def test_input_bound_says_how_many_more_where_these_are_not_twice_as_many():
-    insight = sure(steps_that_wait([2] * 9, work=8), "input_bound")
-    assert said(insight) == (
-        "2 µs a step (20 %) leave the step standing: 25 % more than the present `num_workers` would keep up."
-    )
-    assert "2 times the present" in said(sure(steps_that_wait([3] * 9, work=8), "input_bound"))
 
 
 def test_input_bound_needs_a_hundredth_of_the_step():
@@ -197,7 +138,8 @@ def test_workers_that_share_the_cores_ask_for_a_cheaper_dataset(tmp_path: Path):
     for worker in range(8):
         File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14).write()
     insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
-    assert said(insight).endswith("The workers compute and share 4 cores: make the dataset cheaper.")
+    assert said(insight).endswith("The workers compute and share 4 cores.")
+    assert plain(insight.title) == "Make the dataset cheaper"
 
 
 def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: Path):
@@ -209,8 +151,10 @@ def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: P
         file = File(tmp_path, f"w{worker}", num_workers=6).produced(worker, 0, 26, 28, cpu=14, core_wait=14)
         file.met(1, "lib/data.py(41): decode" if worker % 3 else "lib/data.py(7): open", 10).write()
     insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
-    words = "The workers compute, and have no core for 50 % of it: make `data.py:41` cheaper, est. 67 % of a batch."
-    assert said(insight).endswith(words)
+    assert said(insight).endswith(
+        "The workers compute, and for 50 % of their time they wait for a core (4 sampled batches)."
+    )
+    assert insight.how == "# data.py:41: 67% of a batch, est."
 
 
 JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
@@ -219,27 +163,9 @@ JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
 def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
-    assert said(insight) == "1 batch comes late and costs 30 µs, the others 1 µs: `prefetch_factor=8` bridges it."
+    assert said(insight) == "A step waits 2 µs (18 %). 1 batch comes late: a wait of 30 µs, of the others 1 µs."
+    assert (plain(insight.title), insight.how) == ("Prefetch more batches", "DataLoader(..., prefetch_factor=8)")
     assert [evidence.step for evidence in insight.evidence] == ["4"]
-
-
-@pytest.mark.parametrize(
-    ("prefetch", "bridged", "gain", "title", "ends", "formula"),
-    [
-        (8, 2_416, 2_416, "Keep more batches in store", "`prefetch_factor=8` bridges it.", "beyond the usual one."),
-        (8, 1_300, 1_300, "Keep more batches in store", "`prefetch_factor=8` bridges it.", "slow ones hold up."),
-        (None, 0, 2_416, "Make the slowest batches faster", "see what it takes to make it.", "beyond the usual one."),
-    ],
-)
-def test_jitter_is_worth_what_more_in_advance_save_or_faster_batches(prefetch, bridged, gain, title, ends, formula):
-    results = {analysis.id: analysis.analyse(steps_that_wait(JITTER, work=10)) for analysis in ANALYSES}
-    loading = results["data_loading"]
-    jitter = msgspec.structs.replace(loading.jitter, prefetch=prefetch, bridged_ns=bridged)  # type: ignore[attr-defined]
-    changed = {"data_loading": msgspec.structs.replace(loading, jitter=jitter)}
-    insight = next(each for each in judge(results | changed).insights if each.id == "loader_jitter")
-    assert (insight.gain_ns, plain(insight.title)) == (gain, title)
-    assert said(insight) == "1 batch comes late and costs 30 µs, the others 1 µs: " + ends
-    assert plain(insight.gain_formula).endswith(formula)
 
 
 def test_jitter_needs_a_hundredth_of_the_step():
@@ -251,32 +177,21 @@ def test_waits_that_are_long_again_and_again_are_no_jitter():
     assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
 
 
-def in_epochs(work: int = 6, first: int = 30, loader: str = "loader", seeds: str = "st") -> Trace:
+def in_epochs(work: int = 6, first: int = 30, loader: str = "loader", seeds: str = "s.") -> Trace:
     return epochs([[1] * 6, [first, *[1] * 5]], work=work, loader=loader, seeds=seeds)
 
 
 def test_the_start_of_an_epoch_is_worth_its_waits():
     insight = sure(in_epochs(), "epoch_starts")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12, ["6"], Confidence.MEDIUM)
-    assert plain(insight.title) == "Keep the workers between epochs"
+    assert plain(insight.title) == "Keep the workers between epochs, or make epochs longer"
     assert said(insight) == (
-        "3 µs a step (27 %) leave the step standing: workers start anew for each epoch, whose first batch takes 30 µs. "
-        "Set `persistent_workers=True`."
+        "A step waits 3 µs (27 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
+        "are not kept."
     )
+    assert insight.how == "DataLoader(..., persistent_workers=True)"
     assert [evidence.step for evidence in insight.evidence] == ["6"]
     assert cards(in_epochs()) == {"epoch_starts", "loader_overhead"}
-
-
-def test_workers_are_kept_where_they_are_not_yet():
-    kept, unknown = (sure(in_epochs(seeds=seeds), "epoch_starts") for seeds in ("..", "s."))
-    assert plain(kept.title) == "Make epochs longer"
-    assert said(kept).endswith(
-        ": an epoch's first batch takes 30 µs, as none is in store. Fewer, longer epochs wait less often."
-    )
-    assert plain(unknown.title) == "Keep the workers between epochs, or make epochs longer"
-    assert said(unknown).endswith(
-        ": an epoch's first batch takes 30 µs. Set `persistent_workers=True`, or make epochs longer where it is set."
-    )
 
 
 def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
@@ -295,7 +210,7 @@ def test_first_batches_are_no_gain_of_more_workers():
 
 
 def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
-    """A first batch that is waited for 30 us, of which its worker makes it for 14; the others lie ready."""
+    """A first batch that is waited for 30 us, which its worker produces in 14; the others are prefetched."""
     waits = [30, 1, 1, 1, 1]
     main, made = File(folder, "main", persistent_workers=persistent), File(folder, f"w{worker}")
     at = 0
@@ -314,29 +229,24 @@ def test_workers_that_stay_make_the_first_batch_too(tmp_path: Path):
     insight = sure(recorded_epoch(tmp_path, persistent=False), "epoch_starts")
     assert plain(insight.title) == "Keep the workers between epochs"
     assert insight.gain_ns == (30_000 - 14_000) // 5
-    assert "less the recorded time in which its first batch is made" in plain(insight.gain_formula)
+    assert said(insight).endswith("Workers start again for each epoch, whose first batch takes 30 µs.")
 
 
 def test_longer_epochs_wait_for_none_of_a_first_batch(tmp_path: Path):
     insight = sure(recorded_epoch(tmp_path, persistent=True), "epoch_starts")
-    assert (plain(insight.title), insight.gain_ns) == ("Make epochs longer", 30_000 // 5)
+    assert (plain(insight.title), insight.gain_ns, insight.how) == ("Make epochs longer", 30_000 // 5, None)
 
 
-def test_of_a_first_batch_that_is_not_recorded_all_of_the_wait_counts(tmp_path: Path):
-    insight = sure(recorded_epoch(tmp_path, persistent=False, worker=1), "epoch_starts")
-    assert (plain(insight.title), insight.gain_ns) == ("Keep the workers between epochs", 30_000 // 5)
-
-
-def test_the_time_in_which_a_new_iterator_is_made_is_saved_with_its_workers(tmp_path: Path):
+def test_the_time_in_which_a_new_iterator_is_set_up_is_saved_with_its_workers(tmp_path: Path):
     """On a GPU it is a matter of the host's cards."""
     results = {analysis.id: analysis.analyse(recorded_epoch(tmp_path, persistent=False)) for analysis in ANALYSES}
     loading, overview = results["data_loading"], results["overview"]
-    own = msgspec.structs.replace(loading.starts.loaders[0], making_ns=500)  # type: ignore[attr-defined]
-    starts = msgspec.structs.replace(loading.starts, loaders=[own])  # type: ignore[attr-defined]
+    starts = msgspec.structs.replace(loading.causes.starts, setup_ns=500)  # type: ignore[attr-defined]
+    causes = msgspec.structs.replace(loading.causes, starts=starts)  # type: ignore[attr-defined]
 
     def gain_ns(has_device: bool) -> int:
         changed = {
-            "data_loading": msgspec.structs.replace(loading, starts=starts),
+            "data_loading": msgspec.structs.replace(loading, causes=causes),
             "overview": msgspec.structs.replace(overview, has_device=has_device),
         }
         return next(each.gain_ns for each in judge(results | changed).insights if each.id == "epoch_starts")
@@ -372,82 +282,17 @@ def test_another_loader_is_worth_what_is_waited_for_it():
     insight = sure(trace, "other_loader")
     assert plain(insight.title) == "Make the evaluation loader faster"
     assert (insight.gain_ns, insight.steps, insight.confidence) == (16_000 // 5, ["1"], Confidence.MEDIUM)
-    assert said(insight) == (
-        "The evaluation loader is waited for 16 µs of the span, in 1 of 5 steps: raise its `num_workers`, or evaluate "
-        "less often."
-    )
-    assert said(sure(evaluating([8, 8], workers=False), "other_loader")).endswith(
-        ": it has no workers, set `num_workers`, or evaluate less often."
-    )
+    assert said(insight) == "A step waits 3 µs (32 %). In 1 of 5 steps, mostly for the evaluation loader."
     headline = judged(trace).headlines["data_loading"]
     assert plain(headline.verdict).replace("\xa0", " ") == (
-        "A step waits 3 µs because the evaluation loader does not have its batches in time."
-    )
-
-
-def test_of_two_loaders_that_all_steps_ask_the_other_is_told_too():
-    insight = sure(timeline(chains([(8, 2)] * 6), names=NAMES), "other_loader")
-    assert (plain(insight.title).replace("\xa0", " "), insight.gain_ns) == ("Make loader 2 faster", 2_000)
-    assert insight.confidence is Confidence.HIGH
-    assert said(insight) == (
-        "Loader 2 is waited for 12 µs of the span, in 6 of 6 steps: it has no workers, set `num_workers`, or make its "
-        "batches cheaper."
+        "A step waits 3 µs because another loader does not have its batches in time."
     )
 
 
 def test_the_other_cards_say_which_loader_they_are_of():
     trace = evaluating([8, 8])
-    assert cards(trace) == {"other_loader", "other_starts", "input_bound"}
-    assert said(sure(trace, "input_bound")).startswith("Training loader: 2 µs a step")
-
-
-def test_the_start_of_an_evaluation_is_no_epoch_of_the_training():
-    trace = both_begin()
-    assert {"epoch_starts", "other_starts"} <= cards(trace)
-    own, other = sure(trace, "epoch_starts"), sure(trace, "other_starts")
-    assert (plain(own.title), own.gain_ns, own.steps) == ("Keep the workers between epochs", 1_000, ["3"])
-    assert said(own).startswith("Training loader: 1 µs a step (11 %) leave the step standing: workers start anew for ")
-    assert (plain(other.title), other.gain_ns) == ("Keep the workers of the evaluation loader", 1_400)
-    assert other.steps == ["2"]
-    assert said(other) == (
-        "1 µs a step (16 %) leave the step standing: the evaluation loader starts workers anew; a pass's first batch "
-        "takes 5 µs: set `persistent_workers=True`."
-    )
-
-
-def test_a_headline_names_the_loader_whose_passes_begin():
-    headline = judged(evaluating([], first=90)).headlines["data_loading"]
-    assert headline.code is None
-    assert plain(headline.verdict).replace("\xa0", " ") == (
-        "A step waits 18 µs because no batch is there when a pass of the evaluation loader begins."
-    )
-
-
-def other_starts_of(**changes: object) -> Insight:
-    """With other figures of the evaluation's passes than the trace tells."""
-    results = {analysis.id: analysis.analyse(both_begin()) for analysis in ANALYSES}
-    loading = results["data_loading"]
-    training, evaluation = loading.starts.loaders  # type: ignore[attr-defined]
-    told = [training, msgspec.structs.replace(evaluation, **changes)]
-    starts = msgspec.structs.replace(loading.starts, loaders=told)  # type: ignore[attr-defined]
-    changed = {"data_loading": msgspec.structs.replace(loading, starts=starts)}
-    return next(each for each in judge(results | changed).insights if each.id == "other_starts")
-
-
-@pytest.mark.parametrize(
-    ("anew", "whole", "title"),
-    [
-        (False, 1, "Evaluate less often"),
-        (False, 0, "Begin the evaluation loader less often"),
-        (None, 1, "Keep the workers of the evaluation loader, or evaluate less often"),
-        (None, 0, "Keep the workers of the evaluation loader, or begin the evaluation loader less often"),
-        (True, 0, "Keep the workers of the evaluation loader"),
-    ],
-)
-def test_less_evaluation_is_advised_where_whole_ones_lie_within_the_steps(anew: bool | None, whole: int, title: str):
-    insight = other_starts_of(anew=anew, whole=whole)
-    assert plain(insight.title) == title
-    assert ("`persistent_workers=True`" in said(insight)) == (anew is not False)
+    assert cards(trace) == {"other_loader", "epoch_starts", "input_bound"}
+    assert said(sure(trace, "input_bound")).startswith("Training loader: A step waits 2 µs")
 
 
 def test_another_loader_needs_a_hundredth_of_the_step():
@@ -463,7 +308,8 @@ def test_the_only_loader_and_the_first_batch_of_an_evaluation_are_no_other_loade
 def test_overhead_is_worth_what_every_wait_lasts():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
     assert insight.gain_ns == 1_000
-    assert said(insight).endswith("1 µs though it lies ready: return fewer, larger tensors from `collate_fn`.")
+    assert said(insight).endswith("The training process unpickles and maps each ready batch itself: 1 µs.")
+    assert (plain(insight.title), insight.how) == ("Return fewer, larger tensors", "collate_fn")
 
 
 def waits_of_two(copied_from: str = "Pinned", rest: int = 0) -> Trace:
@@ -486,8 +332,8 @@ def test_overhead_needs_a_hundredth_of_the_step():
 
 
 def test_pinning_moves_overhead_to_a_thread_where_it_is_not_done_yet():
-    assert said(sure(waits_of_two("Pageable"), "loader_overhead")).endswith("a thread does it with `pin_memory=True`.")
-    assert "collate_fn" in said(sure(waits_of_two("Pinned"), "loader_overhead"))
+    assert sure(waits_of_two("Pageable"), "loader_overhead").how == "DataLoader(..., pin_memory=True)"
+    assert sure(waits_of_two("Pinned"), "loader_overhead").how == "collate_fn"
 
 
 def test_late_batches_are_no_overhead():
@@ -537,16 +383,16 @@ def test_the_cards_share_one_exposed_wait(trace: Trace):
     gains = [insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS]
     mean = results["data_loading"].mean  # type: ignore[attr-defined]
     assert sum(gains) <= mean.exposed_ns
-    assert sum(gains) >= 0.97 * mean.exposed_ns  # but for pieces that are worth no card
+    assert sum(gains) >= 0.97 * mean.exposed_ns  # but for parts that are worth no card
 
 
 def test_the_headline_names_the_cause_that_costs_most():
     def verdict(trace: Trace) -> str:
         return plain(judged(trace).headlines["data_loading"].verdict).replace("\xa0", " ")
 
-    assert verdict(in_epochs()) == "A step waits 3 µs because no batch is there when an epoch begins."
+    assert verdict(in_epochs()) == "A step waits 3 µs because no batch is ready when an epoch begins."
     assert verdict(steps_that_wait([8] * 9, work=2)).endswith("do not finish batches in time.")
-    assert verdict(waits_of_two()).endswith(" 2 µs a step because the training process takes each batch over itself.")
+    assert verdict(waits_of_two()).endswith(" 2 µs a step because the training process receives each batch itself.")
 
 
 def test_the_headline_says_what_to_type():

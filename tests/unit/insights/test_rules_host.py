@@ -15,7 +15,7 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.idle.several_gpus import Holder, SeveralDevices
+from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.steps.segments import Grown, GrownPart
 from tb_steptime.metrics.steps.sites import Stretch
 from tb_steptime.terminal.printer import plain
@@ -222,7 +222,7 @@ def test_a_hidden_wait_names_the_line_that_made_it():
     assert insight is not None
     assert (insight.gain_ns, card(host, "sync_bubble")) == (100 * US, None)
     assert plain(insight.why) == ("aten::_coalesce, from model.py(31): forward, leaves the GPU idle for 100 µs a step.")
-    assert insight.how == "transposed = matrix.t().coalesce()  # once, for the backward of a torch.autograd.Function"
+    assert insight.how == "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"
 
 
 def test_a_hidden_wait_needs_a_hundredth_of_the_step():
@@ -375,13 +375,13 @@ def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str)
     assert plain(insight.why) == "1 of 4 steps is slow. Step 3 takes 600 µs longer than usual."
 
 
-def two_gpus(concurrency: float, holders: list[Holder] | None = None) -> SeveralDevices:
-    return SeveralDevices([0, 1], concurrency, [300 * US, 300 * US], round(600 * US / concurrency), holders or [])
+def two_gpus(concurrency: float, blockers: list[Blocker] | None = None) -> SeveralDevices:
+    return SeveralDevices([0, 1], concurrency, [300 * US, 300 * US], round(600 * US / concurrency), blockers or [])
 
 
 def test_gpus_in_series_get_a_process_each():
-    holder = Holder("aten::_coalesce", 0, 1, 200 * US)
-    insight = card(host_result(several_devices=two_gpus(1.0, [holder])), "serial_devices")
+    blocker = Blocker("aten::_coalesce", 0, 1, 200 * US)
+    insight = card(host_result(several_devices=two_gpus(1.0, [blocker])), "serial_devices")
     assert insight is not None
     assert insight.gain_ns == 300 * US
     assert plain(insight.why) == (
@@ -437,7 +437,7 @@ def test_missing_launches_are_to_be_recorded():
          "The GPU is idle for 30 % of the step: its next work is launched, but waits for another stream, GPU "
          "or rank."),
         (host_result([site("unknown", IdleNs(unknown=300 * US))]),
-         "The GPU is idle for 30 % of the step; this trace does not record the launches that would tell why."),
+         "The GPU is idle for 30 % of the step; the launches that would tell why are not in this trace."),
         (host_result([site("unknown", IdleNs(tail=300 * US))]),
          "The GPU is idle for 30 % of the step because no work follows in this recording."),
         (host_result([site(FORWARD, IdleNs(data_loading=140 * US, cpu_work=100 * US, dependency=60 * US))]),

@@ -210,22 +210,18 @@ def test_the_next_row_comes_after_all_rows_of_a_cut_or_damaged_file(sizes, count
         patch.setattr(format, "LATEST_ROWS", sizes[1])
         header = encode_header(HEADER)
         highest = max((row.sequence for row in rows_of(decode(bytes(header + content)))), default=-1)
-        found = next_sequence(lambda at: bytes(content[at * ROW.size : (at + 1) * ROW.size]), len(content))
+        found = next_sequence(bytes(content))
     assert found == max(highest + 1, -(-len(content) // ROW.size))
 
 
-def test_few_rows_of_a_full_file_are_read_to_go_on_with_it():
-    """Its last row is found by halving. Here places 0 to 29 999 have been written a second time."""
-    read = []
-
-    def row_at(position: int) -> bytes:
-        read.append(position)
-        sequence = position + (format.LATEST_ROWS if position < 30_000 and position >= format.FIRST_ROWS else 0)
-        return one_row(sequence)
-
-    size = (format.FIRST_ROWS + format.LATEST_ROWS) * ROW.size
-    assert next_sequence(row_at, size) == 30_000 + format.LATEST_ROWS
-    assert len(read) < 20
+def test_a_full_file_continues_behind_its_latest_valid_row():
+    """Places 8192 to 29 999 have been written a second time, and the last two of these rows are damaged."""
+    numbers = (n + (format.LATEST_ROWS if 8192 <= n < 30_000 else 0) for n in range(32_768))
+    content = bytearray(b"".join(one_row(number) for number in numbers))
+    assert next_sequence(bytes(content)) == 30_000 + format.LATEST_ROWS
+    for position in (29_998, 29_999):
+        content[position * ROW.size + 30] ^= 1
+    assert next_sequence(bytes(content)) == 29_998 + format.LATEST_ROWS
 
 
 @pytest.mark.parametrize("size", [0, 10, 24, 40, 95])

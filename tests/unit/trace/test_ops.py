@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tb_steptime.trace.frames import is_source
+from tb_steptime.trace.host_ranges import named_ranges, short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import NoOp, Places, is_source, kernel_origins, named_ranges, places, short_range
+from tb_steptime.trace.ops import NoOp, Places, kernel_origins, places
 from tb_steptime.trace.table import Int64, Kind
 from tests.drawn.timeline import timeline
 

@@ -1,38 +1,40 @@
 import { sorting } from "../choices";
-import type { Activity, DataLoadingResult } from "../../api.gen";
+import type { Activity, LoaderActivities } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
-import type { Tab } from "../props";
+import type { Tab, Titles } from "../props";
 import { shortLine } from "./source_lines";
 
 /** What the training thread does inside the loader and in which line, self time a batch. */
-export function Activities({ result, tab, name }: { result: DataLoadingResult; tab: Tab; name: string }) {
-  const {
-    activities,
-    activities_title: title,
-    more_activities: more,
-    more_activities_ns: more_ns,
-    lines_missing: missing,
-  } = result;
+interface ActivitiesProps {
+  activities: LoaderActivities;
+  titles: Titles;
+  tab: Tab;
+  name: string;
+}
+
+export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
+  const { rows, more, more_ns } = activities;
+  const missing = titles["lines_missing"];
   const shown = columns(
-    Math.max(...activities.map((row) => row.ns_per_batch)),
-    activities.some((row) => row.lines.length > 0),
+    Math.max(...rows.map((row) => row.ns_per_batch)),
+    rows.some((row) => row.lines.length > 0),
   );
   return (
     <Picture
-      title={title ?? "What the loader does"}
+      title={titles["activities"] ?? "What the loader does"}
       name={`loader activities ${name}`}
       link={() => tab.address()}
       drawn={false}
-      table={() => activitiesTable(activities)}
+      table={() => activitiesTable(rows)}
     >
       <Table
         label="What the loader does"
         columns={shown}
-        rows={activities}
+        rows={rows}
         rowKey={nameOf}
         foot={
           more > 0 && (
@@ -60,7 +62,7 @@ export function Activities({ result, tab, name }: { result: DataLoadingResult; t
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
 const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
-/** Where no call stack tells any line, there is no column of dashes: a sentence below says why. */
+/** Where no call stack shows any line, there is no column of dashes: a sentence below says why. */
 function columns(longest: number, lines: boolean): Column<Activity>[] {
   const line: Column<Activity> = {
     id: "line",
@@ -68,7 +70,7 @@ function columns(longest: number, lines: boolean): Column<Activity>[] {
     width: "44%",
     cell: (row) => <Where row={row} />,
     order: lineOf,
-    meaning: "The line with the largest part of it, as far as call stacks tell.",
+    meaning: "The line with the largest part of it, as far as call stacks show.",
   };
   return [
     {
@@ -102,7 +104,7 @@ function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)
     return (
-      <span class="faint" title="No call stack tells its line.">
+      <span class="faint" title="No call stack shows its line.">
         {DASH}
       </span>
     );

@@ -1,6 +1,6 @@
 /** What recorded batch production is made of, and how its parts, workers and loaders are named. */
 
-import { count, counted, sentence } from "../../format";
+import { count, counted } from "../../format";
 import type { Recorded } from "../../api.gen";
 
 export interface MakingPart {
@@ -71,38 +71,38 @@ export const BOUND_MEANING =
 /** The training process makes batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);
 
-/** As of a worker or of all of them; `few_looked` is the server's to judge. */
-export interface Looked {
+/** As of a worker or of all of them; `few_sampled` is the server's to judge. */
+export interface Sampled {
   batches: number;
-  looked: number;
+  sampled: number;
   kind: string | null;
-  few_looked: boolean;
+  few_sampled: boolean;
 }
 
 /** What holds up who makes batches: "I/O-bound", "est. I/O-bound" where few tell. */
-export function boundOf({ kind, few_looked: few }: Pick<Looked, "kind" | "few_looked">): string | null {
+export function boundOf({ kind, few_sampled: few }: Pick<Sampled, "kind" | "few_sampled">): string | null {
   return kind === null ? null : `${few ? "est. " : ""}${BOUND[kind] ?? kind}`;
 }
 
 /** Of which batches a figure is; undefined where it is of all. */
-export function lookedAt({ batches, looked }: Looked): string | undefined {
-  if (looked >= batches) return undefined;
-  return looked === 0
-    ? "No batch of it was looked at"
-    : `Of ${count(looked)} of its ${counted(batches, "batch", "batches")}: the others were not looked at`;
+export function sampledOf({ batches, sampled }: Sampled): string | undefined {
+  if (sampled >= batches) return undefined;
+  return sampled === 0
+    ? "No batch of it was sampled"
+    : `Of ${count(sampled)} of its ${counted(batches, "batch", "batches")}: the others were not sampled`;
 }
 
-/** Below the figures of several workers; null where all batches were looked at. */
-export function lookedInAll(rows: readonly Looked[]): string | null {
-  const { looked, batches } = summed(rows);
-  if (looked >= batches) return null;
-  if (looked === 0) return "CPU, No core and Limit are not known: no batch was looked at.";
-  const few = rows.some((row) => row.few_looked && row.kind !== null) ? "; est. where these are few" : "";
-  return `CPU, No core and Limit are of ${count(looked)} of ${counted(batches, "batch", "batches")}, which were looked at${few}.`;
+/** Below the figures of several workers; null where all batches were sampled. */
+export function sampledInAll(rows: readonly Sampled[]): string | null {
+  const { sampled, batches } = summed(rows);
+  if (sampled >= batches) return null;
+  if (sampled === 0) return "CPU, No core and Limit are not known: no batch was sampled.";
+  const few = rows.some((row) => row.few_sampled && row.kind !== null) ? "; est. where these are few" : "";
+  return `CPU, No core and Limit are of ${count(sampled)} sampled batches of ${count(batches)}${few}.`;
 }
 
-export const summed = (rows: readonly Looked[]) => ({
-  looked: sum(rows.map((row) => row.looked)),
+export const summed = (rows: readonly Sampled[]) => ({
+  sampled: sum(rows.map((row) => row.sampled)),
   batches: sum(rows.map((row) => row.batches)),
 });
 
@@ -119,14 +119,14 @@ export interface LoaderNames {
   place(loader: number): number;
 }
 
-export function loaderNames({ loaders, whose }: Pick<Recorded, "loaders" | "whose">): LoaderNames {
+export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames {
   const place = (loader: number) => loaders.findIndex((each) => each.loader === loader);
-  const of = (loader: number) => sentence(loaders[place(loader)]!.label);
+  const of = (loader: number) => loaders[place(loader)]!.label;
   return {
-    several: whose !== null,
+    several: loaders.length > 1,
     of,
     place,
     before: (loader, said) =>
-      whose === null ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
+      loaders.length === 1 ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
   };
 }

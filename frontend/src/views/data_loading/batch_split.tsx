@@ -3,8 +3,8 @@ import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, bytes, count, counted, percent, scaleFor, sentence } from "../../format";
-import { BOUND_MEANING, MAKING, WAITS, boundOf } from "./batch_production";
+import { DASH, type Scale, bytes, counted, percent, scaleFor, sentence } from "../../format";
+import { BOUND_MEANING, MAKING, WAITS, boundOf, loaderNames } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 interface Stage {
@@ -18,7 +18,7 @@ interface Stage {
 
 const READY = {
   id: "ready",
-  label: "Lies ready",
+  label: "Prefetched",
   meaning: "The batch is in the training process and nobody has asked for it yet: time to spare.",
   colour: "other",
   hatched: true,
@@ -42,7 +42,8 @@ function stagesOf(recorded: Recorded): Stage[] {
 const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
+export function BatchSplit({ recorded, titles, apart, tab, name }: RecordedProps) {
+  const title = titles["batch_split"]!;
   const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const waits = WAITS[apart ? "thread" : "loop"];
@@ -56,17 +57,13 @@ export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
   );
   return (
     <Picture
-      title={recorded.split_title}
+      title={title}
       name={`a batch ${name}`}
       drawn={false}
       table={() => stagesTable(stages, waits.who, recorded.wait_ns)}
       link={() => tab.address()}
     >
-      <SplitBar
-        label={`${sentence(recorded.split_title)}. ${parts.map((part) => part.title).join("; ")}.`}
-        parts={parts}
-        off={NONE}
-      />
+      <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <Table
         label="What becomes of a batch"
         columns={columns(scale, whole)}
@@ -84,7 +81,7 @@ export function BatchSplit({ recorded, apart, tab, name }: RecordedProps) {
       />
       <p class="quiet small aside">{aboutOf(recorded)}.</p>
       {recorded.loaders.map((loader) => (
-        <Settings key={loader.loader} loader={loader} named={recorded.whose !== null} />
+        <Settings key={loader.loader} loader={loader} named={recorded.loaders.length > 1} />
       ))}
     </Picture>
   );
@@ -109,21 +106,22 @@ const columns = (scale: Scale, whole: number): Column<Stage>[] => [
     label: "Share",
     width: "64px",
     numeric: true,
-    meaning: "Of the time from when the worker begins to make the batch until it is taken.",
+    meaning: "Of the time from when the worker begins to produce the batch until it is taken.",
     cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)),
   },
 ];
 
 function aboutOf(recorded: Recorded) {
-  const { whose, batches, samples, bytes: size, cpu_share: cpu, looked } = recorded;
+  const { main, loaders, batches, samples, bytes: size, cpu_share: cpu, sampled } = recorded;
+  const of = loaders.length > 1 ? ` of ${loaderNames(recorded).of(main)}` : "";
   const many = [
-    `${counted(batches, "batch", "batches")}${whose === null ? "" : ` of ${sentence(whose)}`}`,
+    `${counted(batches, "batch", "batches")}${of}`,
     ...(samples === null ? [] : [counted(samples, "sample")]),
     ...(size === null ? [] : [bytes(size)]),
   ];
   const limit = boundOf(recorded);
-  const of = looked < batches ? ` in the ${count(looked)} that ${looked === 1 ? "was" : "were"} looked at` : "";
-  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${of}`}`;
+  const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
+  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
   return (
     <span title={bound ? BOUND_MEANING : undefined}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
@@ -147,7 +145,7 @@ function Settings({ loader, named }: { loader: RecordedLoader; named: boolean })
   return (
     <p class="quiet small aside settings">
       {[
-        ...(named || loader.dataset === null ? [sentence(loader.label)] : []),
+        ...(named || loader.dataset === null ? [loader.label] : []),
         ...(loader.dataset === null ? [] : [loader.dataset]),
       ].join(", ")}
       , {counted(loader.batches, "batch", "batches")}: <code>{written.join(", ")}</code>

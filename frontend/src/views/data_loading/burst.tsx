@@ -1,4 +1,4 @@
-import type { Burst, BurstStep, DataLoadingResult } from "../../api.gen";
+import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen";
 import { WaitColumns } from "../../charts/bars/wait_columns";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -14,10 +14,12 @@ const LEAST = 3;
 export const showsBurst = ({ burst }: DataLoadingResult): boolean => burst !== null && burst.waits.length >= LEAST;
 
 /** Each batch's wait in order: whether long ones come back, and how often. */
-export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPictureProps & { burst: Burst }) {
+export function BurstPicture({ result, titles, burst, chosen, tab, name }: LoaderPictureProps & { burst: Burst }) {
   const { waits, period } = burst;
   const scale = scaleFor(Math.max(...waits.map((wait) => wait.wait_ns)), "ns");
-  const title = (result.curve && burst.sentence) ?? QUESTION;
+  const title = titles["burst"] ?? QUESTION;
+  const check = titles["burst_check"];
+  const jitter = result.causes?.jitter;
   return (
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
       <WaitColumns
@@ -39,15 +41,15 @@ export function BurstPicture({ result, burst, chosen, tab, name }: LoaderPicture
       {period !== null && (
         <p class="quiet small aside">
           {patternOf(burst)}
-          {burst.check && (
+          {check && (
             <>
               {" "}
-              <Sentence phrase={burst.check} />
+              <Sentence phrase={check} />
             </>
           )}
         </p>
       )}
-      {result.jitter && <Rare jitter={result.jitter} />}
+      {jitter && <Rare jitter={jitter} />}
     </Picture>
   );
 }
@@ -113,11 +115,7 @@ function spoken(waits: readonly BurstStep[]): string {
 }
 
 /** Long waits without a period: a slow disk, a big sample, the garbage collector. */
-function Rare({
-  jitter: { long_count, long_ns, typical_ns, exposed_ns, steps },
-}: {
-  jitter: NonNullable<DataLoadingResult["jitter"]>;
-}) {
+function Rare({ jitter: { long_count, long_ns, typical_ns, exposed_ns, steps } }: { jitter: Jitter }) {
   return (
     <p class="quiet small aside">
       <Sentence

@@ -6,9 +6,16 @@ import { closed, ns, scaleFor, sentence } from "../../format";
 import type { LoaderPictureProps } from "./step_table";
 
 /** The loader, the host and the device side by side through two steps. */
-export function LoaderLanes({ result, lanes: shown, chosen, tab, name }: LoaderPictureProps & { lanes: LaneWindow }) {
+export function LoaderLanes({
+  result,
+  titles,
+  lanes: shown,
+  chosen,
+  tab,
+  name,
+}: LoaderPictureProps & { lanes: LaneWindow }) {
   const steps = stepMarks(shown, result.steps);
-  const title = result.lanes_title ?? { template: "When does a step wait?", values: {} };
+  const title = titles["lanes"] ?? { template: "When does a step wait?", values: {} };
   const lengths = new Map(result.steps.map((step) => [step.name, step]));
   const figures = shown.steps.map(
     (step) =>

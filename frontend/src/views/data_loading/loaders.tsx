@@ -2,9 +2,8 @@ import { sorting } from "../choices";
 import type { EpochStarts, LoaderRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import { count, counted, DASH, ns, type Scale, scaleFor, sentence } from "../../format";
+import { count, counted, DASH, ns, type Scale, scaleFor } from "../../format";
 import type { Tab } from "../props";
 
 /** The loaders of the loop, told apart: which one is waited for. */
@@ -38,12 +37,8 @@ function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
     {
       id: "loader",
       label: "Loader",
-      order: (row) => sentence(row.label),
-      cell: (row) => (
-        <span title={row.iterator}>
-          <Sentence phrase={row.label} />
-        </span>
-      ),
+      order: (row) => row.label,
+      cell: (row) => <span title={row.iterator}>{row.label}</span>,
     },
     {
       id: "batches",
@@ -100,7 +95,7 @@ function loadersTable(loaders: readonly LoaderRow[]) {
       ...times,
     ],
     rows: loaders.map((row) => [
-      sentence(row.label),
+      row.label,
       row.iterator,
       row.role,
       row.batches,
@@ -128,8 +123,8 @@ export function FirstBatch({
         : `${counted(many, "first batch", "first batches")} of epochs take`}{" "}
       <b>{ns(first)}</b>
       {many === 1 ? "" : " each"}
-      {multiprocess !== false && starts?.loaders[0]?.anew !== false && ", with the start of the workers"}: apart from
-      the figures per batch.
+      {multiprocess !== false && starts?.respawned !== false && ", with the start of the workers"}: apart from the
+      figures per batch.
     </p>
   );
 }

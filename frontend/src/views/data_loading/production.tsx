@@ -4,11 +4,12 @@ import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
 import { count, counted, fine, scaleFor, sentence, share } from "../../format";
 import type { StepSelection } from "../choices";
-import type { Tab } from "../props";
+import type { Tab, Titles } from "../props";
 import { type LoaderNames, MAKING, type MakingPart, loaderNames, makingOf, workerName } from "./batch_production";
 
 export interface RecordedProps {
   recorded: Recorded;
+  titles: Titles;
   /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
   apart: boolean;
   chosen: StepSelection;
@@ -17,8 +18,9 @@ export interface RecordedProps {
 }
 
 /** Which worker makes what when, and how many batches lie ready under the steps. */
-export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps) {
-  const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to, lanes_title: title } = recorded;
+export function ProductionPicture({ recorded, titles, chosen, tab, name }: RecordedProps) {
+  const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to } = recorded;
+  const title = titles["workers_over_time"]!;
   if (lanes.length === 0) return null;
   const names = loaderNames(recorded);
   const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
@@ -55,15 +57,11 @@ export function ProductionPicture({ recorded, chosen, tab, name }: RecordedProps
   );
 }
 
-/** Whether the training loop finds its batch: a later one that lies ready does not help a loader that keeps the order. */
-function requestsOf({ loader, late_share: late, passed_share: passed }: ReadyQueue, names: LoaderNames): string[] {
+/** Whether the training loop finds its batch. */
+function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames): string[] {
   if (late === null) return [];
   if (late === 0) return [names.before(loader, "Every request finds its batch ready")];
-  const ahead =
-    passed === null || passed === 0
-      ? ""
-      : `, ${passed === late ? "each time" : share(passed)} while later batches lie ready`;
-  return [names.before(loader, `${share(late)} of the requests find their batch not ready${ahead}`)];
+  return [names.before(loader, `${share(late)} of the requests find their batch not ready`)];
 }
 
 function Keys({ parts }: { parts: readonly MakingPart[] }) {

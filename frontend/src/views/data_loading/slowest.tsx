@@ -134,7 +134,7 @@ function columns(
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => (
-        <span title={row.cpu_share === null ? "The batch was not looked at" : undefined}>{percent(row.cpu_share)}</span>
+        <span title={row.cpu_share === null ? "The batch was not sampled" : undefined}>{percent(row.cpu_share)}</span>
       ),
       meaning: "CPU time of the worker's thread while it made the batch.",
     },

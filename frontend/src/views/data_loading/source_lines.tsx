@@ -1,7 +1,7 @@
 /** Source lines that a batch spends its time in: of the training process, and of worker processes. */
 
 import { sorting } from "../choices";
-import type { LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
+import type { LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
@@ -9,22 +9,12 @@ import { counted, ns, share } from "../../format";
 import type { Tab } from "../props";
 import { Sentence } from "../../components/sentence";
 
-/** Lines of the user's code that a batch spends its time in. `opsOnly`: without the Python around their ops, which has no call stack. */
-export function SlowLines({
-  lines,
-  opsOnly,
-  tab,
-  name,
-}: {
-  lines: readonly LoaderLine[];
-  opsOnly: boolean;
-  tab: Tab;
-  name: string;
-}) {
+/** Lines of the user's code that a batch spends its time in. */
+export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
   const longest = Math.max(...lines.map((line) => line.ns_per_batch), 1);
   return (
     <Picture
-      title={`A batch spends ${opsOnly ? "at least " : ""}${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
+      title={`A batch spends ${ns(lines[0]!.ns_per_batch)} in ${shortLine(lines[0]!.line)}`}
       name={`dataset lines ${name}`}
       drawn={false}
       table={() => ({
@@ -41,11 +31,7 @@ export function SlowLines({
         most={8}
         {...sorting(tab, "lines")}
       />
-      <p class="quiet small aside">
-        {opsOnly
-          ? "Ops that they call, without the Python around those."
-          : "With what they call in torch and in Python's own library."}
-      </p>
+      <p class="quiet small aside">With what they call in torch and in Python's own library.</p>
     </Picture>
   );
 }
@@ -73,9 +59,9 @@ const columns = (longest: number): Column<LoaderLine>[] => [
   },
 ];
 
-/** Lines that the workers were seen in, as often as the recorder looked. */
+/** Lines that the workers were seen in, in the samples of the recorder. */
 export function WorkerLines({
-  lines: { lines, looks, bursts, whole, why },
+  lines: { lines, samples, bursts, whole, why },
   tab,
   name,
 }: {
@@ -84,11 +70,11 @@ export function WorkerLines({
   name: string;
 }) {
   const [first] = lines;
-  if (!first) return why && <NoLines why={why} />;
+  if (!first) return why && <NoLines why={tab.meanings.explain(why)} />;
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <Picture
-      title={`About ${share(first.share)} of making a batch is ${shortLine(first.line)}`}
+      title={`About ${share(first.share)} of batch production is ${shortLine(first.line)}`}
       name={`worker lines ${name}`}
       drawn={false}
       table={() => linesTable(lines)}
@@ -103,18 +89,18 @@ export function WorkerLines({
         {...sorting(tab, "worker_lines")}
       />
       <p class="quiet small aside">
-        Est. from {counted(looks, "look")} in {counted(bursts, "burst")}
+        Est. from {counted(samples, "sample")} in {counted(bursts, "burst")}
         {whole && " of the whole recording, because this span has too few"}.
       </p>
     </Picture>
   );
 }
 
-function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
+function NoLines({ why }: { why: Phrase }) {
   return (
     <section class="picture no-curve">
       <div class="head">
-        <h2>In which lines is a batch made?</h2>
+        <h2>Which lines produce a batch?</h2>
       </div>
       <p class="quiet small">
         <Sentence phrase={why} />
@@ -123,7 +109,7 @@ function NoLines({ why }: { why: NonNullable<RecordedLines["why"]> }) {
   );
 }
 
-const ERROR = "One standard deviation of the share, by how the bursts of looks differ.";
+const ERROR = "One standard deviation of the share, by how the bursts of samples differ.";
 
 const sampledColumns = (longest: number): Column<RecordedLine>[] => [
   {

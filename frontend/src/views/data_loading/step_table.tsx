@@ -6,10 +6,11 @@ import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
 import { type Scale, scaleFor, share } from "../../format";
-import type { Tab } from "../props";
+import type { Tab, Titles } from "../props";
 
 export interface LoaderPictureProps {
   result: DataLoadingResult;
+  titles: Titles;
   chosen: StepSelection;
   tab: Tab;
   /** Opens the names of saved files. */
@@ -20,13 +21,13 @@ export interface LoaderPictureProps {
 const MOST = 12;
 
 /** The wait of each step: what left the device idle, and what hid behind its work. */
-export function StepTable({ result, chosen, tab, name }: LoaderPictureProps) {
+export function StepTable({ result, titles, chosen, tab, name }: LoaderPictureProps) {
   const { steps, mean } = result;
   const longest = Math.max(...steps.map((step) => step.wait_ns), 1);
   const scale = scaleFor(longest, "ns");
   return (
     <Picture
-      title={result.steps_title}
+      title={titles["steps"]!}
       name={`waits ${name}`}
       table={() => waitsTable(steps)}
       link={() => tab.address()}

@@ -3,23 +3,23 @@
 import type { DataLoadingResult, Overhead } from "../../api.gen";
 import { Sentence } from "../../components/sentence";
 import { counted, ns } from "../../format";
+import type { Tab } from "../props";
 
 /** From what the loader's own share is known; a name that is not here is left out. */
-const TOLD: Readonly<Record<string, string>> = {
+const SOURCES: Readonly<Record<string, string>> = {
   recorder: "as recorded",
-  stacks: "from the call stacks",
-  ready: "from waits for batches that lay ready",
+  ready: "from waits for prefetched batches",
   steady: "all waits are alike",
 };
 
-/** What the training process itself does for a batch that a worker made. */
-export function Receiving({ overhead }: { overhead: Overhead }) {
-  const { ns: own, exposed_ns: exposed, told_by: by, unpickle_ns: unpickle, pin_ns: pin, why } = overhead;
+/** What the training process itself does for a batch that a worker produced. */
+export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
+  const { ns: own, exposed_ns: exposed, source: by, unpickle_ns: unpickle, pin_ns: pin, why } = overhead;
   if (own === null)
     return (
       why && (
         <p class="quiet small aside">
-          <Sentence phrase={why} />
+          <Sentence phrase={tab.meanings.explain(why)} />
         </p>
       )
     );
@@ -32,23 +32,24 @@ export function Receiving({ overhead }: { overhead: Overhead }) {
       The training process itself spends <b>{ns(own)}</b> a batch on receiving it, at best
       {exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
       {parts.length > 0 && ` (on average, ${parts.join(", ")})`}
-      {by !== null && by in TOLD && `: ${TOLD[by]}`}.
+      {by !== null && by in SOURCES && `: ${SOURCES[by]}`}.
     </p>
   );
 }
 
-/** What the exposed wait of a step is for, where it is for more than one thing: the pieces that the cards' gains are of. */
-export function Shares({ result: { shares, mean, starts, multiprocess } }: { result: DataLoadingResult }) {
-  if (!shares || !mean) return null;
+/** What the exposed wait of a step is for, where it is for more than one thing: the parts that the cards' gains are of. */
+export function Shares({ result: { causes, multiprocess } }: { result: DataLoadingResult }) {
+  if (!causes) return null;
+  const { shares, starts } = causes;
   const parts = [
-    { label: multiprocess === false ? "making batches" : "late batches", ns: shares.late_ns },
+    { label: multiprocess === false ? "batch production" : "late batches", ns: shares.late_ns },
     {
       label: starts ? counted(starts.batches, "epoch that begins", "epochs that begin") : "epochs that begin",
       ns: shares.first_ns,
     },
     { label: "rare long waits", ns: shares.jitter_ns },
     { label: "receiving batches", ns: shares.overhead_ns },
-    { label: "other loaders", ns: shares.elsewhere_ns },
+    { label: "other loaders", ns: shares.others_ns },
   ].filter((part) => part.ns > 0);
   if (parts.length < 2) return null;
   return (
@@ -62,8 +63,8 @@ export function Shares({ result: { shares, mean, starts, multiprocess } }: { res
       ))}
       .
       {starts !== null &&
-        starts.making_ns > 0 &&
-        ` New iterators take another ${ns(starts.making_ns)} before they are asked for a batch.`}
+        starts.setup_ns > 0 &&
+        ` New iterators take another ${ns(starts.setup_ns)} before they are asked for a batch.`}
     </p>
   );
 }

@@ -1,14 +1,15 @@
-import type { DataLoadingResult, WorkerCurve } from "../../api.gen";
+import type { Reason, WorkerCurve } from "../../api.gen";
 import { WorkerCurveChart } from "../../charts/lines/worker_curve";
 import type { CurveMark } from "../../charts/lines/worker_curve_layout";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { counted, ns, rough, scaleFor, sentence } from "../../format";
-import type { Compared, Tab } from "../props";
+import type { Compared, Tab, Titles } from "../props";
 
 const HEIGHT = 206;
 
 interface CurveProps {
+  titles: Titles;
   curve: WorkerCurve;
   compared: Compared<"data_loading"> | null;
   tab: Tab;
@@ -16,7 +17,7 @@ interface CurveProps {
 }
 
 /** What the step takes with so many workers: measured here, predicted elsewhere. */
-export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
+export function WorkerCurvePicture({ titles, curve, compared, tab, name }: CurveProps) {
   const {
     points,
     measured_workers: workers,
@@ -25,9 +26,9 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
     floor_ns,
     gain_ns,
     cores,
-    apart,
-    limit,
+    limits,
   } = curve;
+  const [title, pace, epochs] = [titles["curve"]!, titles["curve_pace"]!, titles["curve_epochs"]];
   const others = comparedMark(compared);
   const scale = scaleFor(
     Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)),
@@ -36,9 +37,9 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
   const saves = workers < recommended && gain_ns > 0; // fewer workers do as well, and save no time
   const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
   return (
-    <Picture title={curve.title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
+    <Picture title={title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
       <WorkerCurveChart
-        label={`${sentence(curve.title)}. Step time against number of workers: measured ${scale.text(now_ns)} with ${workers}; ${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`}
+        label={`${sentence(title)}. Step time against number of workers: measured ${scale.text(now_ns)} with ${workers}; ${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`}
         height={HEIGHT}
         points={points}
         axis="num_workers"
@@ -47,21 +48,21 @@ export function WorkerCurvePicture({ curve, compared, tab, name }: CurveProps) {
         measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
         recommended={{ workers: recommended, ns: floor_ns, text: reached }}
         gain={{ ns: saves ? gain_ns : 0, text: `up to ${ns(gain_ns)}` }}
-        loader={`loader: ${sentence(curve.pace)}`}
+        loader={`loader: ${sentence(pace)}`}
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
         tip={(at) => tipOf(curve, others, at)}
       />
       {compared && <Elsewhere compared={compared} mark={others[0] ?? null} />}
-      {apart && (
+      {epochs && (
         <p class="quiet small aside">
-          <Sentence phrase={apart} />
+          <Sentence phrase={epochs} />
         </p>
       )}
-      {limit && (
-        <p class="quiet small aside">
-          <Sentence phrase={limit} />
+      {limits.map((limit) => (
+        <p key={limit.code} class="quiet small aside">
+          <Sentence phrase={tab.meanings.explain(limit)} />
         </p>
-      )}
+      ))}
     </Picture>
   );
 }
@@ -148,20 +149,17 @@ function curveTable({ points, measured_workers: workers, measured_step_ns: now_n
   };
 }
 
-/** In place of the curve: why it cannot be drawn, and what is known all the same. */
-export function NoCurve({ burst, why_unknown: why }: DataLoadingResult) {
-  const said = [...(burst?.sentence ? [burst.sentence] : []), ...(why ? [why] : [])];
-  if (said.length === 0) return null;
+/** In place of the curve: why it cannot be drawn. */
+export function NoCurve({ why, tab }: { why: Reason | null; tab: Tab }) {
+  if (why === null) return null;
   return (
     <section class="picture no-curve">
       <div class="head">
         <h2>How many workers are enough?</h2>
       </div>
-      {said.map((each) => (
-        <p key={each.template} class="quiet small">
-          <Sentence phrase={each} />
-        </p>
-      ))}
+      <p class="quiet small">
+        <Sentence phrase={tab.meanings.explain(why)} />
+      </p>
     </section>
   );
 }

@@ -9,8 +9,8 @@ import {
   type LoaderNames,
   boundOf,
   loaderNames,
-  lookedAt,
-  lookedInAll,
+  sampledOf,
+  sampledInAll,
   summed,
   workerName,
 } from "./batch_production";
@@ -25,7 +25,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
   const scale = scaleFor(longest, "ns");
   const names = loaderNames(recorded);
-  const looked = lookedInAll(workers);
+  const sampled = sampledInAll(workers);
   return (
     <Picture
       title={titleOf(workers)}
@@ -43,7 +43,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
         most={MOST}
         {...sorting(tab, "workers")}
       />
-      {looked && <p class="quiet small aside">{looked}</p>}
+      {sampled && <p class="quiet small aside">{sampled}</p>}
     </Picture>
   );
 }
@@ -57,11 +57,11 @@ function titleOf(workers: readonly RecordedWorker[]): string {
     ? "What does the training process spend its time on?"
     : "What do the workers spend their time on?";
   if (!alike || first!.kind === null || first!.kind === "mixed") return asked;
-  const { looked, batches } = summed(workers);
-  const from = workers.some((worker) => worker.few_looked)
-    ? `, est. from ${count(looked)} of ${counted(batches, "batch", "batches")}`
+  const { sampled, batches } = summed(workers);
+  const from = workers.some((worker) => worker.few_sampled)
+    ? `, est. from ${count(sampled)} of ${counted(batches, "batch", "batches")}`
     : "";
-  return `${who} is ${boundOf({ ...first!, few_looked: false })}${from}`;
+  return `${who} is ${boundOf({ ...first!, few_sampled: false })}${from}`;
 }
 
 function columns(scale: Scale, longest: number, names: LoaderNames): Column<RecordedWorker>[] {
@@ -143,8 +143,8 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
       width: wide(60, 50),
       numeric: true,
       order: (row) => row.cpu_share,
-      cell: (row) => <span title={lookedAt(row)}>{percent(row.cpu_share)}</span>,
-      meaning: "CPU time of the worker's thread, of the time in which it makes batches that were looked at.",
+      cell: (row) => <span title={sampledOf(row)}>{percent(row.cpu_share)}</span>,
+      meaning: "CPU time of the worker's thread, of the time in which it produces sampled batches.",
     },
     {
       id: "core_wait",
@@ -152,7 +152,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
       width: wide(64, 60),
       numeric: true,
       order: (row) => row.core_wait_share,
-      cell: (row) => <span title={lookedAt(row)}>{percent(row.core_wait_share)}</span>,
+      cell: (row) => <span title={sampledOf(row)}>{percent(row.core_wait_share)}</span>,
       meaning: "Of that time, how long the thread could have run but had no core. Linux tells.",
     },
     {
@@ -162,7 +162,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
       order: (row) => row.kind,
       meaning: BOUND_MEANING,
       cell: (row) => (
-        <span class="after" title={lookedAt(row)}>
+        <span class="after" title={sampledOf(row)}>
           {boundOf(row) ?? DASH}
           {row.ended === false && <b>, killed</b>}
         </span>
@@ -193,7 +193,7 @@ function workersTable(workers: readonly RecordedWorker[], names: LoaderNames) {
       row.batches,
       row.dataset_ns,
       row.collate_ns,
-      row.looked,
+      row.sampled,
       row.busy_share,
       row.cpu_share,
       row.core_wait_share,

@@ -1,5 +1,5 @@
 import { sorting } from "../choices";
-import type { DeviceIdle, Holder, SeveralDevices } from "../../api.gen";
+import type { DeviceIdle, Blocker, SeveralDevices } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
@@ -29,19 +29,19 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
           {...sorting(tab, "gpus")}
         />
       </Picture>
-      {several.holders.length > 0 && (
+      {several.blockers.length > 0 && (
         <Picture
           title="Which op holds whom up?"
           sub="a step"
           name={`holders ${name}`}
           drawn={false}
-          table={() => holdersTable(several.holders)}
+          table={() => blockersTable(several.blockers)}
           link={() => tab.address()}
         >
           <Table
             label="Ops that keep another GPU waiting"
-            columns={holderColumns}
-            rows={several.holders}
+            columns={blockerColumns}
+            rows={several.blockers}
             rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
             {...sorting(tab, "holders")}
             most={10}
@@ -89,7 +89,7 @@ function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }
   ];
 }
 
-const holderColumns: Column<Holder>[] = [
+const blockerColumns: Column<Blocker>[] = [
   { id: "op", label: "Op that blocks", order: (row) => row.op, cell: (row) => <span title={row.op}>{row.op}</span> },
   {
     id: "by",
@@ -132,7 +132,7 @@ function devicesTable(devices: readonly DeviceIdle[], { idle_reasons: reasons }:
   };
 }
 
-function holdersTable(holders: readonly Holder[]): TableData {
+function blockersTable(blockers: readonly Blocker[]): TableData {
   return {
     columns: [
       { label: "Op" },
@@ -140,6 +140,6 @@ function holdersTable(holders: readonly Holder[]): TableData {
       { label: "GPU that waits" },
       { label: "Idle", unit: "ns" },
     ],
-    rows: holders.map((row) => [row.op, String(row.by_device), String(row.idle_device), row.idle_ns]),
+    rows: blockers.map((row) => [row.op, String(row.by_device), String(row.idle_device), row.idle_ns]),
   };
 }

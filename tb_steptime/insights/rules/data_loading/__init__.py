@@ -1,0 +1,1 @@
+"""Cards about waits for batches."""

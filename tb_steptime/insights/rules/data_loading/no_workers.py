@@ -1,13 +1,11 @@
-"""No workers: the training process makes each batch itself while the GPU waits."""
+"""No workers: the training process produces each batch itself while the GPU waits."""
 
 from __future__ import annotations
 
-from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.data_loading.loader_waits import idles, loader_card, shares
-from tb_steptime.metrics.steps.loader_waits import LoaderStep
-from tb_steptime.text import Phrase, agreeing, code, count, ns, phrase
+from tb_steptime.insights.rules.data_loading.loader_waits import MARKS_AGREE, LoaderCard, loader_card, shares
+from tb_steptime.text import ns, phrase
 
 
 def no_workers(facts: Facts) -> Insight | None:
@@ -16,39 +14,17 @@ def no_workers(facts: Facts) -> Insight | None:
     result = facts.data_loading
     if result.multiprocess is not False or result.mean is None:
         return None
-    gain = result.curve.gain_ns if result.curve else shares(facts).late_ns
-    remedy = _remedy(result.curve.recommended if result.curve else None)
+    number = result.curve.recommended if result.curve else None
+    words = "The training process produces each batch itself, in {batch}; worker processes do so while it trains."
     return loader_card(
         facts,
-        "no_workers",
-        phrase("Load batches in worker processes"),
-        phrase(
-            "The training process makes each batch itself. Of the {wait} this takes, {exposed} "
-            + idles(facts)
-            + "; "
-            + remedy.template,
-            wait=ns(_making_ns(result, result.mean)),
-            exposed=ns(gain),
-            **remedy.values,
+        LoaderCard(
+            id="no_workers",
+            title=phrase("Load batches in worker processes"),
+            why=phrase(words, batch=ns(result.batch_ns)),
+            how=f"DataLoader(..., num_workers={'N' if number is None else number})",
+            waited_ns=result.curve.gain_ns if result.curve else shares(facts).late_ns,
+            best=Confidence.HIGH,
+            why_confidence=MARKS_AGREE,
         ),
-        gain,
-        phrase("Every step waits: the loader's own marks and the GPU's idle time agree."),
-    )
-
-
-def _making_ns(result: DataLoadingResult, mean: LoaderStep) -> int:
-    """Per step: what the batches of this loader take."""
-    if len(result.loaders) == 1 or result.main_loader is None or result.batches_per_step is None:
-        return mean.wait_ns
-    return round(result.batches_per_step * result.loaders[result.main_loader].wait_ns)
-
-
-def _remedy(workers: int | None) -> Phrase:
-    """workers: None where it is not known how many are enough."""
-    if workers is None:
-        return phrase("workers hide them: raise {setting} until it is waited for no more.", setting=code("num_workers"))
-    return phrase(
-        agreeing("{workers} (worker hides|workers hide) them: {setting}.", workers),
-        workers=count(workers),
-        setting=code(f"num_workers={workers}"),
     )

@@ -1,13 +1,11 @@
-"""Another loader: one loader is judged, which most steps ask, and others, such as an evaluation's, cost time too."""
+"""Other loaders: the figures are of the main one; others, such as an evaluation's, cost time too."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.data_loading.loader_waits import loader_card, shares
-from tb_steptime.metrics.data_loading.loaders import LoaderRow, in_a_sentence
-from tb_steptime.metrics.data_loading.wait_shares import Elsewhere
-from tb_steptime.text import Phrase, agreeing, code, count, ns, phrase
+from tb_steptime.insights.rules.data_loading.loader_waits import LoaderCard, loader_card, shares
+from tb_steptime.text import agreeing, count, label, phrase
 
 _FORMULA = phrase(
     "Mean over the steps of the exposed wait for other loaders than the one that this view's figures are of, without "
@@ -16,42 +14,27 @@ _FORMULA = phrase(
 
 
 def other_loader(facts: Facts) -> Insight | None:
-    """Fires when waits for batches of other loaders than the judged one are worth a card."""
-    elsewhere = facts.data_loading.elsewhere
-    if elsewhere is None:
+    """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest."""
+    result = facts.data_loading
+    others = result.causes.other_loaders if result.causes else None
+    if others is None:
         return None
-    loader = facts.data_loading.loaders[elsewhere.loader]
-    name = in_a_sentence(loader.label)
-    level, why = Confidence.HIGH, phrase("The loader's own marks tell when it is waited for.")
-    if 2 * len(elsewhere.steps) < len(facts.data_loading.steps):
-        level = Confidence.MEDIUM
-        why = phrase("Waited for in few steps only, so another span may have more or fewer of them.")
-    title = Phrase("Make " + name.template + " faster", name.values)
-    gain, text = shares(facts).elsewhere_ns, _words(facts, elsewhere, loader)
+    loader, often = result.loaders[others.loader], 2 * len(others.steps) >= len(result.steps)
+    words = agreeing("In {those} of {all} (step|steps), mostly for the {loader}.", len(result.steps))
     return loader_card(
-        facts, "other_loader", title, text, gain, why, level, elsewhere.steps, formula=_FORMULA, judged=False
+        facts,
+        LoaderCard(
+            id="other_loader",
+            title=phrase("Make the {loader} faster", loader=label(loader.label)),
+            why=phrase(words, those=count(len(others.steps)), all=count(len(result.steps)), loader=label(loader.label)),
+            how="DataLoader(..., num_workers=N)",
+            waited_ns=shares(facts).others_ns,
+            formula=_FORMULA,
+            best=Confidence.HIGH if often else Confidence.MEDIUM,
+            why_confidence=phrase("The loader's own marks show when it is waited for.")
+            if often
+            else phrase("Waited for in few steps only, so another span may have more or fewer of them."),
+            steps=others.steps,
+            of_main=False,
+        ),
     )
-
-
-def _words(facts: Facts, elsewhere: Elsewhere, loader: LoaderRow) -> Phrase:
-    name, steps = in_a_sentence(loader.label), len(facts.data_loading.steps)
-    rest = elsewhere.exposed_ns - elsewhere.most_exposed_ns
-    costs = " leaves the GPU idle for {waited}" if facts.overview.has_device else " is waited for {waited}"
-    opens = name.template[0].upper() + name.template[1:] + costs + " of the span, "
-    opens += agreeing("in {those} of {all} (step|steps)", steps)
-    opens += ", others {rest}: " if rest else ": "
-    return phrase(
-        opens + _remedy(loader),
-        waited=ns(elsewhere.most_exposed_ns),
-        those=count(len(elsewhere.steps)),
-        all=count(steps),
-        rest=ns(rest),
-        workers=code("num_workers"),
-        **name.values,
-    )
-
-
-def _remedy(loader: LoaderRow) -> str:
-    """As the end of a sentence with {workers}."""
-    workers = "it has no workers, set {workers}" if loader.multiprocess is False else "raise its {workers}"
-    return workers + (", or evaluate less often." if loader.role == "evaluation" else ", or make its batches cheaper.")

@@ -1,0 +1,1 @@
+"""Cards about kernels that could be faster."""

@@ -1,0 +1,1 @@
+"""Cards about a GPU that waits for the CPU."""

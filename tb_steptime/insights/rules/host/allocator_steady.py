@@ -20,7 +20,11 @@ _HOW = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.em
 
 
 def allocator_steady(facts: Facts) -> Insight | None:
-    """Fires when most steps wait for GPU memory, and that is worth a card."""
+    """Fires when most steps wait for GPU memory, and that is worth a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     steps, rows = facts.host.steps, allocations(facts.host)
     waiting = sum(step.idle_ns.allocator > 0 for step in steps)
     if not rows or waiting <= 1 or waiting < STEADY_FRACTION * len(steps):

@@ -12,7 +12,10 @@ _BUSY = (Bound.GPU, Bound.COMMUNICATION)
 
 
 def back_pressure(facts: Facts) -> Insight | None:
-    """Fires when launches wait for room for a good part of the step, and the GPU works throughout."""
+    """Fires when launches wait for room for a good part of the step, and the GPU works throughout.
+
+    Gain: none; the GPU works while these launches wait.
+    """
     if facts.host.bound not in _BUSY or not waits_for_queue(facts):
         return None
     level, why = confidence(facts, Confidence.HIGH, phrase("The depth of the queue is counted at every launch."))

@@ -17,12 +17,20 @@ _TITLES = {
 
 
 def hidden_sync_backward(facts: Facts) -> Insight | None:
-    """Fires when blocking calls inside autograd nodes and hooks are worth a card."""
+    """Fires when blocking calls inside autograd nodes and hooks are worth a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     return _hidden_sync(facts, "backward")
 
 
 def hidden_sync_optimizer(facts: Facts) -> Insight | None:
-    """Fires when blocking calls inside an optimizer step are worth a card."""
+    """Fires when blocking calls inside an optimizer step are worth a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     return _hidden_sync(facts, "optimizer")
 
 
@@ -35,7 +43,7 @@ def _hidden_sync(facts: Facts, where: str) -> Insight | None:
 
 
 def _why(row: BlockingRow, total_ns: int) -> Phrase:
-    """Names the op, and the line, module or op of the forward pass that made it."""
+    """Names the op, and the line, module or op of the forward pass that it belongs to."""
     place = place_of(row)
     if place is None:
         return phrase("{op} leaves the GPU idle for {total} a step.", op=text(name_of(row)), total=ns(total_ns))

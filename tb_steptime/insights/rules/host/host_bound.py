@@ -31,7 +31,11 @@ MANY_LAUNCHES = 10
 
 
 def launch_graphs(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for the many launches of the model itself."""
+    """Fires when the GPU waits for the many launches of the model itself.
+
+    Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; waits for the
+    loader, blocking calls and pauses are left out.
+    """
     late = {site: ns for site, ns in _model_late(facts.host).items() if not _few_long_waits(facts.host, site)}
     graphs = facts.host.launches is not None and facts.host.launches.graphs > 0
     title, why = _graph_title(graphs, late), _graph_why(facts.host, graphs, sites_of(facts.host, late))
@@ -39,7 +43,11 @@ def launch_graphs(facts: Facts) -> Insight | None:
 
 
 def long_stretches(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those."""
+    """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those.
+
+    Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; waits for the
+    loader, blocking calls and pauses are left out.
+    """
     late = {site: ns for site, ns in _model_late(facts.host).items() if _few_long_waits(facts.host, site)}
     evidence = evidence_of_sites(sites_of(facts.host, late))
     if not evidence:
@@ -55,7 +63,7 @@ _FEW_LONG_WAITS = (
     "call or a file, for example."
 )
 #: Graphs save the launches; where they do not fit, more work for each launch helps.
-_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; or use a larger batch'
+_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 
 
 def _model_late(host: HostResult) -> dict[str, int]:
@@ -108,7 +116,11 @@ _OF_LAUNCHES = (
 
 
 def zero_gradients(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor."""
+    """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor.
+
+    Gain: the GPU's idle time until work from `zero_grad` is launched and reaches it, mean over the steps; waits for the
+    loader, blocking calls and pauses are left out.
+    """
     why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
     title, gain_ns = phrase("Set gradients to None instead of zero"), late_ns(facts.host, ZERO_GRAD)
     how = "optimizer.zero_grad(set_to_none=True)"
@@ -116,19 +128,27 @@ def zero_gradients(facts: Facts) -> Insight | None:
 
 
 def buffer_broadcast(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits while DistributedDataParallel copies the model's buffers before each forward pass."""
+    """Fires when the GPU waits while DistributedDataParallel copies the model's buffers before each forward pass.
+
+    Gain: the GPU's idle time until work from this broadcast is launched and reaches it, mean over the steps; waits for
+    the loader, blocking calls and pauses are left out.
+    """
     why = _of_launches(
         facts.host,
         BROADCAST,
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
-    title, gain_ns = phrase("Stop DDP's broadcast of buffers"), late_ns(facts.host, BROADCAST)
+    title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
     how = "DistributedDataParallel(model, broadcast_buffers=False)"
     return late_card(facts, LateCard("buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True))
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel."""
+    """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel.
+
+    Gain: the GPU's idle time until work from these copies is launched and reaches it, mean over the steps; waits for
+    the loader, blocking calls and pauses are left out.
+    """
     copies = round(facts.host.bucket_copies)
     why = phrase(
         agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one.", copies),
@@ -141,7 +161,11 @@ def gradient_buckets(facts: Facts) -> Insight | None:
 
 def between_passes(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for work that neither pass nor the optimizer launches. Of several GPUs the others' work
-    is launched meanwhile, and that has a card of its own."""
+    is launched meanwhile, and that has a card of its own.
+
+    Gain: the GPU's idle time until this work is launched and reaches it, mean over the steps; waits for the
+    loader, blocking calls and pauses are left out.
+    """
     if facts.host.several_devices is not None:
         return None
     why = _of_launches(

@@ -47,17 +47,26 @@ _INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 
 
 def garbage_collection(facts: Facts) -> Insight | None:
-    """Fires when Python's garbage collector leaves the GPU idle."""
+    """Fires when Python's garbage collector leaves the GPU idle.
+
+    Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+    """
     return _card(facts, _GARBAGE)
 
 
 def lazy_loading(facts: Facts) -> Insight | None:
-    """Fires when kernels that are loaded at their first launch leave the GPU idle."""
+    """Fires when kernels that are loaded at their first launch leave the GPU idle.
+
+    Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+    """
     return _card(facts, _LOADING)
 
 
 def host_stops(facts: Facts) -> Insight | None:
-    """Fires when pauses for which nothing is recorded leave the GPU idle."""
+    """Fires when pauses for which nothing is recorded leave the GPU idle.
+
+    Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+    """
     return _card(facts, _UNEXPLAINED)
 
 

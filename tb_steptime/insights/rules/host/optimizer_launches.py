@@ -17,7 +17,11 @@ _FUSED = "torch.optim.AdamW(model.parameters(), fused=True)"
 
 
 def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
-    """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card."""
+    """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card.
+
+    Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
+    the loader, blocking calls and pauses are left out.
+    """
     kernels = _short_kernels(facts)
     if kernels < MANY_KERNELS:
         return None
@@ -36,7 +40,11 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for an optimizer that takes all tensors at once already."""
+    """Fires when the GPU waits for an optimizer that takes all tensors at once already.
+
+    Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
+    the loader, blocking calls and pauses are left out.
+    """
     if _short_kernels(facts) >= MANY_KERNELS:
         return None
     late = late_ns(facts.host, OPTIMIZER)

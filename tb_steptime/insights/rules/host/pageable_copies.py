@@ -11,7 +11,11 @@ from tb_steptime.text import Phrase, nbytes, ns, phrase, text
 
 
 def pageable_copies(facts: Facts) -> Insight | None:
-    """Fires when copies of pageable memory to the GPU leave it idle long enough for a card."""
+    """Fires when copies of pageable memory to the GPU leave it idle long enough for a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     rows = pageable(facts.host)
     if not rows:
         return None

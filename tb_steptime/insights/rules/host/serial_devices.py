@@ -18,7 +18,10 @@ SERIAL_FRACTION = 0.25
 
 
 def serial_devices(facts: Facts) -> Insight | None:
-    """Fires when the GPUs of a process hardly ever work at the same time."""
+    """Fires when the GPUs of a process hardly ever work at the same time.
+
+    Gain: the time in which any GPU works, less that of the GPU that works longest, mean over the steps.
+    """
     several = facts.host.several_devices
     if several is None or several.concurrency - 1 > SERIAL_FRACTION * (len(several.devices) - 1):
         return None
@@ -46,9 +49,9 @@ def _how(devices: int) -> str:
 def _why(several: SeveralDevices) -> Phrase:
     mean = Quantity(several.concurrency, Unit.NUMBER)
     values = {"number": count(len(several.devices)), "mean": mean}
-    if not several.holders:
+    if not several.blockers:
         return Phrase("On average {mean} of {number} GPUs work at a time.", values)
-    worst = several.holders[0]
+    worst = several.blockers[0]
     values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
     return Phrase(
         "On average {mean} of {number} GPUs work at a time; {op} keeps GPU {waits} idle for {idle} a step.", values

@@ -12,7 +12,11 @@ from tb_steptime.text import Phrase, filled, ns, text
 
 
 def sync_bubble(facts: Facts) -> Insight | None:
-    """Fires when what blocking calls of the script cost, not how long they take, is worth a card."""
+    """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
+
+    Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
+    that is launched after the call; mean over the steps.
+    """
     rows = plain(facts.host)
     if not rows:
         return None

@@ -26,12 +26,12 @@ def _op(id: str, names: str, title: str, how: str | None = None) -> WaitingOp:
 #: From the particular to the general: an op of the first lines calls those of the last ones.
 WAITING_OPS = (
     _op("grad_scaler", r"(?i)grad_?scaler|scaler[.(]|_amp_update_scale", "Scale gradients without waiting for the GPU",
-        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler; or a fused optimizer'),
+        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler'),
     _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
         "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)"),
     # the transpose of a coalesced matrix is not coalesced: the backward pass coalesces it again, whatever the input is
-    _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transpose before the loop",
-        "transposed = matrix.t().coalesce()  # once, for the backward of a torch.autograd.Function"),
+    _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transposed matrix before the loop",
+        "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"),
     _op("product", r"sparse_(add)?mm|Sparse(Add)?[Mm]m", "Coalesce sparse inputs before the loop",
         "matrix = matrix.coalesce()  # or use a dense one"),
     _op("coalesce", r"coalesce|[Ss]parse", "Use dense gradients", "torch.nn.Embedding(rows, width, sparse=False)"),
@@ -41,8 +41,9 @@ WAITING_OPS = (
     _op("multinomial", r"aten::multinomial", "Draw samples without waiting for the GPU",
         "(p / torch.empty_like(p).exponential_()).argmax(-1)"),
     _op("bincount", r"aten::bincount", "Count into a vector of known length",
-        "torch.zeros(length, dtype=torch.long, device=x.device).scatter_add_(0, x, torch.ones_like(x))"),
-    _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Decide on the GPU, not in Python",
+        "counts = torch.zeros(length, dtype=torch.long, device=x.device)\n"
+        "counts.scatter_add_(0, x, torch.ones_like(x))"),
+    _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",
         "torch.where(condition, a, b)  # in place of if"),
     _op("mask", r"aten::(nonzero|masked_select|argwhere|index|index_put_?|_index_put_impl_)$",
         "Index without a boolean mask", "torch.where(mask, x, 0)  # keeps the shape"),

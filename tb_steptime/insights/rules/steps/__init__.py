@@ -1,0 +1,1 @@
+"""Cards about steps that differ, and about what a recording lacks."""

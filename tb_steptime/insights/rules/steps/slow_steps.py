@@ -25,7 +25,10 @@ _OF_OTHERS = ("data_loading", "tail")
 
 def slow_steps(facts: Facts) -> Insight | None:
     """Fires when outliers raise the mean step far enough above the median one, waits for batches left out of both. What
-    is slow in them may have other cards too, so this gain may not be added to others."""
+    is slow in them may have other cards too, so this gain may not be added to others.
+
+    Gain: the mean step less the median step, both without their waits for batches.
+    """
     slow = _slow(facts.host)
     if not slow:
         return None

@@ -1,0 +1,1 @@
+"""What the recorder's files say of each batch and worker."""

@@ -1,8 +1,8 @@
-"""The way of each recorded batch, from the worker that made it to the training loop.
+"""The way of each recorded batch, from the worker that produced it to the training loop.
 
 worker          [dataset ....][collate]
-on its way                             [transfer]              until it is an object of the training process
-lies there                                       [ready ...]   until the loop asks
+transfer                               [transfer]              until it is an object of the training process
+prefetched                                       [ready ...]   until the loop asks
 training loop                                              [wait]     from asking to having it
 """
 
@@ -23,10 +23,10 @@ from tb_steptime.trace.table import Int64
 class Ways:
     """One entry per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
 
-    received, produced   its rows of the records; -1: how it was made is not recorded
+    received, produced   its rows of the records; -1: its production is not recorded
     step                 which of the span's steps asked for it
-    ready_ns             how long it lay there until asked for, since the first step began
-    there_ns             when it was ready for the loop: an instant of the trace, UNKNOWN_TIME where not known
+    ready_ns             how long it was ready until asked for, since the first step began
+    arrived_ns           when it was ready for the loop: an instant of the trace, UNKNOWN_TIME where not known
     """
 
     received: Int64
@@ -37,20 +37,15 @@ class Ways:
     transfer_ns: Int64
     ready_ns: Int64
     wait_ns: Int64
-    there_ns: Int64
+    arrived_ns: Int64
 
     def __len__(self) -> int:
         return len(self.received)
 
-    @property
-    def made(self) -> Int64:
-        """Entries of which it is known how they were made."""
-        return np.flatnonzero(self.produced >= 0)
-
 
 @shared(find_steps)
 def find_ways(trace: Trace) -> Ways | None:
-    """None without a recorder's files, or where they tell of no batch in the steps."""
+    """None without a recorder's files, or where these hold no batch of the steps."""
     records = trace.loader_records
     if records is None:
         return None
@@ -63,24 +58,12 @@ def find_ways(trace: Trace) -> Ways | None:
     return _ways(records, rows, step[rows], int(begin[0])) if len(rows) else None
 
 
-def way_of(trace: Trace, ways: Ways, waits: Int64) -> Int64:
-    """For each row of the event table that is a wait the entry of `ways` that it waited for; -1 for none."""
-    records, events = trace.loader_records, trace.events
-    if records is None:
-        return np.full(len(waits), -1, np.int64)
-    asked, returned = records.received.asked_ns[ways.received], records.received.returned_ns[ways.received]
-    order, start = np.argsort(returned, kind="stable"), events.start_ns[waits]
-    way = order[np.minimum(np.searchsorted(returned[order], start, side="right"), len(order) - 1)]
-    met: Int64 = np.where((returned[way] > start) & (asked[way] < events.ends(waits)), way, -1)
-    return met
-
-
-def makers(records: LoaderRecords) -> Int64:
+def producers(records: LoaderRecords) -> Int64:
     """For each row of `Received` that of `Produced`, the same batch of the same pass; -1 for none."""
     made, taken = records.produced, records.received
-    keys = _key(made.loader, made.passage, made.batch)
+    keys = _key(made.loader, made.pass_number, made.batch)
     order = np.argsort(keys, kind="stable")
-    wanted = _key(taken.loader, taken.passage, taken.batch)
+    wanted = _key(taken.loader, taken.pass_number, taken.batch)
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
@@ -89,9 +72,9 @@ def makers(records: LoaderRecords) -> Int64:
     return found
 
 
-def there_at(records: LoaderRecords, produced: Int64) -> Int64:
-    """When each received batch lay ready: pinned; without a thread that pins, when its worker handed it over, as the
-    message lies in the queue until the loop reads it."""
+def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
+    """When each received batch was ready: pinned; without a thread that pins, when its worker handed it over, as the
+    message stays in the queue until the loop reads it."""
     taken = records.received
     made: Int64 = (
         np.where(produced >= 0, records.produced.end_ns[produced], UNKNOWN_TIME)
@@ -101,16 +84,16 @@ def there_at(records: LoaderRecords, produced: Int64) -> Int64:
     return np.where(taken.pinned_ns != UNKNOWN_TIME, taken.pinned_ns, made)
 
 
-def _key(loader: Int64, passage: Int64, batch: Int64) -> Int64:
-    key: Int64 = (loader << 56) + (passage << 32) + batch
+def _key(loader: Int64, pass_number: Int64, batch: Int64) -> Int64:
+    key: Int64 = (loader << 56) + (pass_number << 32) + batch
     return key
 
 
 def _ways(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> Ways:
     taken, made = records.received, records.produced
-    every = makers(records)
+    every = producers(records)
     produced = every[rows]
-    there = there_at(records, every)[rows]
+    there = ready_at(records, every)[rows]
     known = produced >= 0
     at = np.maximum(produced, 0)
     asked, returned = taken.asked_ns[rows], taken.returned_ns[rows]

@@ -1,6 +1,6 @@
-"""Pictures of recorded workers: what each does over time, and how many batches lie ready.
+"""Pictures of recorded workers: what each does over time, and how many batches are ready.
 
-worker 0   [dataset...][col][transfer][wait ]   a piece is one part of one batch, where it is wide enough to be drawn
+worker 0   [dataset...][col][transfer][wait ]   a segment is one part of one batch, if wide enough to be drawn
 depth      0     1      0  1  2   1
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.recorded.batches import makers, there_at
+from tb_steptime.metrics.data_loading.recorded.batches import producers, ready_at
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
 from tb_steptime.trace.table import Int64
 
 DATASET, COLLATE, TRANSFER, WAIT = range(4)
-#: Pieces of all lanes together; more than pixels help nobody.
-MOST_PIECES = 8000
+#: Segments of all lanes together; more than pixels help nobody.
+MOST_SEGMENTS = 8000
 #: What is shorter than this share of the window is not drawn by itself.
 LEAST_FRACTION = 0.0005
 #: Points of a queue's line.
@@ -24,8 +24,8 @@ MOST_POINTS = 2000
 
 class ProductionLane(msgspec.Struct, frozen=True):
     """What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
-    2 transfer (the batch is on its way and the worker has no other to make), 3 waits for a request. batch: of each
-    piece; -1 for none, or where pieces are too short to be drawn one by one and stand for several.
+    2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
+    segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
     """
 
     loader: int
@@ -37,23 +37,21 @@ class ProductionLane(msgspec.Struct, frozen=True):
 
 
 class ReadyQueue(msgspec.Struct, frozen=True):
-    """Batches that lie ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
-    requests whose batch did not lie ready; passed_share: share of those at which, moreover, later ones did, which a
-    loader that keeps the order does not hand out. None where nothing tells."""
+    """Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+    requests whose batch was not ready, None without a request."""
 
     loader: int
     at_ns: list[int]
     depth: list[int]
     late_share: float | None
-    passed_share: float | None
 
 
 def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
     """Of each worker number of each loader, within [low, high)."""
     made = records.produced
     there = np.full(len(made), UNKNOWN_TIME, np.int64)
-    maker = makers(records)
-    there[maker[maker >= 0]] = there_at(records, maker)[maker >= 0]
+    producer = producers(records)
+    there[producer[producer >= 0]] = ready_at(records, producer)[producer >= 0]
     keys = np.unique(np.stack((made.loader, made.worker), axis=1), axis=0).tolist() if len(made) else []
     least = max(1, round(LEAST_FRACTION * (high - low)))
     drawn = [_lane(records, there, loader, worker, (low, high), least) for loader, worker in keys]
@@ -73,9 +71,9 @@ def _lane(
     part = np.tile(np.arange(4), len(mine))
     batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
     keep = np.flatnonzero(past - begin >= least)
-    if len(keep) < len(mine):  # most batches are too short: times without a gap that could be drawn are one piece
+    if len(keep) < len(mine):  # most batches are too short: times without a gap that could be drawn are one segment
         return _folded(loader, worker, np.clip(start, *window), np.clip(end, *window), least)
-    keep = keep[: MOST_PIECES // max(1, len(np.unique(made.worker)))]
+    keep = keep[: MOST_SEGMENTS // max(1, len(np.unique(made.worker)))]
     return ProductionLane(
         loader, worker, begin[keep].tolist(), past[keep].tolist(), part[keep].tolist(), batch[keep].tolist()
     )
@@ -92,8 +90,8 @@ def _folded(loader: int, worker: int, start: Int64, end: Int64, least: int) -> P
 
 def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:
     """Of each loader with workers, within [low, high)."""
-    maker = makers(records)
-    there = there_at(records, maker)
+    producer = producers(records)
+    there = ready_at(records, producer)
     return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]
 
 
@@ -110,17 +108,6 @@ def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int,
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
     requests = mine[(taken.asked_ns[mine] >= window[0]) & (taken.asked_ns[mine] < window[1])]
-    return ReadyQueue(
-        loader,
-        [window[0], *at[shown].tolist()],
-        [before, *depth[shown].tolist()],
-        *_late_shares(there[requests], taken.asked_ns[requests], taken.ready[requests]),
-    )
-
-
-def _late_shares(there: Int64, asked: Int64, ready: Int64) -> tuple[float | None, float | None]:
-    """Of requests: when each one's batch lay ready, when it was asked for, and how many lay ready then."""
-    if not len(asked):
-        return None, None
-    late = there > asked
-    return float(late.mean()), float((late & (ready > 0)).mean())
+    late = there[requests] > taken.asked_ns[requests]
+    at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
+    return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)

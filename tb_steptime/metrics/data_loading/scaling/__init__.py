@@ -1,0 +1,1 @@
+"""How the step changes with the number of workers."""

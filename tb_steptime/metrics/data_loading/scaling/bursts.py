@@ -5,54 +5,54 @@ worker 1   111111111444444444      W = 3: one long wait, then two short ones, ag
 worker 2   222222222555555555
 step       ........00 11 22...33   P: from a long wait's end to that of the next one of the same worker
                                    C: the step without its exposed wait; N = ceil(P / C) workers keep up
+
+The period of the waits is the number of workers, unless longer steps come back with it. Where that, or anything else,
+is open, nothing is claimed: a recorder knows.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.epoch_marks import between_epochs_ns
-from tb_steptime.metrics.data_loading.loaders import Batches, find_batches, most_waited
-from tb_steptime.metrics.data_loading.scaling.batch_sequence import find_rhythm
-from tb_steptime.metrics.data_loading.scaling.burst_gates import (
-    EXPOSED_FRACTION,
-    Waits,
-    exposed_share,
-    gates_of,
-    no_period_of,
-)
-from tb_steptime.metrics.data_loading.scaling.burst_wording import (
-    slow_batch_instead,
-    they_are_late,
-    they_keep_up,
-)
-from tb_steptime.metrics.data_loading.scaling.in_order_delivery import held_up_ns
-from tb_steptime.metrics.data_loading.scaling.needed_workers import workers_for
-from tb_steptime.metrics.data_loading.scaling.wait_pattern import (
-    ENOUGH_WAITS,
-    capped_waits,
-    correlation,
-    find_period,
-    follows,
-    long_waits,
-    part_of,
-)
-from tb_steptime.metrics.data_loading.waits import is_multiprocess
+from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, steady_wait_ns, waited_for
+from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
 from tb_steptime.metrics.outliers import robust_deviation
-from tb_steptime.text import Phrase
+from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind
 
-#: Of a long wait: where no wait is shorter, the others are for late batches, too, and tell of no batch that lies ready.
+#: A pattern that is seen three times is one.
+PERIODS = 3
+#: Of fewer waits only a period of two can show, so that any other number of workers would be taken for two.
+ENOUGH_WAITS = PERIODS * 3
+#: Correlation of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
+ALIKE = 0.7
+#: Of two periods that fit equally well the shorter one is the number of workers: its multiples fit, too.
+AS_GOOD = 0.15
+#: Correlation at a part of the period that is no chance: then the period may be a multiple of the number of workers.
+ALIKE_IN_PART = 0.4
+#: More workers of one process are rare: waits that far apart are more often for a batch that is slow now and then.
+MOST_LIKELY = 24
+#: Waits below this share of the long ones are all the same: short.
+SHORT_FRACTION = 0.05
+#: A rest of the step that differs by less than this share of what the waits differ by does not cause them.
+CAUSES_WAITS = 0.5
+#: Below a twentieth of the step there is no stall whose pattern could be seen in noise.
+EXPOSED_FRACTION = 0.05
+#: Of a long wait: where no wait is shorter, the others are for late batches, too, and none for a prefetched one.
 READY_FRACTION = 0.25
 #: `multiprocessing.Queue` has a thread that feeds it, and each worker has a queue of requests.
 _FEEDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed$")
+
+AMBIGUOUS = Reason("ambiguous_record_the_workers")
 
 
 class BurstStep(msgspec.Struct, frozen=True):
@@ -64,187 +64,233 @@ class BurstStep(msgspec.Struct, frozen=True):
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Whether waits come in bursts, and how many workers would end them. ns are means.
+    """Whether waits come in bursts, of the longest epoch; ns are means.
 
-    workers, workers_from: how many there are, where known: "recorder", "stacks" (threads that feed them) or "period".
-    period: the distance of alike waits, in batches; autocorrelation: of the waits at that lag. long_wait_ns: the mean
-    of each period's worst; short_wait_ns: what a batch that lies ready takes, the tenth percentile of the others, as
-    the more a batch's time varies, the more of these wait, too; None where these are not much shorter. batches: that a
-    step takes of this loader. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
-    consumer_ns: the step without exposed waits, per batch. needed_workers: None where workers is; needed_factor: as
-    many times more workers keep up, known without their number. at_most_ns: where the loader keeps up, a worker takes
-    at most so long for a batch, times the number of workers.
-    gates: what is not fulfilled, each "... cannot be told from this trace, because ..." in full; empty: all are.
-    sentence: what there is to say, whichever. check: where workers is from the period, what else this may mean, and
-    what tells. waits: all batches of the loader that is waited for most.
+    workers: how many there are, from the threads that feed them ("stacks") or the period; None with why. period: the
+    distance of alike waits, in batches; autocorrelation: of waits that far apart. long_wait_ns: of those of the worker
+    that is waited for most; short_wait_ns: what a prefetched batch takes, the tenth percentile of the others, None
+    where these are not much shorter. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
+    consumer_ns: the step without exposed waits, per batch.
     """
 
     workers: int | None
-    workers_from: str | None
+    workers_from: Literal["stacks", "period"] | None
     period: int | None
     autocorrelation: float | None
     long_wait_ns: int | None
     short_wait_ns: int | None
-    batches: float
     production_ns: int | None
     spread_ns: int | None
     consumer_ns: int
-    needed_workers: int | None
-    needed_factor: float | None
-    at_most_ns: int | None
-    gates: list[Phrase]
-    sentence: Phrase | None
-    check: Phrase | None
+    why: Reason | None
     waits: list[BurstStep]
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """Of one loader's batches in one epoch: when each has arrived, and what it cost."""
+
+    arrived_ns: Int64
+    wait_ns: Int64
+    exposed_ns: Int64
+
+    @property
+    def rest_ns(self) -> Int64:
+        """What the loop does before each wait but the first."""
+        rest: Int64 = np.diff(self.arrived_ns) - self.wait_ns[1:]
+        return rest
 
 
 @dataclass(frozen=True)
 class _Pace:
-    """From the first long wait to the last one of the same worker; see `Burst`."""
+    """See `Burst`."""
 
     production_ns: int
     spread_ns: int
     consumer_ns: int
-    long_ns: int
-    short_ns: int | None
+    long_wait_ns: int
+    short_wait_ns: int | None
 
 
-@shared(between_epochs_ns, find_batches, find_rhythm, find_steps)
+@shared(between_epochs_ns, find_batches, find_steps, waited_for)
 def find_burst(trace: Trace) -> Burst | None:
-    """Of the loader that is waited for most; None where there is none, or where the training process is the loader."""
-    batches = find_batches(trace)
-    loader = most_waited(batches)
-    if loader is None or is_multiprocess((batches.loaders[loader].iterator,)) is False:
+    """Of the loader that is waited for most; None where there is none, or the training process is the loader."""
+    batches, main = find_batches(trace), waited_for(trace)
+    entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
+    if main is None or not len(entries):
         return None
-    waits, entries = _longest_stretch(trace, batches, loader)
-    if not len(waits):
-        return None
-    in_a_row = batches.loaders[loader].in_a_row
-    workers = workers_from_stacks(trace) if len(batches.loaders) == in_a_row == 1 else None
+    waits = Waits(trace.events.ends(batches.row[entries]), batches.wait_ns[entries], batches.exposed_ns[entries])
+    known = workers_from_stacks(trace) if len(batches.loaders) == main.in_a_row == 1 else None
     capped = capped_waits(waits.wait_ns)
-    period, alike = (workers, correlation(capped, workers)) if workers else _workers_period(waits, capped)
-    long = long_waits(waits.wait_ns)
-    gates = gates_of(trace, batches, loader, waits, period, alike, workers)
-    pace = _pace(waits, long, period) if period and not gates else None
-    if not pace and not gates:
-        gates = [no_period_of(waits, alike)]
-    late = exposed_share(trace, batches, loader) >= EXPOSED_FRACTION
-    is_open = late and not workers and len(capped) >= ENOUGH_WAITS  # only whether the period is the workers'
-    seen = period if pace or in_a_row > 1 or is_open else None
-    return _burst(trace, batches, entries, long, workers, seen, alike, pace, gates, late)
-
-
-def _workers_period(waits: Waits, capped: Int64) -> tuple[int | None, float | None]:
-    """That of the workers, if the waits have one, unless it is the steps', and how much waits that far apart agree."""
-    period, alike = find_period(capped)
-    if period is None or follows(waits.wait_ns, waits.rest_ns, period):
-        return period, alike
-    part = part_of(capped, period)
-    return part, correlation(capped, part)
-
-
-def workers_from_stacks(trace: Trace) -> int | None:
-    """How many threads feed requests to workers; None where no frame of one is recorded."""
-    is_feeder = np.array([_FEEDER.search(name) is not None for name in trace.strings.strings], bool)
-    if not is_feeder.any():
-        return None
-    rows = trace.events.rows(Kind.PYTHON)
-    threads = np.unique(trace.events.thread[rows[is_feeder[trace.events.name[rows]]]])
-    return len(threads) or None
-
-
-def _longest_stretch(trace: Trace, batches: Batches, loader: int) -> tuple[Waits, Int64]:
-    """The batches of an epoch, of the longest one; each epoch begins with workers that start together."""
-    mine = np.flatnonzero(batches.loader == loader)
-    epoch = np.cumsum(batches.first[mine])
-    mine = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]] if len(mine) else mine
-    end = trace.events.ends(batches.row[mine])
-    return Waits(end, batches.wait_ns[mine], batches.exposed_ns[mine]), mine
-
-
-def _pace(waits: Waits, long: Bool, period: int) -> _Pace | None:
-    """From the longest waits' place in the round, which is one worker's: from there to there it made so many batches.
-
-    Little else is in these times, because a worker that is waited for begins its next batch at once: where batches are
-    uneven, what it stands still for after quick ones, while another worker's slow one holds up the loop.
-    """
-    rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
-    leader = max(rounds, key=lambda each: int(waits.wait_ns[each].sum()))
-    if len(leader) < 2:
-        return None
-    first, last = int(leader[0]), int(leader[-1])
-    made = np.diff(leader) // period
-    times = np.diff(waits.there_ns[leader]) / made
-    within = slice(first + 1, last + 1)
-    others = np.flatnonzero(~long[within]) + first + 1
-    usual = float(waits.wait_ns[leader].mean())
-    short = round(float(np.percentile(waits.wait_ns[others], 10))) if len(others) else None
-    if short is not None and short > READY_FRACTION * usual:
-        short = None
-    length, number = int(waits.there_ns[last] - waits.there_ns[first]), last - first
-    rest = round((length - int(waits.exposed_ns[within].sum())) / number)
-    consumer = rest + min(short or 0, rest)
-    each = round(length * period / number)
-    # The mean of several batches differs less than each of them.
-    spread = round(robust_deviation((times - np.median(times)) * np.sqrt(made)))
-    return _Pace(
-        production_ns=each - period * held_up_ns(each, spread, consumer, period),
-        spread_ns=spread,
-        consumer_ns=consumer,
-        long_ns=round(usual),
-        short_ns=short,
-    )
-
-
-def _burst(
-    trace: Trace, batches: Batches, entries: Int64, long: Bool, workers: int | None, period: int | None,
-    alike: float | None, pace: _Pace | None, gates: list[Phrase], late: bool,
-) -> Burst:  # fmt: skip
-    steps = find_steps(trace).steps
-    exposed = int(batches.exposed_ns[entries].sum())
-    number = int(batches.loader[entries[0]])
-    in_a_row, a_step = batches.loaders[number].in_a_row, int((batches.loader == number).sum()) / len(steps)
-    consumer = pace.consumer_ns if pace else rest_ns(trace, batches, number)
-    known = workers or (period if pace else None)
-    keeps_up = not pace and not late
-    stalls = not pace and late and bool(long.mean() > 0.5)
-    needed = workers_for(pace.production_ns, pace.spread_ns, consumer, rhythm=find_rhythm(trace)) if pace else None
-    sentence = they_keep_up(known, in_a_row * consumer) if keeps_up else None
-    if pace and known:
-        sentence = they_are_late(known, pace.production_ns, consumer, pace.long_ns, a_step, needed)
-    entered = zip(batches.step[entries].tolist(), batches.wait_ns[entries].tolist(), long.tolist(), strict=True)
+    period, alike = (known, correlation(capped, known)) if known else find_period(capped)
+    why = _why_unknown(trace, main, waits, period, known)
+    pace = _pace(waits, period) if why is None and period else None
+    workers = known or (period if pace else None)
+    seen = pace is not None or (why == AMBIGUOUS and known is None)
+    consumer_ns = pace.consumer_ns if pace else rest_ns(trace, main.loader)
     return Burst(
-        workers=known,
-        workers_from="stacks" if workers else "period" if known else None,
-        period=period,
+        workers=workers,
+        workers_from="stacks" if known else "period" if workers else None,
+        period=period if seen else None,
         autocorrelation=alike,
-        long_wait_ns=pace.long_ns if pace else None,
-        short_wait_ns=pace.short_ns if pace else None,
-        batches=a_step,
+        long_wait_ns=pace.long_wait_ns if pace else None,
+        short_wait_ns=pace.short_wait_ns if pace else None,
         production_ns=pace.production_ns if pace else None,
         spread_ns=pace.spread_ns if pace else None,
-        consumer_ns=consumer,
-        needed_workers=needed,
-        needed_factor=_factor(pace, known, consumer, exposed, len(entries) if stalls else 0),
-        at_most_ns=in_a_row * consumer if keeps_up else None,
-        gates=gates,
-        sentence=sentence,
-        check=slow_batch_instead(known) if known and not workers else None,
-        waits=[BurstStep(steps[step].name, wait, is_long) for step, wait, is_long in entered],
+        consumer_ns=consumer_ns,
+        why=why if pace or why else AMBIGUOUS,
+        waits=_columns(trace, batches, entries),
     )
 
 
-def rest_ns(trace: Trace, batches: Batches, loader: int) -> int:
-    """Per batch: the steps without waits for this loader, and without beginning its epochs."""
+def rest_ns(trace: Trace, loader: int) -> int:
+    """Per batch: the steps without waits for this loader, and without beginning epochs."""
+    batches = find_batches(trace)
     mine = batches.loader == loader
     span = sum(step.duration_ns for step in find_steps(trace).steps) - int(between_epochs_ns(trace).sum())
     return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
 
 
-def _factor(pace: _Pace | None, workers: int | None, consumer: int, exposed: int, stalled: int) -> float | None:
-    """How many times as many workers keep up: the loader's time for a batch over the consumer's."""
-    if consumer <= 0:
+def workers_from_stacks(trace: Trace) -> int | None:
+    """How many threads feed requests to workers; None where no frame of one is recorded."""
+    is_feeder = np.array([_FEEDER.search(name) is not None for name in trace.strings.strings], bool)
+    rows = trace.events.rows(Kind.PYTHON) if is_feeder.any() else np.empty(0, np.int64)
+    return len(np.unique(trace.events.thread[rows[is_feeder[trace.events.name[rows]]]])) or None
+
+
+def long_waits(wait_ns: Int64) -> Bool:
+    """At least half as long as the third longest."""
+    cap = np.sort(wait_ns)[-min(PERIODS, len(wait_ns))]
+    long: Bool = np.asarray(2 * wait_ns >= max(int(cap), 1))
+    return long
+
+
+def capped_waits(wait_ns: Int64) -> Int64:
+    """Waits, from the first long one on, with what is longer than the third longest cut: a stall is no pattern."""
+    values = wait_ns[int(long_waits(wait_ns).argmax()) :]
+    capped: Int64 = np.minimum(values, np.sort(values)[-min(PERIODS, len(values))])
+    return capped
+
+
+def correlation(wait_ns: Int64, lag: int) -> float | None:
+    """Of the waits with those `lag` batches later; None where they do not differ or are too few.
+
+    By their order of magnitude: a long wait that a pause of the host has made shorter is a long one still.
+    """
+    if len(wait_ns) <= lag + 1:
         return None
-    if pace and workers:
-        return pace.production_ns / workers / consumer
-    return (consumer + exposed / stalled) / consumer if stalled else None
+    size = np.log1p(wait_ns / max(1.0, SHORT_FRACTION * float(wait_ns.max())))
+    one, other = size[:-lag] - size[:-lag].mean(), size[lag:] - size[lag:].mean()
+    scale = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / scale if scale > 0 else None
+
+
+def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
+    """The shortest lag at which the waits are alike, and how much; (None, the best) where none is."""
+    lags = range(2, len(wait_ns) // PERIODS + 1)
+    found = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
+    best = max(found.values(), default=None)
+    if best is None or best < ALIKE:
+        return None, best
+    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
+    return lag, found[lag]
+
+
+def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
+    """Whether waits have this period because the rest of the step has it; rest_ns: before each wait but the first.
+
+    In a long rest workers prefetch batches, so that the wait after it is short. The other way round, a long wait makes
+    no rest longer: at most the one after it shorter, as the device has caught up.
+    """
+    alike = correlation(np.minimum(rest_ns, np.sort(rest_ns)[-2]), lag) if len(rest_ns) > 1 else None
+    if alike is None or alike < ALIKE:
+        return False
+    wait, rest = _by_place(wait_ns[1:], lag), _by_place(rest_ns, lag)
+    return bool((wait - wait.mean()) @ (rest - rest.mean()) < 0 and np.ptp(rest) >= CAUSES_WAITS * np.ptp(wait))
+
+
+def _by_place(values: Int64, lag: int) -> Float64:
+    """The usual value of each place in the period."""
+    return np.array([np.median(values[place::lag]) for place in range(lag)])
+
+
+def _longest_epoch(batches: Batches, loader: int) -> Int64:
+    """Entries of the batches of the longest one, without its first; each epoch begins with workers that start
+    together."""
+    mine = np.flatnonzero(batches.loader == loader)
+    epoch = np.cumsum(batches.first[mine])
+    longest: Int64 = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
+    return longest
+
+
+def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None, known: int | None) -> Reason | None:
+    """What keeps the production time from being known; known: the number of workers, where stacks show it."""
+    late = _late_share(trace, main.loader)
+    if late < EXPOSED_FRACTION:
+        most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
+        return Reason("late_batches_are_few", {"share": fraction(late), "most": most_ns})
+    if main.in_a_row > 1 or period is None:
+        return AMBIGUOUS
+    settled = _waits_in_each_round(waits.wait_ns, known) if known else _is_of_workers(waits, period)
+    return None if settled else AMBIGUOUS
+
+
+def _late_share(trace: Trace, loader: int) -> float:
+    """Exposed waits of the steps, without what each lasts though its batch is prefetched."""
+    batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
+    late = batches.exposed_ns[batches.of(loader)] - (steady_wait_ns(trace, batches, loader) or 0)
+    return int(np.maximum(late, 0).sum()) / total if total else 0.0
+
+
+def _waits_in_each_round(wait_ns: Int64, workers: int) -> bool:
+    """Or else the workers keep up at times; of enough rounds."""
+    long = long_waits(wait_ns)[len(wait_ns) % workers :]
+    return len(wait_ns) >= PERIODS * workers and bool(long.reshape(-1, workers).any(axis=1).all())
+
+
+def _is_of_workers(waits: Waits, period: int) -> bool:
+    """Whether nothing but the number of workers makes such a period."""
+    capped = capped_waits(waits.wait_ns)
+    parts = [part for part in range(2, period) if period % part == 0]
+    multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
+    enough = len(capped) >= ENOUGH_WAITS and period <= MOST_LIKELY
+    return enough and not multiple and not follows(waits.wait_ns, waits.rest_ns, period)
+
+
+def _pace(waits: Waits, period: int) -> _Pace | None:
+    """From the longest waits' place in the round, which is one worker's: from there to there it produced its batches.
+
+    Little else is in these times, because a worker that is waited for begins its next batch at once: where batches are
+    uneven, what it stands still for after quick ones, while another worker's slow one blocks the loop.
+    """
+    long = long_waits(waits.wait_ns)
+    rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
+    leader = max(rounds, key=lambda each: int(waits.wait_ns[each].sum()))
+    if len(leader) < 2:
+        return None
+    first, last = int(leader[0]), int(leader[-1])
+    within, number = slice(first + 1, last + 1), last - first
+    length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
+    rest = round((length - int(waits.exposed_ns[within].sum())) / number)
+    usual = round(float(waits.wait_ns[leader].mean()))
+    short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual) if period > 1 else None
+    consumer = rest + min(short or 0, rest)
+    made = np.diff(leader) // period
+    times = np.diff(waits.arrived_ns[leader]) / made
+    # The mean of several batches differs less than each of them.
+    spread = round(robust_deviation((times - np.median(times)) * np.sqrt(made)))
+    each = round(length * period / number)
+    blocked = BatchProduction(each, spread).blocked_ns(period, consumer)
+    return _Pace(each - period * blocked, spread, consumer, usual, short)
+
+
+def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
+    """Of waits that are not long; the more a batch's time varies, the more of these are for late batches, too."""
+    short = round(float(np.percentile(others, 10))) if len(others) else None
+    return None if short is None or short > READY_FRACTION * usual_ns else short
+
+
+def _columns(trace: Trace, batches: Batches, entries: Int64) -> list[BurstStep]:
+    wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
+    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
+    return [BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)]

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.loaders import LoaderRow, find_batches, judged_loader, loader_table
-from tb_steptime.terminal.printer import plain
-from tb_steptime.text import count, phrase
+from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
+from tb_steptime.metrics.data_loading.loaders import find_batches, most_waited
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
@@ -31,8 +30,7 @@ def row(label: str, iterator: str, batches: int, wait: int, **more: Any) -> Load
     words, _, place = label.partition(" #")
     first = more.pop("first", None)
     known = {
-        "label": phrase(words + " {place}", place=count(int(place))) if place else phrase(words),
-        "iterator": iterator, "multiprocess": iterator == MULTI, "position": int(place) if place else None,
+        "label": f"{words} {place}".strip(), "iterator": iterator, "multiprocess": iterator == MULTI,
         "role": {"Training loader": "training", "Evaluation loader": "evaluation", "Loader": None}[words],
         "batches": batches, "wait_ns": wait * 1000, "exposed_ns": wait * 1000, "hidden_ns": 0,
         "first_batches": 0 if first is None else 1, "first_batch_ns": None if first is None else first * 1000,
@@ -78,24 +76,6 @@ def test_work_before_the_backward_passes_is_no_evaluation():
     assert table(drawing) == [row("Loader", MULTI, 8, 2)]
 
 
-def test_batches_that_always_take_longer_in_one_place_are_of_a_loader_of_their_own():
-    slow, fast = row("Loader #1", SINGLE, 6, 4), row("Loader #2", SINGLE, 6, 2)
-    assert table(chains([(4, 2)] * 6)) == [slow, fast]
-
-
-@pytest.mark.parametrize(
-    "waits",
-    [
-        [(4, 2)] * 5,  # by chance, once in a few hundred traces
-        [(4, 3)] * 6,  # the first batch of a step may be slower in itself
-        [(4, 2)] * 3 + [(2, 4)] * 3,
-    ],
-)
-def test_waits_that_one_loader_may_have_are_of_one(waits: list[tuple[int, int]]):
-    (only,) = table(chains(waits))
-    assert (only.label, only.batches, only.in_a_row) == (phrase("Loader"), 2 * len(waits), 2)
-
-
 def test_workers_leave_no_trace_of_which_loader_they_are_of():
     """One loader with two workers waits long, then short, in every step, as two loaders may."""
     (only,) = table(chains([(9, 1)] * 8, "loader"))
@@ -139,30 +119,27 @@ def test_the_end_of_an_evaluation_is_no_batch_of_it():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("after", ["", "3333"])
-def test_the_end_of_an_evaluation_at_a_steps_end_is_no_batch_of_it(after: str):
-    drawing = f"""
-        step          | 1111222222222222222{after} |
-        loader        | ll..oo.............{"pp.." if after else ""} |
-        loader single | ........fff.vv..e.. |
-        op            | ..bb..bs...a..a....{"..bb" if after else ""} |"""
-    training = row("Training loader", MULTI, 3 if after else 2, 2)
-    assert table(drawing) == [training, row("Evaluation loader", SINGLE, 1, 2, first=3)]
+def test_the_end_of_an_evaluation_at_a_steps_end_is_no_batch_of_it():
+    drawing = """
+        step          | 11112222222222222223333 |
+        loader        | ll..oo.............pp.. |
+        loader single | ........fff.vv..e...... |
+        op            | ..bb..bs...a..a......bb |"""
+    assert table(drawing) == [row("Training loader", MULTI, 3, 2), row("Evaluation loader", SINGLE, 1, 2, first=3)]
 
 
-@pytest.mark.parametrize(
-    ("wait", "why"), [(9, "which more steps ask than the one that is waited for most"), (1, "which is waited for most")]
-)
-def test_of_several_loaders_the_one_that_most_steps_ask_is_judged_and_it_is_said_why(wait: int, why: str):
+@pytest.mark.parametrize("wait", [9, 1])
+def test_of_several_loaders_the_main_one_is_that_which_most_steps_ask(wait: int):
+    """However long an evaluation in one step waits."""
     drawing = f"""
         step          | 11111{"1" * (7 + wait)}2222233333 |
         loader        | ll...{"." * (7 + wait)}oo...pp... |
         loader single | .....{".f." + "v" * wait + "..e."}.......... |
         op            | ..bbb{"s.a" + "." * wait + "a..."}..bbb..bbb |"""
-    said = judged_loader(timeline(drawing, names=NAMES))
-    assert said is not None
-    assert plain(said) == f"the training loader, {why}"
-    assert judged_loader(timeline(chains([(3,)] * 4), names=NAMES)) is None
+    batches = find_batches(timeline(drawing, names=NAMES))
+    main = most_waited(batches)
+    assert main is not None
+    assert batches.loaders[main].label == "Training loader"
 
 
 # What a recorder tells.
@@ -202,7 +179,7 @@ def test_a_mark_that_lasts_much_longer_than_its_batch_is_received_is_still_its_o
         op     | ...............bb...............bb..............bb |"""
     asked = [first + each + off for first in (0, 17, 34) for each in (0, 3)]
     trace = recorded(tmp_path, drawing, {0: [(8 + number, at, at + 2) for number, at in enumerate(asked)]})
-    assert [(each.label.template, each.batches) for each in loader_table(trace)] == [("Loader", 6)]
+    assert [(each.label, each.batches) for each in loader_table(trace)] == [("Loader", 6)]
     assert [each.recorded for each in find_batches(trace).loaders] == [1]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.idle.attribution import idle_pieces
+from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
@@ -35,7 +35,7 @@ def pieces_us(trace: Trace, device: int = 0) -> list[tuple[int, int, str, str]]:
     """(start, end, reason, site) in time order."""
     return [
         (start // 1_000, end // 1_000, REASONS[reason], SITES[site].id)
-        for each in idle_pieces(trace, device)
+        for each in idle_segments(trace, device)
         for start, end, reason, site in zip(
             each.start.tolist(), each.end.tolist(), each.reason.tolist(), each.site.tolist(), strict=True
         )
@@ -243,9 +243,9 @@ def test_a_window_asks_for_the_gaps_that_reach_into_it():
         step     | 000000000000 |
         runtime  | kqrs........ |
         kernel 7 | .k.q..r...ss |""")
-    (some,) = idle_pieces(trace, 0, (4_500, 6_500))
+    (some,) = idle_segments(trace, 0, (4_500, 6_500))
     assert list(zip(some.start.tolist(), some.end.tolist(), some.launch.tolist(), strict=True)) == [(4_000, 6_000, 2)]
-    assert list(idle_pieces(trace, 0, (1_200, 1_800))) == []
+    assert list(idle_segments(trace, 0, (1_200, 1_800))) == []
 
 
 def test_bubbles_are_part_of_the_idle_time():
@@ -273,7 +273,7 @@ def test_pieces_are_the_same_however_many_are_made_at_once_and_kept(monkeypatch:
         kernel 7 | .k...q..r... |"""
     whole = pieces_us(timeline(drawing))
     monkeypatch.setattr("tb_steptime.metrics.idle.attribution._GAPS_AT_ONCE", 1)
-    monkeypatch.setattr("tb_steptime.metrics.idle.attribution._KEPT_PIECES", 2)
+    monkeypatch.setattr("tb_steptime.metrics.idle.attribution._KEPT_SEGMENTS", 2)
     trace = timeline(drawing)
     assert [pieces_us(trace), pieces_us(trace)] == [whole, whole]
     assert len(whole) == 5
@@ -326,9 +326,9 @@ def assert_conserved(trace: Trace) -> None:
         by_reason = dict(zip(REASONS, sums.ns.sum(axis=(0, 1)).tolist(), strict=True))
         charged = sum(by_reason.values()) - by_reason["data_loading"] - by_reason["tail"]
         assert idle_of_activity(trace, device).sum() == charged
-        for pieces in idle_pieces(trace, device):
-            assert (pieces.start[1:] >= pieces.end[:-1]).all()
-            assert (pieces.end > pieces.start).all()
+        for segments in idle_segments(trace, device):
+            assert (segments.start[1:] >= segments.end[:-1]).all()
+            assert (segments.end > segments.start).all()
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}"[:60])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.several_gpus import Holder, SeveralDevices, several_devices
+from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices, several_devices
 from tests.drawn.timeline import timeline
 
 CALLS = {"s": "cudaStreamSynchronize", "t": "cudaStreamSynchronize"}
@@ -45,7 +45,7 @@ def test_an_op_that_waits_for_one_device_holds_the_other_up():
     )
     assert several_devices(trace) == SeveralDevices(
         [0, 1], 1.0, [7_000, 5_000], 12_000,
-        [Holder("aten::_coalesce", 0, 1, 6_000), Holder("aten::item", 1, 0, 4_000)],
+        [Blocker("aten::_coalesce", 0, 1, 6_000), Blocker("aten::item", 1, 0, 4_000)],
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_a_device_that_is_waited_for_itself_is_not_held_up_by_others():
     )
     found = several_devices(trace)
     assert found is not None
-    assert found.holders == [Holder("cudaStreamSynchronize", 0, 1, 6_000)]
+    assert found.blockers == [Blocker("cudaStreamSynchronize", 0, 1, 6_000)]
 
 
 def test_no_idle_time_is_told_twice():
@@ -79,7 +79,7 @@ def test_no_idle_time_is_told_twice():
     )
     found = several_devices(trace)
     assert found is not None
-    assert [holder for holder in found.holders if holder.idle_device == 2] == [
-        Holder("a", 0, 2, 5_000),
-        Holder("b", 1, 2, 3_000),
+    assert [blocker for blocker in found.blockers if blocker.idle_device == 2] == [
+        Blocker("a", 0, 2, 5_000),
+        Blocker("b", 1, 2, 3_000),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,9 +17,8 @@ from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, e
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.file.source_locations import SourceLocations, is_followed, name_of
 from tb_steptime.record.loaders import line_samples
-from tb_steptime.terminal.printer import plain
-from tb_steptime.trace.loader_records import Begun, LineLooks, LoaderRecords, Produced, Received
-from tb_steptime.trace.ops import is_source
+from tb_steptime.trace.frames import is_source
+from tb_steptime.trace.loader_records import Begun, LineSamples, LoaderRecords, Produced, Received
 from tests.drawn.machine import skip_busy
 from tests.unit.record.test_format import HEADER, refuse
 
@@ -41,9 +41,9 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
         [np.array(column, np.int64) for column in zip(*rows, strict=True)] if rows else [np.empty(0, np.int64)] * 5
     )
     empty = np.empty(0, np.int64)
-    looks = LineLooks(*columns, places=tuple(names), late=late)
+    samples = LineSamples(*columns, locations=tuple(names), late=late)
     return LoaderRecords(
-        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), looks, frozenset(), ()
+        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), samples, frozenset(), ()
     )
 
 
@@ -60,10 +60,10 @@ def test_names_of_any_length_are_read_back(tmp_path, size):
     journal.add(at, LINES, LATE, 4, (at,))
     journal.close()
     read, broken = read_all(tmp_path, [path.name])
-    looks = read_line_samples(read, 0)
+    samples = read_line_samples(read, 0)
     assert broken == []
-    assert looks.places == (f"{file}(7): made", f"{file}(8): made")
-    assert (looks.place.tolist(), looks.met.tolist(), looks.late) == ([0, 1], [15, 5], 1)
+    assert samples.locations == (f"{file}(7): made", f"{file}(8): made")
+    assert (samples.location.tolist(), samples.count.tolist(), samples.late) == ([0, 1], [15, 5], 1)
 
 
 def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, monkeypatch):
@@ -91,8 +91,8 @@ def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
     content = bytearray(path.read_bytes())
     content[-2 * 96] ^= 1  # the last part of the name
     path.write_bytes(content)
-    (looks,) = [read_line_samples(read_all(tmp_path, [path.name])[0], 0)]
-    assert (looks.place.tolist(), looks.met.tolist(), looks.places) == ([-1], [20], ())
+    (samples,) = [read_line_samples(read_all(tmp_path, [path.name])[0], 0)]
+    assert (samples.location.tolist(), samples.count.tolist(), samples.locations) == ([-1], [20], ())
 
 
 @pytest.mark.parametrize(
@@ -114,35 +114,26 @@ def test_shares_are_of_all_looks_and_their_error_of_how_bursts_differ():
         assert [(line.line, line.share, line.error, line.ns_per_batch) for line in result.lines] == [
             ("data.py(1): get", 0.5, error, 500), ("data.py(2): crop", 0.5, error, 500),
         ]  # fmt: skip
-        assert (result.looks, result.bursts, result.whole, result.why) == (400, 20, False, None)
+        assert (result.samples, result.bursts, result.whole, result.why) == (400, 20, False, None)
 
 
 def test_where_the_span_has_few_looks_those_of_the_whole_recording_tell():
     result = recorded_lines(bursts(*[{"data.py(1): get": 3}] * 30), 0, 1000, (0, 1000 * (LEAST_BURSTS - 1)))
-    assert (result.looks, result.bursts, result.whole) == (90, 30, True)
+    assert (result.samples, result.bursts, result.whole) == (90, 30, True)
 
 
-@pytest.mark.parametrize(
-    ("late", "why"),
-    [
-        (
-            0,
-            "Lines cannot be told: the recorder looked at the workers 4 times, once a second at most, and 5 are "
-            "needed. Let the training run for longer.",
-        ),
-        (9, "Lines cannot be told: the machine was too busy to look at the workers in time."),
-    ],
-)
-def test_too_few_looks_tell_nothing_and_say_so(late, why):
+@pytest.mark.parametrize(("late", "why"), [(0, "too_few_line_samples"), (9, "machine_too_busy_to_sample_lines")])
+def test_too_few_samples_show_nothing_and_say_so(late, why):
     result = recorded_lines(bursts(*[{"data.py(1): get": 3}] * 4, late=late), 0, 1000, (0, 10**6))
     assert result.lines == []
     assert result.why is not None
-    assert plain(result.why) == why
+    assert result.why.code == why
 
 
 @pytest.mark.live
-def test_workers_are_met_in_the_lines_that_take_their_time():
-    """Real workers, whose parts time themselves; looks may be off by chance, and by some tenths of a millisecond."""
+def test_lines_are_sampled_as_often_as_they_take_time():
+    """Real workers, whose parts time themselves; samples may be off by chance, and by some tenths of a millisecond.
+    `tests.recordings` has such a recording."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     from benchmarks.lines import compare
 
@@ -153,13 +144,33 @@ def test_workers_are_met_in_the_lines_that_take_their_time():
             break
     else:
         skip_busy(f"{late} bursts were late, {bursts} were not")
-    assert {each.part: each.told for each in parts} == {
+    assert {each.part: each.sampled for each in parts} == {
         each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
     }
 
 
-def test_late_looks_do_not_count(monkeypatch, tmp_path):
-    """The clock jumps by 2 ms at each reading, so that every look comes too late."""
+class Frame:
+    """Of a stack."""
+
+    def __init__(self, code, line, back=None):
+        self.f_code, self.f_lineno, self.f_back = code, line, back
+
+
+def test_an_instruction_without_a_line_counts_for_its_function(monkeypatch, tmp_path):
+    outer = code_of("around.py")
+    journal = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
+    sampler = line_samples.LineSampler(journal, (outer,), ())
+    code = code_of("data.py", 7)
+    counts = Counter()
+    for line in (9, None):
+        frames = {sampler._thread: Frame(code, line, Frame(outer, 1))}
+        monkeypatch.setattr(line_samples.sys, "_current_frames", lambda frames=frames: frames)
+        sampler._sample(counts)
+    assert counts == {(code, 9): 1, (code, 7): 1}
+
+
+def test_late_samples_do_not_count(monkeypatch, tmp_path):
+    """The clock jumps by 2 ms at each reading, so that every sample is too late."""
     now = [0]
 
     def later() -> int:

@@ -12,15 +12,12 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses.data_loading import analyse
-from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.ingest.recorder_files import SeenRecords, are_current, with_records
-from tb_steptime.metrics.data_loading.epoch_marks import between_epochs_ns
-from tb_steptime.metrics.data_loading.overhead import Overhead, overhead_as_recorded
+from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.recorded.lanes import COLLATE, DATASET, TRANSFER, WAIT
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, recorded_loading
-from tb_steptime.metrics.data_loading.recorded.production import recorded_making
-from tb_steptime.metrics.data_loading.scaling.batch_production import burst_of, find_making
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
 from tb_steptime.record.file.format import (
     BEGAN,
     CLOCK,
@@ -35,7 +32,6 @@ from tb_steptime.record.file.format import (
     encode_header,
     encode_rows,
 )
-from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.trace.model import Job, Trace
 from tests.drawn.timeline import timeline
@@ -153,15 +149,15 @@ def write_and_record(folder: Path) -> Recorded:
 
 
 def recorded(trace: Trace) -> Recorded:
-    result = recorded_loading(with_records(trace)[0])
+    result = what_is_recorded(with_records(trace)[0])
     assert result is not None
     return result
 
 
-def needed(recorded: Recorded) -> int:
-    making = recorded_making(recorded)
-    assert making is not None
-    return making.needed
+def needed(trace: Trace) -> int:
+    throughput = find_throughput(with_records(trace)[0])
+    assert throughput is not None
+    return throughput.needed
 
 
 def notes(trace: Trace) -> list[str]:
@@ -182,14 +178,10 @@ def test_the_way_of_a_batch_is_split(tmp_path):
 def test_the_number_of_workers_and_of_those_needed_is_exact(tmp_path):
     write_two_workers(tmp_path)
     trace, _ = with_records(drawn(tmp_path))
-    burst, making = burst_of(trace), find_making(trace)
-    assert burst is not None
-    assert making is not None
-    assert (burst.workers, burst.workers_from, burst.production_ns, burst.gates) == (2, "recorder", 14_000, [])
-    assert burst.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
-    assert making.needed == burst.needed_workers == 3
-    assert burst.sentence is not None
-    assert plain(burst.sentence).startswith("2 workers need")
+    throughput = find_throughput(trace)
+    assert throughput is not None
+    assert (throughput.workers, throughput.production.mean_ns, throughput.needed) == (2, 14_000, 3)
+    assert throughput.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
 
 
 def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
@@ -202,29 +194,6 @@ def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
     ]  # fmt: skip
     assert {TRANSFER, WAIT} >= {part for part, *_ in pieces[4:]}
     assert all(end <= start for (_, _, _, end), (_, _, start, _) in itertools.pairwise(pieces))
-
-
-@pytest.mark.parametrize(("made", "own", "receiving"), [(-5, 2_000, 2_000 + 4_000 + 2_000), (11, 2_300, 6_300)])
-def test_unpickling_later_batches_in_the_wait_for_one_that_lay_ready_is_receiving(tmp_path, made, own, receiving):
-    """The second wait reads two messages, its own last: 4 us. While its batch is being made that costs nothing,
-    and a wait holds what receiving takes at best, 2.3 us there, which two of these waits are too short for."""
-    trace = timeline("""
-        step   | 111111112222222222333333 |
-        loader | ll......llllll....ll.... |
-        op     | ..aaaaaa......aaaa..aaaa |""")
-    main = File(tmp_path, "main", pin_memory=False).unpickled(4, asked=0, arrived=0, there=1, returned=2)
-    main.unpickled(5, asked=8, arrived=12, there=13, returned=14)
-    main.unpickled(6, asked=18, arrived=8, there=11, returned=20).write()
-    made_at = {4: -5, 5: made, 6: -4}
-    worker = File(tmp_path, "w0", pin_memory=False)
-    for batch, end in made_at.items():
-        worker.produced(batch, end - 3, end - 1, end)
-    worker.write()
-    trace, _ = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))
-    result = recorded_loading(trace)
-    assert result is not None
-    told = overhead_as_recorded(Overhead(None, None, None, None, None, None), result, trace)
-    assert (told.ns, told.exposed_ns, told.told_by) == (own, receiving // 3, "recorder")
 
 
 @pytest.mark.parametrize(
@@ -247,19 +216,7 @@ def test_the_queue_counts_batches_that_lie_ready(tmp_path):
     write_two_workers(tmp_path)
     (queue,) = recorded(drawn(tmp_path)).queues
     assert (queue.at_ns[:4], queue.depth[:4]) == ([0, 2_000, 3_000, 9_000], [0, 1, 0, 1])
-    assert (queue.late_share, queue.passed_share) == (1.0, 0.0)
-
-
-def test_batches_that_lie_ready_behind_a_late_one_do_not_help_a_request(tmp_path):
-    main = File(tmp_path, "main").began(-40)
-    for batch, there, ready in [(0, -2, 2), (1, 12, 2), (2, 1, 1), (3, 26, 0)]:
-        asked = 7 * batch
-        main.received(batch, asked=asked, there=there, returned=max(asked, there) + 1, ready=ready)
-    main.write()
-    File(tmp_path, "w0").began(-40).produced(1, -5, 11, 12).produced(3, 12, 25, 26).write()
-    File(tmp_path, "w1").began(-40).produced(0, -9, -3, -2).produced(2, -2, 0, 1).write()
-    (queue,) = recorded(drawn(tmp_path)).queues
-    assert (queue.late_share, queue.passed_share) == (0.5, 0.25)
+    assert queue.late_share == 1.0
 
 
 def test_each_worker_has_its_row(tmp_path):
@@ -278,14 +235,14 @@ def test_the_slowest_batches_come_first(tmp_path):
 def test_without_files_nothing_is_recorded(tmp_path):
     trace, seen = with_records(drawn(tmp_path))
     assert trace.loader_records is None
-    assert recorded_loading(trace) is None
+    assert what_is_recorded(trace) is None
     assert seen == SeenRecords([PID], [], "host")
 
 
 def test_files_of_another_run_are_left_out_with_a_note(tmp_path):
     write_two_workers(tmp_path, pid=77, start=ORIGIN + 10**9)
     trace, _ = with_records(drawn(tmp_path))
-    assert recorded_loading(trace) is None
+    assert what_is_recorded(trace) is None
     assert notes(drawn(tmp_path)) == ["recorder_of_another_run"]
 
 
@@ -299,7 +256,7 @@ def test_files_of_another_rank_are_left_out_without_a_word(tmp_path):
 def test_files_of_another_time_are_left_out_with_a_note(tmp_path):
     File(tmp_path, "main").received(0, asked=900, there=901, returned=902).write()
     assert notes(drawn(tmp_path)) == ["recorder_not_then"]
-    assert recorded_loading(with_records(drawn(tmp_path))[0]) is None
+    assert what_is_recorded(with_records(drawn(tmp_path))[0]) is None
 
 
 def test_a_file_that_ends_inside_a_row_is_read_up_to_there(tmp_path):
@@ -337,11 +294,11 @@ def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(t
     (note,) = records.notes
     assert note.id == "recorder_ended_early"
     assert note.values["missing"].value == 2
-    early, whole = recorded(drawn(tmp_path)), write_and_record(tmp_path)
+    early, needed_early = recorded(drawn(tmp_path)), needed(drawn(tmp_path))
+    whole = write_and_record(tmp_path)
     assert (early.batches, whole.batches) == (2, 4)
-    assert (early.consumer_ns, early.batches_per_step, needed(early)) == (
-        whole.consumer_ns, whole.batches_per_step, needed(whole),
-    )  # fmt: skip
+    assert (early.consumer_ns, early.batches_per_step) == (whole.consumer_ns, whole.batches_per_step)
+    assert needed_early == needed(drawn(tmp_path))
 
 
 @pytest.mark.parametrize("lost", ["w0", "main"])
@@ -356,7 +313,7 @@ def test_a_file_that_is_missing_is_told(tmp_path, lost):
 
 def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
     write_two_workers(tmp_path)
-    alone = recorded(drawn(tmp_path))
+    alone, enough = recorded(drawn(tmp_path)), needed(drawn(tmp_path))
     main, worker = (File(tmp_path, process, start=ORIGIN + 5, num_workers=1) for process in ("main", "w0"))
     for batch in range(4):
         main.received(batch, asked=7 * batch + 3, there=7 * batch + 3, returned=7 * batch + 3, ready=1)
@@ -364,16 +321,16 @@ def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
     for file in (main, worker):
         file.write()
     both = recorded(drawn(tmp_path))
-    assert [(each.loader, each.workers, each.batches, each.main) for each in both.loaders] == [
-        (1, 2, 4, True), (2, 1, 4, False),
+    assert [(each.loader, each.workers, each.batches) for each in both.loaders] == [
+        (1, 2, 4), (2, 1, 4),
     ]  # fmt: skip
-    assert (both.production_ns, needed(both)) == (alone.production_ns, needed(alone))
+    assert (both.production_ns, needed(drawn(tmp_path))) == (alone.production_ns, enough)
 
 
 def test_the_first_batch_of_an_evaluation_makes_it_not_the_loader_that_is_waited_for(tmp_path):
     write_two_workers(tmp_path)
     File(tmp_path, "main", loader=1, num_workers=1).received(0, asked=3, there=26, returned=27).write()
-    assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
+    assert recorded(drawn(tmp_path)).main == 1
 
 
 def test_an_evaluation_in_one_step_is_not_what_the_others_wait_for(tmp_path):
@@ -382,7 +339,7 @@ def test_an_evaluation_in_one_step_is_not_what_the_others_wait_for(tmp_path):
     for batch in range(3):
         evaluation.received(batch, asked=21 + batch, there=25 + batch, returned=26 + batch)
     evaluation.write()
-    assert [each.main for each in recorded(drawn(tmp_path)).loaders] == [True, False]
+    assert recorded(drawn(tmp_path)).main == 1
 
 
 @pytest.mark.parametrize(
@@ -458,11 +415,11 @@ def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path, c
     for worker in range(8):
         File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14, core_wait=core_wait).write()
     trace, _ = with_records(drawn(tmp_path))
-    result, making = recorded(drawn(tmp_path)), find_making(trace)
+    result, throughput = recorded(drawn(tmp_path)), find_throughput(trace)
     assert {row.kind for row in result.workers} == {"cores"}
-    assert making is not None
-    assert (making.production_ns, making.busy_cores, making.cores) == (production, True, 4)
-    assert making.loader_ns(8) == making.loader_ns(4)
+    assert throughput is not None
+    assert (throughput.production.mean_ns, throughput.busy, throughput.cores) == (production, True, 4)
+    assert throughput.loader_ns(8) == throughput.loader_ns(4)
 
 
 @pytest.mark.parametrize(
@@ -507,8 +464,8 @@ def test_two_loaders_are_told_apart(tmp_path):
     write_two_workers(tmp_path)
     File(tmp_path, "main", loader=1, num_workers=0).received(0, 24, 25, 25).write()
     result = recorded(drawn(tmp_path))
-    assert [(each.loader, each.workers, each.batches, each.main) for each in result.loaders] == [
-        (1, 2, 4, True), (2, 0, 1, False),
+    assert [(each.loader, each.workers, each.batches) for each in result.loaders] == [
+        (1, 2, 4), (2, 0, 1),
     ]  # fmt: skip
 
 
@@ -559,7 +516,7 @@ def stamp(folder: Path) -> tuple[bool, int, int, int]:
     return span.stamp
 
 
-def test_a_span_is_looked_at_again_when_files_appear_or_grow_into_its_time(tmp_path):
+def test_a_span_is_read_again_when_files_appear_or_grow_into_its_time(tmp_path):
     trace = tmp_path / "host_1.5.pt.trace.json"
     trace.write_text("{}")
     now = trace.stat().st_mtime_ns
@@ -593,7 +550,7 @@ def test_the_command_line_tells_of_the_loader_that_is_waited_for(tmp_path):
         "production_ns": 14_000,
         "consumer_ns": 5_000,
         "needed_workers": 3,
-        "predicted_step_ns": {"1": 12_813, "2": 7_000} | {str(n): 5_500 for n in range(3, 9)},
+        "predicted_step_ns": {"1": 14_750, "2": 7_750} | {str(n): 5_500 for n in range(3, 9)},
         "why_unknown": None,
         "recorded": {
             "batches": 4,

@@ -1,4 +1,4 @@
-"""A loader has one name, whether a trace's waits or a recorder tells of it."""
+"""A loader has one name, whether a trace's waits or a recorder holds it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.loaders import loader_table
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, recorded_loading
-from tb_steptime.terminal.printer import plain
+from tb_steptime.metrics.data_loading.loader_table import loader_table
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File, recorded
@@ -41,11 +40,11 @@ def write(folder: Path, loader: int, waits: list[int], workers: int = 1) -> None
 
 def named(result: Recorded) -> list[tuple[int, str]]:
     """The recorder's number, and the name."""
-    return [(each.loader, plain(each.label)) for each in result.loaders]
+    return [(each.loader, each.label) for each in result.loaders]
 
 
 def table(trace: Trace) -> list[str]:
-    return [plain(row.label) for row in loader_table(with_records(trace)[0])]
+    return [row.label for row in loader_table(with_records(trace)[0])]
 
 
 def test_a_recorded_loader_has_the_name_of_the_table_in_whatever_order_it_was_watched(tmp_path: Path):
@@ -66,7 +65,7 @@ def test_workers_lanes_and_queues_stand_in_the_order_of_the_table(tmp_path: Path
 
 
 def test_a_loader_that_no_wait_is_for_has_a_name_that_no_row_of_the_table_has(tmp_path: Path):
-    """It makes batches for later, before and after the one that is waited for."""
+    """It produces batches for later, before and after the one that is waited for."""
     write(tmp_path, 0, [])
     write(tmp_path, 1, [0, 2, 8, 10, 16, 18])
     write(tmp_path, 2, [])
@@ -76,22 +75,11 @@ def test_a_loader_that_no_wait_is_for_has_a_name_that_no_row_of_the_table_has(tm
 
 @pytest.mark.parametrize("waits", [[2, 10, 18], [0, 8, 16]])
 def test_one_of_two_loaders_is_recorded(tmp_path: Path, waits: list[int]):
-    """The other is not: figures of the recorded one say whose they are."""
     write(tmp_path, 4, waits)
     place = 1 if waits[0] == 0 else 2
     result = recorded(zipped(tmp_path))
     assert table(zipped(tmp_path)) == ["Loader 1", "Loader 2"]
     assert named(result) == [(1, f"Loader {place}")]
-    assert result.whose is not None
-    assert plain(result.whose).partition(",")[0] == f"loader {place}"
-    assert plain(result.lanes_title).startswith(f"Loader {place}: 1 worker makes batches for ")
-
-
-def test_a_lone_loader_is_not_named(tmp_path: Path):
-    write(tmp_path, 0, [0, 2, 8, 10, 16, 18])
-    result = recorded(zipped(tmp_path))
-    assert (named(result), result.whose) == ([(1, "Loader")], None)
-    assert plain(result.lanes_title).startswith("1 worker makes batches for ")
 
 
 def test_without_marks_there_is_no_table_to_take_a_name_from(tmp_path: Path):
@@ -100,6 +88,6 @@ def test_without_marks_there_is_no_table_to_take_a_name_from(tmp_path: Path):
         step | 111111112222222233333333 |
         op   | ....aaaa....aaaa....aaaa |""")
     trace = replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN)
-    result = recorded_loading(with_records(trace)[0])
+    result = what_is_recorded(with_records(trace)[0])
     assert result is not None
-    assert (named(result), result.whose) == ([(1, "Recorded loader")], None)
+    assert named(result) == [(1, "Recorded loader")]

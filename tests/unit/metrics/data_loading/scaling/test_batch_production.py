@@ -1,4 +1,4 @@
-"""What one batch takes, what uses it up, and how many workers keep up: of one loader, per batch, whoever tells."""
+"""What one batch takes, what uses it up, and how many workers keep up: of one loader, per batch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
 from tb_steptime.terminal.contract import DataLoadingReport
 from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
-from tb_steptime.text import Reason
+from tb_steptime.text import Phrase, Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
@@ -74,7 +75,7 @@ def test_a_step_of_several_batches_takes_each_figure_per_batch():
     assert told(drawn(ACCUMULATED)) == in_one_process(**both)
 
 
-def test_a_recorder_tells_the_same_of_the_same(tmp_path):
+def test_a_recorder_says_the_same_of_the_same(tmp_path):
     trace = recorded(tmp_path, drawn(ACCUMULATED), {0: [(0, 6), (10, 16), (20, 26), (30, 36)]})
     assert trace.loader_records is not None
     assert told(trace) == told(drawn(ACCUMULATED))
@@ -87,8 +88,9 @@ def test_a_tile_and_the_cards_say_per_batch_what_is():
     }
     assert (result.batch_ns, result.consumer_ns, result.batches_per_step) == (6_000, 4_000, 2.0)
     assert result.curve is not None
-    assert plain(result.curve.pace).replace("\xa0", " ") == "the batches of a step every 12 µs / workers"
-    assert plain(result.tile_remarks["needed_workers"]).replace("\xa0", " ") == "6 µs / 4 µs per batch"
+    titles = judged(drawn(ACCUMULATED)).titles["data_loading"]
+    assert said(titles["curve_pace"]) == "batches of a step every 12 µs / workers"
+    assert said(titles["needed_workers"]) == "6 µs / 4 µs"
 
 
 def test_the_loader_that_is_waited_for_decides_who_makes_batches():
@@ -111,41 +113,41 @@ def test_the_loader_that_is_waited_for_decides_who_makes_batches():
 ZIPPED = chains([(6, 3)] * 6, work=4)
 
 
-@pytest.mark.parametrize("known", ["by its waits", "by a recorder"])
-def test_of_zipped_loaders_the_curve_is_of_the_one_that_is_waited_for_most(tmp_path, known: str):
+def recorded_zipped(folder: Path) -> Trace:
+    first = [(13 * step, 13 * step + 6) for step in range(6)]
+    return recorded(folder, drawn(ZIPPED), {0: first, 1: [(made, made + 3) for _, made in first]})
+
+
+def test_of_zipped_loaders_a_recorder_shows_which_is_waited_for_most(tmp_path):
     """The other one's waits stay."""
-    trace = drawn(ZIPPED)
-    if known == "by a recorder":
-        first = [(13 * step, 13 * step + 6) for step in range(6)]
-        trace = recorded(tmp_path, trace, {0: first, 1: [(made, made + 3) for _, made in first]})
-    assert told(trace) == in_one_process(
+    assert told(recorded_zipped(tmp_path)) == in_one_process(
         wait_ns_mean=9_000, exposed_ns_mean=9_000, consumer_ns=7_000, predicted_step_ns=points(*[7_000] * 8)
     )
+    assert told(drawn(ZIPPED)).why_unknown == AMBIGUOUS
 
 
 def test_what_a_batch_is_made_of_is_of_the_loader_that_is_waited_for_most():
     """The other one's ops are none of it."""
     step = "".join(digit * 13 for digit in "123456")
     trace = drawn(f"""
-        step          | {step} |
-        loader single | {"llllllmmm...." * 6} |
-        op            | {".aa....cc...." * 6} |
-        op            | {".........bbbb" * 6} |""")
-    activities = [(each.name, each.ns_per_batch) for each in analyse(trace).activities]
-    assert activities == [(None, 4_000), ("a", 2_000)]
+        step                         | {step} |
+        loader single                | {"llllll......." * 6} |
+        user enumerate(DataPipe)#Map | {"......mmm...." * 6} |
+        op                           | {".aa....cc...." * 6} |
+        op                           | {".........bbbb" * 6} |""")
+    activities = analyse(trace).activities
+    assert activities is not None
+    assert [(each.name, each.ns_per_batch) for each in activities.rows] == [(None, 4_000), ("a", 2_000)]
 
 
-IN_A_ROW = (
-    "How many workers keep up cannot be told from this trace, because a step asks for 2 batches in a row: one loader "
-    "may make them, or several. A recorder tells."
-)
+AMBIGUOUS = "How many workers there are is ambiguous in this trace: record the workers."
 
 
 def test_of_batches_in_a_row_it_is_open_how_many_workers_keep_up():
     trace = drawn(chains([(6, 6)] * 4, work=8))
     assert told(trace) == in_one_process(
         wait_ns_mean=12_000, exposed_ns_mean=12_000, consumer_ns=None, needed_workers=None, predicted_step_ns=None,
-        why_unknown=IN_A_ROW,
+        why_unknown=AMBIGUOUS,
     )  # fmt: skip
     assert [tile.reason for tile in analyse(trace).tiles if tile.metric == "needed_workers"] == [
         Reason("loader_count_unknown")
@@ -157,7 +159,7 @@ def test_of_batches_in_a_row_no_burst_is_told():
     trace = drawn(chains([(9, 1), (1, 1)] * 6, "loader", work=2))
     assert told(trace) == DataLoadingReport(
         iterator=MULTI, workers=None, wait_ns_mean=6_000, exposed_ns_mean=6_000, hidden_ns_mean=0, period=4,
-        why_unknown=IN_A_ROW,
+        why_unknown=AMBIGUOUS,
     )  # fmt: skip
 
 
@@ -196,16 +198,23 @@ def test_what_is_not_known_says_why(drawing: str):
     fields = {**msgspec.structs.asdict(report), "period": 0, "recorded": 0}
     assert None in fields.values()
     assert report.why_unknown is not None
-    assert "cannot be told from this trace, because" in report.why_unknown or "no loader events" in report.why_unknown
+    assert report.why_unknown.startswith(("How ", "The trace has no loader events."))
 
 
 # What the cards say of it.
 
 
-def card(trace: Trace, rule: str) -> str:
-    judged = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
-    (insight,) = [each for each in judged.insights if each.id == rule]
-    return plain(insight.why).replace("\xa0", " ")
+def judged(trace: Trace) -> Judgement:
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def said(phrase: Phrase) -> str:
+    return plain(phrase).replace("\xa0", " ")
+
+
+def card(trace: Trace, rule: str) -> tuple[str, str | None]:
+    (insight,) = [each for each in judged(trace).insights if each.id == rule]
+    return said(insight.why), insight.how
 
 
 def test_a_card_says_per_batch_what_is():
@@ -215,39 +224,39 @@ def test_a_card_says_per_batch_what_is():
         loader | {"lllllllll..m.." * 6} |
         op     | {".........bb.bb" * 6} |""")
     assert card(trace, "more_workers") == (
-        "2 workers need 14 µs per batch, the loop uses one up in 3 µs: `num_workers=5` if it is 2 now; "
-        "else every second batch is slow."
+        "A step waits 8 µs (57 %). 2 workers need 14 µs per batch, the loop uses one in 3 µs.",
+        "DataLoader(..., num_workers=5)",
     )
-    burst = analyse(trace).burst
-    assert burst is not None
-    assert burst.sentence is not None
-    assert plain(burst.sentence).replace("\xa0", " ") == (
-        "2 workers need 14 µs per batch, the loop uses one up in 3 µs: every second batch waits 9 µs; 5 workers would "
-        "end it."
+    assert said(judged(trace).titles["data_loading"]["burst"]) == (
+        "2 workers need 14 µs per batch, the loop uses one in 3 µs: every second batch waits 9 µs; 5 workers would end "
+        "it."
     )
 
 
 def test_without_a_number_of_workers_a_card_still_says_to_use_some():
     trace = drawn(chains([(6, 6)] * 4, work=8))
     assert card(trace, "no_workers") == (
-        "The training process makes each batch itself. Of the 12 µs this takes, 12 µs leave the step standing; workers "
-        "hide them: raise `num_workers` until it is waited for no more."
+        "A step waits 12 µs (60 %). The training process produces each batch itself, in 6 µs; worker processes do so "
+        "while it trains.",
+        "DataLoader(..., num_workers=N)",
     )
 
 
-def test_a_card_counts_the_batches_of_its_loader_alone():
-    assert card(drawn(ZIPPED), "no_workers") == (
-        "Loader 1: The training process makes each batch itself. Of the 6 µs this takes, 6 µs leave the step standing; "
-        "2 workers hide them: `num_workers=2`."
+def test_a_card_counts_the_batches_of_its_loader_alone(tmp_path):
+    why, how = card(recorded_zipped(tmp_path), "no_workers")
+    assert why.startswith(
+        "Loader 1: A step waits 6 µs (46 %). The training process produces each batch itself, in 6 µs"
     )
+    assert how == "DataLoader(..., num_workers=2)"
 
 
 def test_of_late_batches_in_a_row_neither_the_loaders_own_work_nor_jitter_is_told():
     """Two workers make both batches of a step at the same time, and take longer than the step does."""
     waits = [(6, 1), (6, 1), (6, 1), (12, 1)] + [(6, 1)] * 5
-    result = analyse(drawn(chains(waits, "loader", work=40)))
-    assert result.overhead is not None
-    assert (result.overhead.ns, result.jitter) == (None, None)
+    causes = analyse(drawn(chains(waits, "loader", work=40))).causes
+    assert causes is not None
+    assert causes.overhead is not None
+    assert (causes.overhead.ns, causes.jitter) == (None, None)
 
 
 def test_batches_in_a_row_that_lie_ready_are_the_loaders_own_work():
@@ -260,11 +269,11 @@ def test_batches_in_a_row_that_lie_ready_are_the_loaders_own_work():
         }.items()
     )
     result = analyse(drawn(drawing))
-    assert result.overhead is not None
-    assert (result.overhead.ns, result.overhead.told_by) == (1_000, "steady")
-    assert result.burst is not None
-    assert result.burst.sentence is not None
-    assert plain(result.burst.sentence).replace("\xa0", " ").startswith("The workers keep up")
+    assert result.causes is not None
+    assert result.causes.overhead is not None
+    assert (result.causes.overhead.ns, result.causes.overhead.source) == (1_000, "steady")
+    assert result.why_unknown is not None
+    assert result.why_unknown.code == "late_batches_are_few"
 
 
 #: The work of steps, in us, that is far from alike.

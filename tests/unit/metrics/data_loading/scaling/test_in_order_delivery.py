@@ -1,4 +1,4 @@
-"""Workers that take turns, replayed: held against a plain simulation, a batch and a worker at a time."""
+"""The simulation of in-order delivery, compared with a plain one, a batch and a worker at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.metrics.data_loading.scaling.in_order_delivery import held_up_ns, replayed_waits
-from tb_steptime.metrics.data_loading.scaling.needed_workers import HELD_UP_FRACTION, workers_for
+from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
+    BLOCKED_FRACTION,
+    BatchProduction,
+    simulated_waits,
+)
 
 
 def simulated(times: list[float], consumer: float, workers: int, prefetch: int) -> list[float]:
@@ -46,34 +49,36 @@ def simulated(times: list[float], consumer: float, workers: int, prefetch: int) 
     st.integers(1, 6),
     st.integers(1, 4),
 )
-def test_a_replay_is_what_the_queues_do(times, consumer, workers, prefetch):
+def test_the_simulation_is_what_the_queues_do(times, consumer, workers, prefetch):
     drawn = np.array([times, times[::-1]], float).T
-    both = replayed_waits(drawn, np.full_like(drawn, consumer), np.arange(1, workers + 1), prefetch)
+    both = simulated_waits(drawn, consumer, np.arange(1, workers + 1), prefetch)
     assert both.shape == (len(times), 2, workers)
     for loop, order in enumerate((times, times[::-1])):
         for number in range(1, workers + 1):
             assert both[:, loop, number - 1].tolist() == simulated(order, consumer, number, prefetch)
 
 
-def test_even_batches_hold_up_nothing():
-    assert [held_up_ns(190_000, 0, 40_000, workers) for workers in range(1, 9)] == [0] * 8
-    assert held_up_ns(0, 0, 40_000, 1) == 0
+def test_even_batches_block_nothing():
+    assert [BatchProduction(190_000).blocked_ns(workers, 40_000) for workers in range(1, 9)] == [0] * 8
+    assert BatchProduction(0).blocked_ns(1, 40_000) == 0
 
 
-def test_slow_batches_hold_up_most_where_the_loader_is_as_fast_as_the_loop():
+def test_slow_batches_block_most_where_the_loader_is_as_fast_as_the_loop():
     """Until then a stall is of the pace, and beyond there is room for them."""
-    held = [held_up_ns(190_000, 60_000, 40_000, workers) for workers in range(1, 11)]
-    assert held[0] == 0
-    assert max(held) == held[3] > 0.05 * 40_000
-    assert held[3:] == sorted(held[3:], reverse=True)
-    assert held[-1] == 0
+    blocked = [BatchProduction(190_000, 60_000).blocked_ns(workers, 40_000) for workers in range(1, 11)]
+    assert blocked[0] == 0
+    assert max(blocked) == blocked[3] > 0.05 * 40_000
+    assert blocked[3:] == sorted(blocked[3:], reverse=True)
+    assert blocked[-1] == 0
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 1.0])
-def test_more_batches_in_advance_hold_up_less(share):
-    held = [held_up_ns(190_000, round(share * 190_000), 40_000, 4, prefetch) for prefetch in (1, 2, 4, 8)]
-    assert held == sorted(held, reverse=True)
-    assert held[0] > 2 * held[-1]
+def test_more_prefetched_batches_block_less(share):
+    blocked = [
+        BatchProduction(190_000, round(share * 190_000), prefetch).blocked_ns(4, 40_000) for prefetch in (1, 2, 4, 8)
+    ]
+    assert blocked == sorted(blocked, reverse=True)
+    assert blocked[0] > 2 * blocked[-1]
 
 
 SEED = 5
@@ -89,26 +94,38 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("spread", "within"), [(0.2, 0.03), (0.4, 0.05), (0.7, 0.12)])
 @pytest.mark.parametrize("workers", [2, 4, 5, 6, 8])
-def test_the_mean_and_the_spread_tell_enough(shape, spread, within, workers):
+def test_the_mean_and_the_spread_are_enough(shape, spread, within, workers):
     """Of a step of 40 that uses batches of 190, or of the pace where that is slower."""
     times = SHAPES[shape](np.random.default_rng(SEED), spread, (400, 30))
     times *= 190 / times[100:].mean()
-    waits = replayed_waits(times, np.full_like(times, 40), np.array([workers]), 2)[100:].mean()
-    told = max(0, 190 / workers - 40) + held_up_ns(190_000, round(spread * 190_000), 40_000, workers) / 1000
+    waits = simulated_waits(times, 40, np.array([workers]), 2)[100:].mean()
+    told = (
+        max(0, 190 / workers - 40)
+        + BatchProduction(190_000, round(spread * 190_000)).blocked_ns(workers, 40_000) / 1000
+    )
     assert told == pytest.approx(waits, abs=within * max(40, 190 / workers))
 
 
 @pytest.mark.parametrize("share", [0, 0.2, 0.5, 1, 2])
-def test_as_many_workers_are_needed_as_leave_little_held_up(share):
+def test_as_many_workers_are_needed_as_leave_little_blocked(share):
     """If twice as many as keep up on average can."""
     spread = round(share * 190_000)
-    needed = workers_for(190_000, spread, 40_000)
+    needed = BatchProduction(190_000, spread).workers_for(40_000)
     assert needed is not None
     assert 5 <= needed <= 10
-    enough = held_up_ns(190_000, spread, 40_000, needed) <= HELD_UP_FRACTION * 40_000
+    enough = BatchProduction(190_000, spread).blocked_ns(needed, 40_000) <= BLOCKED_FRACTION * 40_000
     assert enough or needed == 10
     assert enough == (share < 1)
 
 
-def test_batches_made_further_in_advance_need_fewer_workers():
-    assert [workers_for(190_000, 190_000, 40_000, prefetch) for prefetch in (2, 4, 8)] == [10, 8, 7]
+def test_more_prefetched_batches_need_fewer_workers():
+    assert [BatchProduction(190_000, 190_000, prefetch).workers_for(40_000) for prefetch in (2, 4, 8)] == [10, 8, 7]
+
+
+def test_recorded_batches_are_simulated_in_their_order():
+    """Slow ones that meet one worker block more than those that meet all of them."""
+    one, all_of_them = (4.0, 0.25, 0.25) * 8, (4.0, 0.25) * 12
+    blocked = [
+        BatchProduction(100_000, 100_000, sequence=sequence).blocked_ns(3, 40_000) for sequence in (one, all_of_them)
+    ]
+    assert blocked[0] > 10_000 > 1_000 > blocked[1]

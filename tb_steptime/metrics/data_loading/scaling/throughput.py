@@ -1,0 +1,210 @@
+"""How fast batches are produced and used, from whatever knows it best: a recorder, the single process, or bursts.
+
+Everything here is of the loader that is waited for most, and per batch:
+
+production   one process's time for one batch: recorded, or the wait for it in the training process, or by bursts
+consumer     what the steps take without late batches of this loader, shared out to its batches
+needed       the fewest workers whose pace, production / workers, is no slower than the consumer's
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
+from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
+from tb_steptime.metrics.data_loading.recorded.batches import find_ways
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, find_burst, rest_ns
+from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
+    BLOCKED_FRACTION,
+    FEWEST,
+    USUAL_PREFETCH,
+    BatchProduction,
+)
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+TOO_FEW_STEPS = Reason("record_more_steps")
+#: Of fewer batches the mean and the spread say as much as their sequence.
+ENOUGH = 16
+#: More workers than one machine feeds.
+MOST_WORKERS = 64
+
+
+@dataclass(frozen=True)
+class LoaderThroughput:
+    """What a curve over the number of workers is drawn from. workers: 0 for a loader in the training process.
+
+    production: of one worker, with the CPU time alone where workers compete for cores. consumer_ns: per batch; batches:
+    that a step takes; needed: workers that keep up. cores: of the recording machine, None where nothing says; busy: the
+    workers compute, so that more of them than cores do not help.
+    """
+
+    workers: int
+    production: BatchProduction
+    consumer_ns: int
+    needed: int
+    batches: float = 1.0
+    cores: int | None = None
+    busy: bool = False
+
+    def useful(self, workers: int) -> int:
+        """How many of so many workers work at the same time."""
+        return min(workers, self.cores) if self.busy and self.cores else workers
+
+    @property
+    def most(self) -> int:
+        """More workers are of no use."""
+        return self.useful(min(self.needed, MOST_WORKERS))
+
+    def loader_ns(self, workers: int) -> int:
+        """A step's batches, at the workers' mean pace."""
+        return round(self.batches * self.production.mean_ns / self.useful(workers))
+
+    def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
+        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
+        consumer_ns = step_rest_ns / max(self.batches, 1e-9)
+        return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
+
+    def with_prefetch(self, prefetch: int) -> LoaderThroughput:
+        return replace(self, production=replace(self.production, prefetch=max(self.production.prefetch, prefetch)))
+
+
+@shared(between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded)
+def find_throughput(trace: Trace) -> LoaderThroughput | None:
+    """None where nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
+    main, recorded = waited_for(trace), recorded_of_main(trace)
+    if main is None:
+        return None
+    known = _as_recorded(trace, recorded) if recorded else None
+    if main.multiprocess is not False:
+        return known or _of_burst(trace, main)
+    alone = known or _in_training_process(trace, main)
+    return replace(alone, workers=0, needed=max(FEWEST, alone.needed)) if alone else None
+
+
+def production_ns(trace: Trace) -> int | None:
+    """One process's time for one batch; None where nothing shows it."""
+    main, recorded, burst = waited_for(trace), recorded_of_main(trace), find_burst(trace)
+    if recorded is not None and recorded.production_ns is not None:
+        return recorded.production_ns
+    if main is not None and main.multiprocess is False:
+        return round(float(_waits_in_process(trace, main).mean()))
+    return burst.production_ns if burst else None
+
+
+def consumer_ns(trace: Trace) -> int | None:
+    """The steps without late batches, per batch; None where it is open how many batches of a loader a step takes."""
+    main, recorded, burst = waited_for(trace), recorded_of_main(trace), find_burst(trace)
+    if recorded is not None:
+        return recorded.consumer_ns
+    if main is None or main.in_a_row > 1:
+        return None
+    return burst.consumer_ns if burst else rest_ns(trace, main.loader)
+
+
+def why_unknown(trace: Trace) -> Reason | None:
+    """Why there is no curve over the number of workers; None where there is one."""
+    main, burst = waited_for(trace), find_burst(trace)
+    if find_throughput(trace) is not None:
+        return None
+    if burst is not None and burst.why is not None:
+        return burst.why
+    return AMBIGUOUS if main is not None and main.in_a_row > 1 else TOO_FEW_STEPS
+
+
+def production_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
+    """Of a loader in the training process: production of a batch, mean of each step; None where it takes none."""
+    main, batches = waited_for(trace), find_batches(trace)
+    if main is None:
+        return ()
+    mine = np.flatnonzero(batches.loader == main.loader)
+    number = np.bincount(batches.step[mine], minlength=main.steps)
+    total = np.bincount(batches.step[mine], batches.wait_ns[mine], main.steps)
+    return tuple(round(ns / many) if many else None for ns, many in zip(total.tolist(), number.tolist(), strict=True))
+
+
+def recorded_of_main(trace: Trace) -> Recorded | None:
+    """What is recorded, unless it is of another loader than the one that is waited for, as far as marks show."""
+    recorded, main = what_is_recorded(trace), waited_for(trace)
+    return recorded if recorded is None or main is None or recorded.main == main.recorded else None
+
+
+def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
+    main, consumer = recorded.main_loader, recorded.consumer_ns
+    if recorded.production_ns is None or not consumer:
+        return None
+    own = _own_share(recorded)
+    in_any_order = main.in_order is False  # a slow batch blocks none
+    production = BatchProduction(
+        mean_ns=round(recorded.production_ns * own),
+        spread_ns=0 if in_any_order else round((recorded.production_spread_ns or 0) * own),
+        prefetch=main.prefetch or USUAL_PREFETCH,
+        sequence=() if in_any_order else _recorded_sequence(trace, recorded),
+    )
+    needed, late_ns = production.workers_for(consumer) or 1, recorded.late_ns
+    if 0 < recorded.production_ns <= main.workers * consumer and late_ns <= BLOCKED_FRACTION * consumer:
+        needed = min(needed, main.workers)  # so many did keep up
+    return LoaderThroughput(
+        workers=main.workers,
+        production=production,
+        consumer_ns=consumer,
+        needed=needed,
+        batches=recorded.batches_per_step,
+        cores=recorded.cores,
+        busy=recorded.kind in ("cpu", "cores"),
+    )
+
+
+def _own_share(recorded: Recorded) -> float:
+    """Of the time that a batch takes, what it would take if the worker had a core at any time."""
+    if recorded.kind != "cores":
+        return 1.0
+    return (recorded.cpu_share or 1.0) if recorded.core_wait_share is None else 1 - recorded.core_wait_share
+
+
+def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
+    """Of an iterable dataset each worker has batches of its own: more of them would take these in another order."""
+    records, ways = trace.loader_records, find_ways(trace)
+    if records is None or ways is None or recorded.main_loader.iterable:
+        return ()
+    mine = np.flatnonzero(records.received.loader[ways.received] == recorded.main)
+    mine = mine[np.argsort(records.received.asked_ns[ways.received[mine]], kind="stable")]
+    return _sequence((ways.dataset_ns + ways.collate_ns)[mine]) if (ways.produced[mine] >= 0).all() else ()
+
+
+def _sequence(times_ns: Int64) -> tuple[float, ...]:
+    mean = float(times_ns.mean()) if len(times_ns) >= ENOUGH else 0.0
+    return tuple((times_ns / mean).tolist()) if mean > 0 else ()
+
+
+def _of_burst(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
+    burst = find_burst(trace)
+    if burst is None or burst.production_ns is None or burst.workers is None:
+        return None
+    production = BatchProduction(burst.production_ns, burst.spread_ns or 0)
+    needed = production.workers_for(burst.consumer_ns)
+    return LoaderThroughput(burst.workers, production, burst.consumer_ns, needed, main.batches) if needed else None
+
+
+def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
+    """The wait itself is the production of a batch."""
+    times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
+    production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
+    needed = production.workers_for(rest) if main.in_a_row == 1 else None
+    cores = trace.loader_records.cores if trace.loader_records else None
+    return LoaderThroughput(0, production, rest, needed, main.batches, cores) if needed else None
+
+
+def _waits_in_process(trace: Trace, main: WaitedFor) -> Int64:
+    """Of each batch; of the first ones of epochs where there are no others."""
+    batches = find_batches(trace)
+    rows = batches.of(main.loader)
+    times: Int64 = batches.wait_ns[rows if len(rows) else batches.loader == main.loader]
+    return times

@@ -1,0 +1,58 @@
+"""Python frames in a trace, as a profiler with stacks writes them: of a file's line, of a built-in, of a module's call.
+
+train.py(54): step        <built-in function sleep>        nn.Module: Linear_3
+"""
+
+from __future__ import annotations
+
+import re
+
+from tb_steptime.record.frames import is_of_user
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import Int64, Kind
+
+#: How a Python frame that calls a module is named: "nn.Module: Linear_3".
+MODULE_FRAME = "nn.Module: "
+_FRAME = re.compile(r"(?P<file>[^<].*\.py)\(\d+\): ")
+_INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/|^.*/lib/python3\.\d+/")
+
+
+def module_frames(trace: Trace) -> Int64:
+    """Rows of the Python frames that call an nn.Module, in time order."""
+    return rows_named(trace, (Kind.PYTHON,), lambda name: name.startswith(MODULE_FRAME))
+
+
+def source_frames(trace: Trace) -> Int64:
+    """Rows of the Python frames of files outside torch and Python's library, in time order."""
+    return rows_named(trace, (Kind.PYTHON,), is_source)
+
+
+def short_frame(frame: str) -> str:
+    """Without the path to the environment that its package is installed in.
+
+    >>> short_frame("/home/me/env/lib/python3.11/site-packages/timm/layers.py(3): forward")
+    'timm/layers.py(3): forward'
+    """
+    return _INSTALLED.sub("", frame)
+
+
+def is_file(frame: str) -> bool:
+    """Is this frame of a Python file? That of a built-in function or of a module's call is not.
+
+    >>> is_file("torch/nn/functional.py(9): gelu"), is_file("<built-in function sleep>")
+    (True, False)
+    """
+    return _FRAME.match(frame) is not None
+
+
+def is_source(frame: str) -> bool:
+    """Is this frame of a file that the user may have written? torch's, Python's and the recorder's own are not.
+
+    >>> is_source("tb_steptime/record/loaders/measurements.py(9): fetch")
+    False
+    >>> [is_source(f) for f in ("train.py(54): step", "torch/nn/functional.py(9): gelu", "contextlib.py(8): inner")]
+    [True, False, False]
+    """
+    match = _FRAME.match(frame)
+    return match is not None and is_of_user(short_frame(match["file"]))

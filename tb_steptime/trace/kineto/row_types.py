@@ -1,0 +1,84 @@
+"""The types that events are decoded into: their keys as Kineto spells them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+#: Raw cannot be optional: a union of it with None takes null only.
+NOT_SAID = msgspec.Raw()
+Track = int | float | str | None  # a process or thread: producers write numbers and words
+
+
+class Args(msgspec.Struct, gc=False, frozen=True):
+    """The arguments of an event that are needed. Any, because each of them has been written with a wrong type.
+
+    Long lists that are the same for many events stay as they are spelled.
+    """
+
+    correlation: Any = -1
+    external_id: Any = msgspec.field(default=-1, name="External id")
+    external_id_2021: Any = msgspec.field(default=-1, name="external id")
+    device: Any = None
+    stream: Any = None
+    bytes: Any = -1
+    grid: Any = None
+    block: Any = None
+    registers: Any = msgspec.field(default=-1, name="registers per thread")
+    shared_memory: Any = msgspec.field(default=-1, name="shared memory")
+    blocks_per_sm: Any = msgspec.field(default=math.nan, name="blocks per SM")
+    occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
+    shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
+    dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
+    sequence: Any = msgspec.field(default=-1, name="Sequence number")
+    forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
+    stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
+
+
+NO_ARGS = Args()
+
+
+class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
+    """An event with a duration. Microseconds; ts is a float, or Raw where a float would not hold it."""
+
+    ts: Any
+    name: str | None = None
+    cat: str | None = None
+    pid: Track = None
+    tid: Track = None
+    dur: float | None = None
+    args: Args | None = NO_ARGS
+
+
+class Begin(Complete, gc=False, tag="B"):
+    """An event whose end is an event of its own, an End of its thread."""
+
+
+class End(msgspec.Struct, gc=False, tag_field="ph", tag="E"):
+    """The end of its thread's last Begin."""
+
+    ts: Any
+    pid: Track = None
+    tid: Track = None
+
+
+class MetaArgs(msgspec.Struct, gc=False):
+    name: Any = None
+
+
+class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):
+    """Names a process or a thread."""
+
+    name: str | None = None
+    pid: Track = None
+    tid: Track = None
+    args: MetaArgs | None = None
+
+
+#: Arrows, counters, instants, asynchronous and object events: only counted.
+COUNTED = [
+    msgspec.defstruct(f"Phase_{ord(phase)}", [], tag_field="ph", tag=phase, gc=False)
+    for phase in "stfiIRCbenNODvVPSTpFca(),"
+]

@@ -1,0 +1,45 @@
+"""`make words` prints every kind of sentence that a user can see, in the words of the field."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tools.words import words
+
+SECTIONS = dict(words())
+
+#: Words of the past, and of nobody's field. See the glossary in `docs/design.md`.
+AVOIDED = re.compile(
+    r"\b(deeds?|anew|held up|holds? (the|a) \w+ up|told (of|by|from)|untold|looks?|looked|taking turns|take turns|"
+    r"in turns|rhythm|in store|the making|stretch(es)?|pieces of work|stands? still|waits left out)\b",
+    re.IGNORECASE,
+)
+#: Their words have not been gone through yet.
+NOT_YET = {"Labels and meanings", "Cards: GPU"}
+
+
+@pytest.mark.parametrize(
+    ("section", "sentence"),
+    [
+        ("Labels and meanings", "Launches a step: Kernels, copies and sets that start on the GPU within the step."),
+        ("Verdicts and headlines", "{Gpu} starves for {idle} of the step: kernels are not launched in time."),
+        ("Cards: host", "DistributedDataParallel(model, gradient_as_bucket_view=True)"),
+        ("Titles, remarks and reasons", "The GPU is never idle"),
+        ("Titles, remarks and reasons", "This GPU has no tensor cores."),
+        ("Notes about a trace", "The whole recording counts as one step. Call {call} after each batch."),
+        ("Errors and warnings", "This is a folder, not a trace"),
+    ],
+)
+def test_every_kind_of_sentence_is_there(section: str, sentence: str):
+    assert sentence in SECTIONS[section]
+
+
+def test_sections_are_not_empty():
+    assert all(SECTIONS.values())
+
+
+@pytest.mark.parametrize("section", sorted(SECTIONS.keys() - NOT_YET))
+def test_sentences_use_the_words_of_the_field(section: str):
+    assert [sentence for sentence in SECTIONS[section] if AVOIDED.search(sentence)] == []

@@ -1,0 +1,87 @@
+"""Recordings of real loaders, however their workers were started: what the rows say against what the samples say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_steptime.ingest.recorder_files.decoding import read_all
+from tb_steptime.ingest.recorder_files.lines import read_line_samples
+from tb_steptime.ingest.recorder_files.missing import killed_workers, of_files, unrecorded_batches
+from tb_steptime.ingest.recorder_files.rows import produced_rows, received_rows
+from tb_steptime.record.file.format import ENDED, EXHAUSTED, FAILED
+from tests.drawn.recorded import assert_rows_are_true, recordings, rows
+from tests.recordings import FOLDER, names, truth
+
+LOADERS = [name for name in names() if "settings" in truth(name)]
+#: Later than all of them, epoch ns.
+FOREVER = 1 << 62
+
+
+def batches_of(name: str) -> list[list[Any]]:
+    return [[np.array(batch, np.int64) for batch in each] for each in truth(name)["passes"]]
+
+
+def test_there_is_one_of_each_way_to_start_workers():
+    started = {truth(name)["settings"].get("multiprocessing_context") for name in LOADERS}
+    assert {"fork", "spawn", "forkserver"} <= started
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_every_batch_has_its_process_and_times(name):
+    assert_rows_are_true(FOLDER / name, batches_of(name))
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_processes_are_those_of_the_settings(name):
+    files = recordings(FOLDER / name)
+    workers = truth(name)["settings"]["num_workers"]
+    assert sorted(file.header["worker"] for file in files if file.header["process"] == "worker") == list(range(workers))
+    assert {file.header["settings"]["num_workers"] for file in files} == {workers}
+    assert {file.lost_bytes + file.clock_steps + file.overwritten_rows for file in files} == {0}
+    assert [row.flags for row in rows(FOLDER / name, ENDED, "main")] == [EXHAUSTED] * 2
+    assert len(rows(FOLDER / name, ENDED, "worker")) == (workers if persistent(name) else 2 * workers)
+
+
+def persistent(name: str) -> bool:
+    return bool(truth(name)["settings"].get("persistent_workers"))
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_nothing_is_missing_in_a_whole_recording(name):
+    files, broken = read_all(FOLDER / name, [path.name for path in sorted((FOLDER / name).glob("*.loader"))])
+    received = received_rows(files, 0, FOREVER)
+    produced = produced_rows(files, received, 0, FOREVER)
+    assert (len(received[0]), len(produced[0])) == (8, 8)
+    assert [broken, of_files(files, 0, FOREVER), unrecorded_batches(files, produced, received, 0, FOREVER)] == [[]] * 3
+
+
+def test_batches_out_of_order_keep_their_numbers():
+    order = [[int(batch[0, 0]) // 4 for batch in batches] for batches in batches_of("out_of_order")]
+    assert order[0] != sorted(order[0]), "the first worker should have been overtaken"
+    files, _ = read_all(FOLDER / "out_of_order", [file.name for file in recordings(FOLDER / "out_of_order")])
+    assert received_rows(files, 0, FOREVER)[2].tolist() == [*order[0], *order[1]]
+
+
+def test_a_worker_that_was_killed_is_known_by_its_missing_end():
+    known = truth("killed_worker")
+    files, _ = read_all(FOLDER / "killed_worker", [file.name for file in recordings(FOLDER / "killed_worker")])
+    assert killed_workers(files) == {known["killed"]}
+    assert [note.id for note in of_files(files, 0, FOREVER)] == ["worker_killed"]
+    assert [row.flags for row in rows(FOLDER / "killed_worker", ENDED, "main")] == [FAILED]
+    assert len(received_rows(files, 0, FOREVER)[0]) == len(known["passes"][0])
+
+
+def test_lines_are_sampled_as_often_as_they_take_time():
+    """Parts of a dataset that measure themselves: reading, a loop, tables and arithmetic."""
+    pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
+    from benchmarks.lines import shares
+
+    files, _ = read_all(FOLDER / "lines", [file.name for file in recordings(FOLDER / "lines")])
+    parts, bursts, _ = shares(truth("lines")["shares"], read_line_samples(files, 0))
+    assert bursts >= 10
+    assert {each.part: each.sampled for each in parts} == {
+        each.part: pytest.approx(each.real, abs=0.1 + 3 * each.error) for each in parts
+    }

@@ -1,0 +1,135 @@
+"""python -m tools.words: every sentence that a user can see, grouped by where it is shown.
+
+Meanings come from the catalogue; all other sentences are read out of the source, where `{...}` stands for a value. The
+tab's own words (buttons, axes) are in `frontend/src`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import tb_steptime
+from tb_steptime.serve.wire import catalogue
+from tb_steptime.terminal.commands import COMMANDS
+from tb_steptime.terminal.commands.base import Command
+
+PACKAGE = Path(tb_steptime.__file__).parent
+WIDTH = 110
+
+
+class Section(NamedTuple):
+    """Where sentences are shown, and the modules that build them: all that is written there, or what some calls get."""
+
+    title: str
+    modules: tuple[str, ...]
+    calls: tuple[str, ...] = ()
+
+
+_PHRASES = ("phrase", "Phrase", "Note")
+_ERRORS = ("TraceError", "Problem", "FormatError", "UnbegunError", "OSError", "warning")
+SECTIONS = (
+    Section("Verdicts and headlines", ("insights/*.py",)),
+    Section("Cards: data loading", ("insights/rules/data_loading/*.py",)),
+    Section("Cards: host", ("insights/rules/host/*.py",)),
+    Section("Cards: GPU", ("insights/rules/gpu/*.py",)),
+    Section("Cards: steps", ("insights/rules/steps/*.py",)),
+    Section("Titles, remarks and reasons", ("insights/wording/*.py",)),
+    Section("Other sentences of results", ("metrics/**/*.py", "analyses/*.py", "timeline/*.py"), _PHRASES),
+    Section("Notes about a trace", ("trace/**/*.py", "ingest/**/*.py"), _PHRASES),
+    Section("Errors and warnings", ("**/*.py",), _ERRORS),
+    Section("Printed by the command line", ("terminal/*.py",)),
+)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.words", description=__doc__)
+    parser.add_argument("--find", default="", metavar="TEXT", help="print only sentences with this text in them")
+    wanted = parser.parse_args(arguments).find.lower()
+    for title, sentences in words():
+        found = [each for each in sentences if wanted in each.lower()]
+        if found:
+            print(f"\n== {title}\n" + "\n".join(map(_folded, found)))
+    return 0
+
+
+def words() -> Iterator[tuple[str, list[str]]]:
+    """Every section with its sentences, each once."""
+    yield "Labels and meanings", list(_meanings())
+    for title, modules, calls in SECTIONS:
+        paths = sorted({path for pattern in modules for path in PACKAGE.glob(pattern)})
+        yield title, list(dict.fromkeys(each for path in paths for each in _sentences(path, calls)))
+    yield "Help of the command line", [_help(command) for command in COMMANDS]
+
+
+def _meanings() -> Iterator[str]:
+    shown = catalogue()
+    for each in (*shown.metrics, *shown.figures, *shown.parts, *shown.idle_reasons):
+        yield f"{each.label}: {each.meaning}"
+    for table in (shown.bounds, shown.causes, shown.phases):
+        yield ", ".join(table.values())
+
+
+def _help(command: Command) -> str:
+    parser = argparse.ArgumentParser(prog=f"tb-steptime {command.name}", description=command.description)
+    command.add_arguments(parser)
+    return parser.format_help()
+
+
+def _sentences(path: Path, calls: tuple[str, ...]) -> Iterator[str]:
+    """In their order; of the whole module, or of the arguments of calls of these names."""
+    tree = ast.parse(path.read_text())
+    nodes = [node for node in ast.walk(tree) if _is_call(node, calls)] if calls else [_without_docstrings(tree)]
+    for node in nodes:
+        yield from (text for text in _texts(node) if _is_sentence(text))
+
+
+def _is_call(node: ast.AST, names: Iterable[str]) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func
+    return (called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")) in names
+
+
+def _without_docstrings(tree: ast.AST) -> ast.AST:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_docstring(body[0]):
+            del body[0]
+    return tree
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    """Strings below a node; one with values in it as one."""
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _texts(child)
+
+
+def _is_sentence(text: str) -> bool:
+    """Some words, and no name of a field, pattern or module."""
+    letters = [word for word in text.split() if any(sign.isalpha() for sign in word)]
+    return len(letters) > 1 and "(?" not in text and "\033" not in text
+
+
+def _folded(sentence: str) -> str:
+    lines = sentence.splitlines() or [""]
+    folded = [textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    ") for line in lines]
+    return "\n".join(folded)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
