@@ -11,14 +11,12 @@ import hypothesis
 import pytest
 
 from tests.drawn.machine import BUSY, NO_BROWSER
+from tests.drawn.real_traces import SHARED
 
 #: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("deep", deadline=None, max_examples=400)
 hypothesis.settings.load_profile("quick")
-
-_BESIDE_THE_CHECKOUT = Path(__file__).parents[1] / ".." / "shared"
-SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

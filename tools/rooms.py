@@ -1,6 +1,7 @@
 """The rooms of the package: how many modules and lines each has, what it imports, and what it is for.
 
-python -m tools.rooms [FOLDER]     of the package in this folder; another one to compare with
+python -m tools.rooms [FOLDER]      of the package in this folder; another one to compare with
+python -m tools.rooms --markdown    the table in docs/design.md
 """
 
 from __future__ import annotations
@@ -70,5 +71,17 @@ def table(found: list[Room]) -> str:
     return "\n".join([*lines, total])
 
 
+def markdown(found: list[Room]) -> str:
+    rows = [f"| `{room.name}` | {room.modules} | {room.lines} | {room.purpose} |" for room in found if room.name]
+    return "\n".join(["| room | modules | lines | what it is for |", "|---|---:|---:|---|", *rows])
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["--markdown"]:
+        print(markdown(rooms(PACKAGE)))
+    else:
+        print(table(rooms(Path(arguments[0]).resolve() if arguments else PACKAGE)))
+
+
 if __name__ == "__main__":
-    print(table(rooms(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else PACKAGE)))
+    main(sys.argv[1:])

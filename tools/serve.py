@@ -34,10 +34,12 @@ class NoTensorBoard(Exception):
 class TensorBoard:
     """A running TensorBoard. url ends in a slash and holds the path prefix."""
 
-    def __init__(self, logdir: Path, arguments: Sequence[str] = (), port: int | None = None) -> None:
+    def __init__(
+        self, logdir: Path, arguments: Sequence[str] = (), port: int | None = None, module: str = "tensorboard.main"
+    ) -> None:
         """Start it and wait until it answers; NoTensorBoard where it does not. port None: any that is free."""
         port = port or free_port()
-        command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--port", str(port), *arguments]
+        command = [sys.executable, "-m", module, "--logdir", str(logdir), "--port", str(port), *arguments]
         self.url = f"http://localhost:{port}{path_prefix(arguments)}/"
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
         # A session of its own, so that its worker processes can be ended with it.

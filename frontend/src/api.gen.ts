@@ -48,6 +48,17 @@ export interface BinLevel {
   permille: (number | null)[];
 }
 
+/** A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores. */
+export interface BinMeaning {
+  id: "matmul_like" | "other" | "tensor_core" | "unknown";
+  label: string;
+  short: string;
+  answer: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+}
+
 /** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
 export interface Blocker {
   op: string;
@@ -70,10 +81,10 @@ export interface Blocker {
 export interface BlockingRow {
   op: string | null;
   outer_op: string | null;
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   site: string;
   call: string;
-  kind: string;
+  kind: "allocator" | "copy" | "pageable_copy" | "sync";
   direction: string | null;
   user_range: string | null;
   module: string | null;
@@ -145,7 +156,8 @@ export interface BurstStep {
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
- * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order.
+ * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
  */
 export interface Catalogue {
   version: string;
@@ -157,6 +169,9 @@ export interface Catalogue {
   bounds: Record<string, string>;
   causes: Record<string, string>;
   phases: Record<string, string>;
+  kernel_bins: BinMeaning[];
+  production_parts: PartMeaning[];
+  limits: Record<string, string>;
   views: ViewMeaning[];
 }
 
@@ -630,7 +645,7 @@ export interface KernelGroup {
 
 /** Groups with most time; more_* fold the others: groups, their launches, their time. */
 export interface KernelGrouping {
-  by: string;
+  by: "module" | "name" | "name,op" | "op";
   rows: KernelGroup[];
   more_rows: number;
   more_count: number;
@@ -644,7 +659,7 @@ export interface KernelGrouping {
  */
 export interface KernelRow {
   name: string;
-  bin: string;
+  bin: "matmul_like" | "other" | "tensor_core" | "unknown";
   reason: string;
   count: number;
   total_ns: number;
@@ -656,7 +671,7 @@ export interface KernelRow {
  * for each whether it is the second sense of the lane's colour (a wait that is hidden).
  */
 export interface Lane {
-  id: string;
+  id: "cpu" | "gpu" | "loader";
   label: string;
   start_ns: number[];
   end_ns: number[];
@@ -976,7 +991,7 @@ export interface Parts {
  * mean; worst_*: the longest one.
  */
 export interface Pause {
-  cause: string;
+  cause: "garbage_collection" | "lazy_loading" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -992,7 +1007,7 @@ export interface Pause {
  * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
  */
 export interface PhaseRow {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   host_ns: number;
   device_ns: number;
@@ -1009,7 +1024,7 @@ export interface PhaseRow {
  * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
  */
 export interface PhaseSpan {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   start_ns: number;
   end_ns: number;
@@ -1018,7 +1033,7 @@ export interface PhaseSpan {
 
 /** The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded. */
 export interface PhaseSplit {
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
   split: Split;
 }
@@ -1088,7 +1103,7 @@ export interface QueueLevel {
  */
 export interface RangeRow {
   path: string[];
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   count: number;
   host_ns: number;
   self_ns: number;
@@ -1293,7 +1308,7 @@ export interface SidebarShare {
  */
 export interface SiteRow {
   site: string;
-  phase: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
   label: string;
   launches: number;
   starved_share: number | null;
@@ -1470,12 +1485,12 @@ export interface TimelineStep {
 }
 
 /**
- * One track of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+ * One track of the picture. rows: nesting levels, at least one.
  * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
  */
 export interface Track {
   id: number;
-  kind: string;
+  kind: "calls" | "loader" | "phases" | "ranges" | "steps" | "stream" | "thread";
   group: string;
   label: string;
   rows: number;

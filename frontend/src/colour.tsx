@@ -1,4 +1,6 @@
-/** Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in theme/tokens.css;
+/**
+ * Meanings as colours: classes, fills, and the small keys that legends show. Colours themselves live in
+ * theme/tokens.css;
  * Python only names the meaning. */
 
 export const COLOURS = [
@@ -52,7 +54,7 @@ export function Hatches() {
   );
 }
 
-/** What the levels of a strip mean. */
+/** What the levels of a row mean. */
 export function Ramp({ colour, low, high, label }: { colour: string; low: string; high: string; label: string }) {
   return (
     <span class="ramp" role="img" aria-label={label}>
@@ -68,7 +70,7 @@ export function Ramp({ colour, low, high, label }: { colour: string; low: string
   );
 }
 
-/** A short piece of a line, as the legend shows it. */
+/** A short segment of a line, as the legend shows it. */
 export function LineSample({ focus }: { focus: boolean }) {
   return (
     <svg class={`plot sample ${focus ? "of-ink" : ""}`} width="24" height="10" aria-hidden="true">

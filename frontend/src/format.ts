@@ -3,7 +3,7 @@
  * between thousands. What cannot be measured is a dash; a value that would round to nothing is `<` the last digit.
  */
 
-import type { Phrase, Quantity, Unit } from "./api.gen";
+import type { Unit } from "./api.gen";
 
 /** In place of a figure that cannot be measured. */
 export const DASH = "–";
@@ -87,13 +87,16 @@ export function rough(value_ns: number): string {
 
 /** "2.31 million", for counts that nobody reads digit by digit. */
 export function roughCount(value: number): string {
-  return value < 1e6 ? count(value) : (value / 1e6).toPrecision(3) + NBSP + "million";
+  return value < 1e6 ? count(value) : `${(value / 1e6).toPrecision(3) + NBSP}million`;
 }
 
 /** "412 of 1 240 MB": both in the unit of the whole. */
 export function bytesOf(part: number, whole: number): string {
   const [size, unit, decimals] = stepFor(whole, BYTES);
-  return `${digits(Math.min(part, whole) / size, decimals(whole / size))} of ${digits(whole / size, decimals(whole / size))}${NBSP}${unit}`;
+  return (
+    `${digits(Math.min(part, whole) / size, decimals(whole / size))} of ` +
+    `${digits(whole / size, decimals(whole / size))}${NBSP}${unit}`
+  );
 }
 
 /** A length of time for a person who waits: "2 s", "3 min". */
@@ -131,7 +134,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return count(value) + NBSP + (value === 1 ? one : many);
 }
 
-/** A long name without its middle, which says least: what it is stands first, what tells it apart last. */
+/** A long name without its middle, which says least: what it is stands first, what says it apart last. */
 export function shortened(name: string, most: number): string {
   if (name.length <= most) return name;
   const half = (most - 1) / 2;
@@ -190,78 +193,6 @@ function unitScale([size, unit, decimals]: Size): Scale {
     text: (value) => (value === null ? DASH : joined({ number: number(value), unit })),
   };
 }
-
-// Phrases -------------------------------------------------------------------------------------------------------------
-
-/** A range of a sentence. Code is something to type, strong the words that count; both may hold. */
-export interface Piece {
-  text: string;
-  strong: boolean;
-  code: boolean;
-}
-
-/** A sentence in pieces. Text out of a trace stays text: it is never read as a template. */
-export function pieces(phrase: Phrase, style: Style = "prose"): Piece[] {
-  const found: Piece[] = [];
-  let strong = false;
-  const parts = phrase.template.split(/(\{\w+\}|\[|\])/);
-  parts.forEach((part, at) => {
-    if (part === "[" || part === "]") strong = part === "[";
-    else if (part !== "")
-      found.push({ ...(paired(parts, at, phrase, style) ?? filled(part, phrase, style, last(found))), strong });
-  });
-  return found;
-}
-
-/** A sentence as plain text, for labels and tooltips. */
-export function sentence(phrase: Phrase, style: Style = "prose"): string {
-  return pieces(phrase, style)
-    .map((piece) => piece.text)
-    .join("");
-}
-
-/** A title before other sentences: a question keeps its mark. */
-export const closed = (title: string): string => (/[.?!]$/.test(title) ? title : `${title}.`);
-
-function filled(part: string, phrase: Phrase, style: Style, before: string): { text: string; code: boolean } {
-  const key = /^\{(\w+)\}$/.exec(part)?.[1];
-  const quantity = key === undefined ? undefined : phrase.values[key];
-  if (quantity === undefined) return { text: part, code: false };
-  return { text: quantityText(quantity, style, before), code: quantity.unit === "code" };
-}
-
-/** "from 47.4 to 0.7 ms": two figures that are compared have one unit, which stands once. */
-function paired(
-  parts: readonly string[],
-  at: number,
-  phrase: Phrase,
-  style: Style,
-): { text: string; code: false } | null {
-  const next = PAIR.test(parts[at + 1] ?? "") ? measured(parts[at + 2], phrase) : null;
-  const before = PAIR.test(parts[at - 1] ?? "") ? measured(parts[at - 2], phrase) : null;
-  const own = measured(parts[at], phrase);
-  const other = next ?? before;
-  if (!own || !other || own.unit !== other.unit || (own.unit !== "ns" && own.unit !== "fraction")) return null;
-  if (own.unit === "fraction")
-    return { text: next ? figure(own.value, own.unit, style).number : text(own.value, own.unit, style), code: false };
-  const scale = scaleFor(Math.max(Math.abs(own.value), Math.abs(other.value)), own.unit);
-  return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
-}
-
-const PAIR = /^ (?:to|and|less|\/) $/;
-
-function measured(part: string | undefined, phrase: Phrase): { value: number; unit: Unit } | null {
-  const quantity = phrase.values[/^\{(\w+)\}$/.exec(part ?? "")?.[1] ?? ""];
-  return quantity && typeof quantity.value === "number" ? { value: quantity.value, unit: quantity.unit } : null;
-}
-
-function quantityText({ value, unit }: Quantity, style: Style, before: string): string {
-  if (value === null) return DASH;
-  if (typeof value === "string") return value;
-  return unit === "ns" && before.endsWith("about ") ? rough(value) : text(value, unit, style);
-}
-
-const last = (found: Piece[]): string => found[found.length - 1]?.text ?? "";
 
 // Numbers -------------------------------------------------------------------------------------------------------------
 

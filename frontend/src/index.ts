@@ -1,10 +1,10 @@
 /** The tab's one export: TensorBoard loads the bundle into an empty frame and calls `render()`. */
 
-import { h, render as draw } from "preact";
-import { openClient } from "./server/client";
-import { App } from "./frame/app";
+import { render as draw, h } from "preact";
 import { openUrlStore, outerPage } from "./address/url";
 import { followTheme, styleSheet } from "./dom/theme";
+import { App } from "./frame/app";
+import { openClient } from "./server/client";
 
 export function render(): void {
   document.documentElement.lang = "en";

@@ -1,6 +1,6 @@
 /** The catalogue by id: labels, units, definitions and colours of everything that is shown. */
 
-import type { Catalogue, Metric, PartMeaning, Phrase, Reason, ViewId, ViewMeaning } from "./api.gen";
+import type { BinMeaning, Catalogue, Metric, PartMeaning, Phrase, Reason, ViewId, ViewMeaning } from "./api.gen";
 
 export interface Meanings {
   version: string;
@@ -13,6 +13,12 @@ export interface Meanings {
   causes: Readonly<Record<string, string>>;
   /** The phases of a step, in their order. */
   phases: Readonly<Record<string, string>>;
+  /** Of kernel time, by tensor cores. */
+  kernel_bins: readonly BinMeaning[];
+  /** Parts of the production of a batch. */
+  production_parts: readonly PartMeaning[];
+  /** What limits a worker: "CPU-bound". */
+  limits: Readonly<Record<string, string>>;
   views: readonly ViewMeaning[];
   metrics: readonly Metric[];
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
@@ -35,4 +41,10 @@ export function meaningsOf(catalogue: Catalogue): Meanings {
     viewTitle: (id) => titles.get(id) ?? id,
     explain: ({ code, values }) => ({ template: catalogue.reasons[code] ?? code, values }),
   };
+}
+
+/** The head of a column: a short label where there is one, and what the figure means. */
+export function columnHead(meanings: Meanings, id: string): { label: string; meaning: string } {
+  const { label, short, meaning } = meanings.metric(id);
+  return { label: short || label, meaning: short ? `${label}. ${meaning}` : meaning };
 }

@@ -1,4 +1,4 @@
-/** A range of time in sight, ns from the span's origin: how zooming and panning change it, and where it is drawn. */
+/** A range of time visible, ns from the span's origin: how zooming and panning change it, and where it is drawn. */
 
 export interface TimeRange {
   from: number;

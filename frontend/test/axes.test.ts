@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { thinned } from "../src/charts/axes/labels";
 import { brokenAxis } from "../src/charts/axes/broken_axis";
+import { thinned } from "../src/charts/axes/labels";
 import { placeLabel } from "../src/charts/axes/place_label";
-import { moved, nearest } from "../src/charts/pointer/pointing";
-import { bandOf, chains, decimated, pathOf } from "../src/charts/lines/polyline";
 import { valueAxis } from "../src/charts/axes/value_axis";
+import { bandOf, chains, decimated, pathOf } from "../src/charts/lines/polyline";
+import { moved, nearest } from "../src/charts/pointer/pointing";
 
 describe("a broken axis", () => {
   test("gives each segment room for its steps, one pace for all, and a break between", () => {

@@ -1,9 +1,9 @@
+import { h } from "preact";
 import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
 import { Plot } from "../src/charts/lines/line_chart";
 import type { ChartLine } from "../src/charts/lines/line_layout";
 import { scaleFor } from "../src/format";
-import { h } from "preact";
 
 const MS = 1e6;
 

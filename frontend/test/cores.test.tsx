@@ -1,31 +1,23 @@
 /** The tables of Tensor cores: what could use them, and kernel time by kernel, op and phase. */
 
-import type { Address } from "../src/address/keys";
-import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
+import type { Address } from "../src/address/keys";
 import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
 import { csv } from "../src/components/data_table";
-import { Table, sorted } from "../src/components/table";
+import { sorted, Table } from "../src/components/table";
 import { TensorCores } from "../src/views/tensor_cores";
-import { BINS } from "../src/views/tensor_cores/bins";
-import { GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "../src/views/tensor_cores/groups";
+import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
+import { GROUPINGS, groupingOf, matching, splitData, splitRows } from "../src/views/tensor_cores/groups";
 import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
 import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
-import { DEVICE, coresPage, tab } from "./fixtures/figures";
+import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
 import { because } from "./fixtures/pages";
+import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
-
-const words = (drawn: VNode): string =>
-  renderToString(drawn)
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&lt;", "<");
 
 const formula = { code: "gain_by_peaks", values: { time: { value: 1, unit: "ns" as const } } };
 const could = (kernel: string, total: number, gain: number, more: Partial<Opportunity> = {}): Opportunity => ({
@@ -71,7 +63,7 @@ describe("what could use the tensor cores", () => {
     expect(ROWS.map(gainOf)).toEqual([9 * MS, 5 * MS, 20 * MS, null]);
   });
 
-  test("a row tells op, inputs, kernel, why not with the setting, and its gain with the formula", () => {
+  test("a row says op, inputs, kernel, why not with the setting, and its gain with the formula", () => {
     const table = (
       <Table
         label=""
@@ -83,7 +75,8 @@ describe("what could use the tensor cores", () => {
       />
     );
     expect(words(table)).toContain(
-      "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores of this GPU do not take.|torch.autocast|4|40.0 ms|35.0 ms|",
+      "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores " +
+        "of this GPU do not take.|torch.autocast|4|40.0 ms|35.0 ms|",
     );
     const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
     expect(html).toContain('title="40.0 ms x (1 - 15.7 / 125)."');
@@ -110,7 +103,9 @@ describe("what could use the tensor cores", () => {
 
   test("its CSV holds whole figures and sentences", () => {
     expect(csv(opportunitiesData([ROWS[3]!], MEANINGS))).toBe(
-      'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to (ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off.",,2,50000000,,No gain is computed.\r\n',
+      'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to ' +
+        '(ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off.",,2,50000000,,No gain is ' +
+        "computed.\r\n",
     );
   });
 
@@ -165,16 +160,16 @@ const PHASES = { forward: "Forward", unknown: "Launch not recorded" };
 describe("kernel time by kernel, op and phase", () => {
   const named = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
   const drawn = (id: "op" | "phase", typed = "", off: string[] = []) => {
-    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(new Set(off))];
+    const [all, bins] = [splitRows(SPLIT, id, PHASES), shownBins(MEANINGS, new Set(off))];
     return words(
       <SplitTable
         grouping={groupingOf(id)}
         all={all}
-        rows={matching(all, typed, bins)}
+        rows={matching(all, typed, bins, 4)}
         bins={bins}
         total={SPLIT.total}
         tab={tab()}
-        most={16}
+        maxRows={16}
         empty="none"
       />,
     );
@@ -211,21 +206,26 @@ describe("kernel time by kernel, op and phase", () => {
   });
 
   test("a hidden part leaves its column, its time and the rows that have nothing else", () => {
-    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(new Set(["other"]))))).toEqual([
+    expect(named(matching(splitRows(SPLIT, "op", PHASES), "", shownBins(MEANINGS, new Set(["other"])), 4))).toEqual([
       "aten::mm",
       "no launch in this trace",
     ]);
     expect(drawn("phase", "", ["other"])).toBe(
-      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
+      "|Phase|Launches|Tensor cores|Matmul-like|Unknown|Total|Share|Forward|7|60.0 ms|20.0 ms|0 ms|" +
+        "80.0 ms|80.0 %|Launch not recorded|3|0 ms|10.0 ms|0 ms|10.0 ms|10.0 %|",
     );
   });
 
   test("rows of either grouping sum to the device", () => {
     for (const id of ["op", "phase"] as const) {
       const rows = splitRows(SPLIT, id, PHASES);
-      for (const bin of BINS) expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
+      for (const bin of binsOf(MEANINGS))
+        expect(rows.reduce((sum, row) => sum + bin.of(row.split), 0)).toBe(bin.of(SPLIT.total));
       expect(
-        splitData(rows, groupingOf(id), SPLIT.total).rows.reduce((sum, row) => sum + Number(row[7]), 0),
+        splitData(rows, groupingOf(id), SPLIT.total, binsOf(MEANINGS)).rows.reduce(
+          (sum, row) => sum + Number(row[7]),
+          0,
+        ),
       ).toBeCloseTo(1, 9);
     }
   });

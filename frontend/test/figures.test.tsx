@@ -1,25 +1,16 @@
-import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { Plot } from "../src/charts/lines/line_chart";
 import { SplitBar } from "../src/charts/bars/split_bar";
+import { Plot } from "../src/charts/lines/line_chart";
 import { scaleFor } from "../src/format";
 import { DataLoading } from "../src/views/data_loading";
 import { TensorCores } from "../src/views/tensor_cores";
 import { Trends } from "../src/views/trends";
 import { axisOver } from "../src/views/trends/axis";
-import { medianOf, runsOf, valueOf } from "../src/views/trends/runs";
+import { medianOf, runsOf, stepValue } from "../src/views/trends/runs";
 import { coresPage, DEVICE, loaderPage, noLoaderPage, tab, trendSpan, trendsPage } from "./fixtures/figures";
 import { because } from "./fixtures/pages";
-
-/** What a reader sees of it, in order. */
-const words = (drawn: VNode): string =>
-  renderToString(drawn)
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&lt;", "<");
+import { words } from "./fixtures/words";
 
 const SPANS = [
   trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] }),
@@ -30,7 +21,7 @@ const SPANS = [
 const RUNS = runsOf(trendsPage(SPANS));
 
 describe("the axis of Trends", () => {
-  test("over steps has a segment for each span and a stop for each step of any run; what a run lacks is a break", () => {
+  test("over steps has a segment for each span, a stop for each step of any run, a break where a run lacks it", () => {
     const axis = axisOver("steps", RUNS);
     expect(axis.stops.map(({ key, segment, at }) => [key, segment, at])).toEqual([
       ["1/5", 0, 0],
@@ -43,20 +34,28 @@ describe("the axis of Trends", () => {
       ["span 1, step", 0, 1],
       ["span 2, step", 0, 2],
     ]);
-    expect(axis.pointsOf(RUNS[1]!).map(({ cell }) => cell?.key ?? null)).toEqual(["1/5", "1/6", null, "2/17", "2/18"]);
+    expect(axis.pointsOf(RUNS[1]!).map(({ aggregate }) => aggregate?.key ?? null)).toEqual([
+      "1/5",
+      "1/6",
+      null,
+      "2/17",
+      "2/18",
+    ]);
   });
 
   test("over spans has one stop a span", () => {
     const axis = axisOver("spans", RUNS);
     expect(axis.stops.map(({ key }) => key)).toEqual(["1/", "2/"]);
-    expect(axis.pointsOf(RUNS[0]!).map(({ cell }) => valueOf(cell!, "step_time").value)).toEqual([105e6, 110e6]);
+    expect(axis.pointsOf(RUNS[0]!).map(({ aggregate }) => stepValue(aggregate!, "step_time").value)).toEqual([
+      105e6, 110e6,
+    ]);
   });
 
   test("over time breaks where nothing was recorded, and a run's points keep their order", () => {
     const axis = axisOver("time", RUNS);
     expect(axis.segments).toHaveLength(2);
     expect(axis.segments[1]!.from - axis.segments[0]!.from).toBeCloseTo(60e9, -6);
-    expect(axis.pointsOf(RUNS[0]!).map(({ stop, cell }) => [axis.stops[stop]!.key, cell !== null])).toEqual([
+    expect(axis.pointsOf(RUNS[0]!).map(({ stop, aggregate }) => [axis.stops[stop]!.key, aggregate !== null])).toEqual([
       ["1/5", true],
       ["1/6", true],
       ["1/6", false],
@@ -74,9 +73,9 @@ test("a run of several processes has their mean and range; one process has no ra
     ]),
   );
   expect(both!.workers).toBe(2);
-  expect(valueOf(both!.steps[0]!, "step_time")).toEqual({ value: 120e6, low: 100e6, high: 140e6 });
-  expect(valueOf(both!.steps[0]!, "gpu_utilization")).toEqual({ value: 0.5, low: null, high: null });
-  expect(valueOf(both!.steps[0]!, "data_loading_exposed").value).toBeNull();
+  expect(stepValue(both!.steps[0]!, "step_time")).toEqual({ value: 120e6, low: 100e6, high: 140e6 });
+  expect(stepValue(both!.steps[0]!, "gpu_utilization")).toEqual({ value: 0.5, low: null, high: null });
+  expect(stepValue(both!.steps[0]!, "data_loading_exposed").value).toBeNull();
 });
 
 test("spans that are not read are no lines", () => {
@@ -135,13 +134,16 @@ describe("Trends", () => {
 
   test("offers metrics, runs and what to draw over", () => {
     expect(page).toContain(
-      "|Metric|Step time|GPU utilization|Est. SM efficiency|Exposed data loading|All 7…|Runs|all 2…|Over|Steps|Spans|Wall time|",
+      "|Metric|Step time|GPU utilization|Est. SM efficiency|Exposed data loading|All 7…|Runs|all " +
+        "2…|Over|Steps|Spans|Wall time|",
     );
   });
 
   test("lists the slow steps of the run in focus, and says which line is which", () => {
     expect(page).toContain(
-      "|One slow step|and what grew over the median|Step|Time|What grew|Longest event there|6|200.0 ms|Data loading +80.0 ms|7.0 ms a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ by line, never by colour|",
+      "|One slow step|and what grew over the median|Step|Time|What grew|Longest event there|6|200.0 ms|Data " +
+        "loading +80.0 ms|7.0 ms a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ " +
+        "by line, never by colour|",
     );
   });
 
@@ -164,7 +166,8 @@ describe("Data loading", () => {
   test("shows the wait of each step with its mean, and what the loader does", () => {
     const page = words(<DataLoading page={loaderPage()} tab={tab()} compared={null} />);
     expect(page).toContain(
-      "|Step|Wait|Exposed|Hidden|Share|5|60.0 ms|10.0 ms|38 %|6|40.0 ms|0 ms|29 %|Mean|exposed|hidden|50.0 ms|5.0 ms|33 %|",
+      "|Step|Wait|Exposed|Hidden|Share|5|60.0 ms|10.0 ms|38 %|6|40.0 ms|0 ms|29 %|Mean|exposed|" +
+        "hidden|50.0 ms|5.0 ms|33 %|",
     );
     expect(page).toContain("|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|");
   });
@@ -180,10 +183,12 @@ describe("Tensor cores", () => {
     const page = words(<TensorCores page={coresPage()} tab={tab()} compared={null} />);
     expect(page).toContain("|Half runs on tensor cores|100.0 ms of kernel time a step|");
     expect(page).toContain(
-      "|Tensor cores|50.0 ms|50.0 %|Matmul-like, no tensor cores|20.0 ms|20.0 %|Unknown|10.0 ms|10.0 %|Other kernels|20.0 ms|20.0 %|",
+      "|Tensor cores|50.0 ms|50.0 %|Matmul-like, no tensor cores|20.0 ms|20.0 %|Unknown|10.0 ms|" +
+        "10.0 %|Other kernels|20.0 ms|20.0 %|",
     );
     expect(page).toContain(
-      "|On tensor cores|50.0 to 60.0 %| of kernel time; the upper bound counts every unknown kernel|PyTorch Profiler tab|30.0 %| |It does not know all names.|",
+      "|On tensor cores|50.0 to 60.0 %| of kernel time; the upper bound counts every unknown " +
+        "kernel|PyTorch Profiler tab|30.0 %| |It does not know all names.|",
     );
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Phrase } from "../src/api.gen";
 import * as format from "../src/format";
+import * as phrases from "../src/phrase";
 
 const SPACE = "\u00a0";
 const THIN = "\u202f";
@@ -102,14 +103,14 @@ describe("a phrase", () => {
   };
 
   test("fills its places, and never reads a name from a trace as a template", () => {
-    expect(format.sentence(phrase)).toBe(
+    expect(phrases.sentence(phrase)).toBe(
       `Load [x] {gain}: up to 59.3${SPACE}ms a step (33${SPACE}%), which would leave about 118${SPACE}ms. {missing}`,
     );
   });
 
   test("stresses what stands in brackets, and knows code", () => {
     const typed: Phrase = { template: "Set [{code}] now", values: { code: { value: "num_workers=2", unit: "code" } } };
-    expect(format.pieces(typed)).toEqual([
+    expect(phrases.segmentsOf(typed)).toEqual([
       { text: "Set ", code: false, strong: false },
       { text: "num_workers=2", code: true, strong: true },
       { text: " now", code: false, strong: false },
@@ -117,7 +118,7 @@ describe("a phrase", () => {
   });
 
   test("a place without a value is a dash", () => {
-    expect(format.sentence({ template: "{a}", values: { a: { value: null, unit: "ns" } } })).toBe("–");
+    expect(phrases.sentence({ template: "{a}", values: { a: { value: null, unit: "ns" } } })).toBe("–");
   });
 });
 

@@ -1,132 +1,14 @@
-import type { VNode } from "preact";
-import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { logTicks, logX } from "../src/charts/axes/ticks";
-import { levelFor, valueAt } from "../src/charts/time/time_bins";
-import { waveRows } from "../src/charts/bars/wave_rows";
 import { sorted } from "../src/components/table";
 import { scaleFor } from "../src/format";
-import { zoomWithin } from "../src/views/choices";
 import { Gpu } from "../src/views/gpu";
 import { columnsOf, csvOf } from "../src/views/gpu/columns";
 import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/views/gpu/groups";
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
-import { rowsOf } from "../src/views/gpu/strips";
-import { DETAIL, DEVICE, gpuPage, gpuTab, kernel, KERNELS, RESULT } from "./fixtures/gpu";
+import { rowsOf } from "../src/views/gpu/over_time";
+import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because } from "./fixtures/pages";
-
-const words = (drawn: VNode): string =>
-  renderToString(drawn)
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&lt;", "<");
-
-describe("the resolution of a strip", () => {
-  const levels = [256, 1024, 4096].map((count) => ({
-    start: 0,
-    bin: 4096_000 / count,
-    values: Array.from({ length: count }, (_, at) => at),
-  }));
-  const bins = (low: number, high: number, pixels: number) => levelFor(levels, low, high, pixels).values.length;
-
-  test("is the finest whose bins are a pixel wide", () => {
-    expect([bins(0, 4096_000, 1023), bins(0, 4096_000, 1024), bins(0, 4096_000, 4096)]).toEqual([256, 1024, 4096]);
-  });
-
-  test("grows finer with the zoom, and stays at the finest beyond it", () => {
-    expect([bins(0, 1024_000, 1024), bins(0, 1000, 1024)]).toEqual([4096, 4096]);
-  });
-
-  test("is the coarsest where even its bins are thinner than a pixel", () => {
-    expect(bins(0, 4096_000, 100)).toBe(256);
-  });
-
-  test("nothing to draw has no values", () => {
-    expect(valueAt(levelFor([], 0, 10, 10), 5)).toBeNull();
-  });
-
-  test("a bin holds its start and not its end", () => {
-    const level = { start: 0, bin: 10, values: [7, null, 9] };
-    expect([0, 9.9, 10, 20, 29.9, 30, -1].map((at) => valueAt(level, at))).toEqual([7, 7, null, 9, 9, null, null]);
-  });
-});
-
-test("a zoom of another span does not hold", () => {
-  const zoom = { from: 10, to: 50 };
-  expect(zoomWithin({ zoom }, { from: 0, to: 49.5 })).toEqual(zoom);
-  expect(zoomWithin({ zoom }, { from: 0, to: 40 })).toBeNull();
-  expect(zoomWithin({ zoom }, { from: 20, to: 90 })).toBeNull();
-  expect(zoomWithin({}, { from: 0, to: 100 })).toBeNull();
-});
-
-describe("waves", () => {
-  const launch = { sms: 10, resident: 2, waves: 2, tail: 13, whole: false };
-
-  test("blocks of the last wave go to all SMs in turn", () => {
-    expect(waveRows(launch, 6)).toEqual([
-      { first: 1, waves: 1, blocks: 20, tail: false, pieces: [{ wide: 1, high: 1 }] },
-      {
-        first: 2,
-        waves: 1,
-        blocks: 13,
-        tail: true,
-        pieces: [
-          { wide: 0.3, high: 1 },
-          { wide: 0.7, high: 0.5 },
-        ],
-      },
-    ]);
-  });
-
-  test("every block has its place", () => {
-    for (const tail of [1, 9, 10, 11, 20]) {
-      const area = waveRows({ ...launch, tail }, 6)[1]!.pieces.reduce((sum, { wide, high }) => sum + wide * high, 0);
-      expect(area * 20).toBeCloseTo(tail, 9);
-    }
-  });
-
-  test("a full last wave is no tail, nor what a persistent kernel leaves", () => {
-    expect([waveRows({ ...launch, tail: 20 }, 6)[1]!.tail, waveRows({ ...launch, whole: true }, 6)[1]!.tail]).toEqual([
-      false,
-      false,
-    ]);
-  });
-
-  test("many waves fold into one row, and none is lost", () => {
-    for (const waves of [1, 5, 6, 7, 1000]) {
-      const rows = waveRows({ ...launch, waves }, 6);
-      expect(rows.length).toBeLessThanOrEqual(6);
-      expect(rows.reduce((sum, row) => sum + row.waves, 0)).toBe(waves);
-      expect(rows[rows.length - 1]).toMatchObject({ first: waves, blocks: 13, tail: true });
-    }
-    expect(waveRows({ ...launch, waves: 7 }, 6).map((row) => row.waves)).toEqual([1, 1, 1, 1, 2, 1]);
-  });
-});
-
-describe("ticks of lengths", () => {
-  test("stand at powers of ten over decades, closer within one", () => {
-    expect(logTicks(1, 5000)).toEqual([1, 10, 100, 1000]);
-    expect(logTicks(3, 40)).toEqual([3, 10, 30]);
-    expect(logTicks(0.32, 1.02)).toEqual([0.5, 0.7, 1]);
-  });
-
-  test("are evenly apart where no round figures fit", () => {
-    expect(logTicks(184, 279)).toEqual([200, 220, 240, 260]);
-  });
-
-  test("lengths that are all equal have one", () => {
-    expect([logTicks(7, 7), logX(7, 7, 7, 0, 100)]).toEqual([[7], 50]);
-  });
-
-  test("equal factors are equally far apart", () => {
-    const at = [10, 100, 1000].map((value) => logX(value, 10, 1000, 40, 240));
-    expect(at[0]).toBeCloseTo(40, 9);
-    expect(at[1]).toBeCloseTo(140, 9);
-    expect(at[2]).toBeCloseTo(240, 9);
-  });
-});
+import { words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
   const columns = columnsOf(groupingOf("name"), gpuTab().meanings, scaleFor(1e8, "ns"), 1e8, 1056);
@@ -204,7 +86,7 @@ describe("rows of the kernel table", () => {
     expect(ids("name,op", 1056)[1]).toBe("op");
   });
 
-  test("a saved table holds every figure, Kineto's occupancy beside ours", () => {
+  test("a saved table holds every figure, Kineto's occupancy next to ours", () => {
     const { columns: heads, rows } = csvOf(KERNELS, gpuTab().meanings);
     expect(heads).toHaveLength(18);
     expect(rows[0]).toEqual([
@@ -230,7 +112,7 @@ describe("rows of the kernel table", () => {
   });
 });
 
-describe("the strips", () => {
+describe("the rows", () => {
   const rows = rowsOf(DEVICE, gpuTab().meanings);
 
   test("the hidden wait is the hatched sense of the exposed one", () => {
@@ -262,13 +144,14 @@ describe("the GPU view", () => {
       "|The GPU is idle while the training process waits for data|span 2, 200.0 ms, exact overlap; drag to zoom|",
     );
     expect(page).toContain(
-      "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|Other kernels|15.0 ms|30.0 %|",
+      "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|" +
+        "Other kernels|15.0 ms|30.0 %|",
     );
     expect(page).toContain("|Kernel|Kernel and op|Op|Module|");
     expect(page).toContain("|Occupancy is recomputed for 5.0 % of kernel time, where Kineto wrote 0.|");
   });
 
-  test("a zoomed strip says what it shows and leads back", () => {
+  test("a zoomed row says what it shows and leads back", () => {
     expect(draw({ zoom: { from: 5e6, to: 55e6 } })).toContain("|50.0 ms of span 2 |Show all|");
     expect(draw({ zoom: { from: 0, to: 50e6 } })).not.toContain("Show all"); // begins before the first step
   });
@@ -293,7 +176,8 @@ describe("the GPU view", () => {
     expect(page).toContain("|It runs for 30.0 % of the span|launches by start|");
     expect(page).toContain("|2 waves, the last 12.0 % full|");
     expect(page).toContain(
-      "|Grid|4 × 7 × 32, 896 blocks|Block|8 × 8 × 1, 64 threads|Registers of a thread|88|Shared memory of a block|3 328 B|Launches like this|6 of 10|",
+      "|Grid|4 × 7 × 32, 896 blocks|Block|8 × 8 × 1, 64 threads|Registers of a thread|88|Shared " +
+        "memory of a block|3 328 B|Launches like this|6 of 10|",
     );
   });
 

@@ -1,28 +1,11 @@
-import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { areaPath, carried, peakPath } from "../src/charts/time/queue_paths";
-import { binsPerPixel, maxOf, meanOf } from "../src/charts/time/time_bins";
 import type { PageOf } from "../src/api.gen";
+import { shownStep, timelineKeys } from "../src/views/choices";
 import { Host } from "../src/views/host";
-import { blockingKey, madeBy, matching } from "../src/views/host/blocking";
-import { hiddenReasons, idleOf, withToggled } from "../src/views/host/idle";
-import { linesOf, openAtFirst } from "../src/views/host/range_tree";
-import { barsOfPhases, barsOfSteps } from "../src/views/host/reasons";
-import { shownStep } from "../src/views/choices";
-import { verdictsDiffer } from "../src/views/host/sites";
-import { timelineKeys } from "../src/views/choices";
-import { BLOCKING, MS, RESULT, TITLES, hostPage, hostTab, idle, range, step } from "./fixtures/host";
+import { BLOCKING, hostPage, hostTab, idle, MS, RESULT, step, TITLES } from "./fixtures/host";
 import { because, plain } from "./fixtures/pages";
-
-const words = (drawn: VNode): string =>
-  renderToString(drawn)
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&#39;", "'");
+import { words } from "./fixtures/words";
 
 const draw = (result = RESULT, state = {}, titles = TITLES as PageOf<"host">["titles"]): string =>
   words(<Host page={hostPage(result, titles)} tab={hostTab(state)} compared={null} />);
@@ -35,7 +18,8 @@ describe("the Host view", () => {
       "|GPU works |52.5 ms|, 24 %|GPU waits |169.9 ms|, 76 %|Mean step|222.4 ms|forward|backward|",
     );
     expect(page).toContain(
-      "|Kernel|38.7 ms|17.4 %|Communication|13.8 ms|6.2 %|CPU, forward|73.9 ms|33.2 %|CPU, backward|60.5 ms|27.2 %|Nothing recorded|25.0 ms|11.2 %|Launch latency|10.5 ms|4.7 %|",
+      "|Kernel|38.7 ms|17.4 %|Communication|13.8 ms|6.2 %|CPU, forward|73.9 ms|33.2 %|CPU, " +
+        "backward|60.5 ms|27.2 %|Nothing recorded|25.0 ms|11.2 %|Launch latency|10.5 ms|4.7 %|",
     );
   });
 
@@ -77,18 +61,19 @@ describe("the Host view", () => {
     expect(draw(RESULT, { step: "5", zoom: `${0}-${10 * MS}` })).toContain("|step 5, 219.0 ms |");
   });
 
-  test("tells from where work is launched, and sums it up", () => {
+  test("says from where work is launched, and sums it up", () => {
     expect(page).toContain(
-      "|Every phase is host-bound|run-ahead is the median|Launched from|Launches|Starved|Run-ahead|GPU idle a step|Forward: buffer broadcast|163|96 %|11 µs|39.4 ms|",
+      "|Every phase is host-bound|run-ahead is the median|Launched from|Launches|Starved|Run-ahead|" +
+        "GPU idle a step|Forward: buffer broadcast|163|96 %|11 µs|39.4 ms|",
     );
     expect(page).toContain("|Optimizer|9|0 %|25 µs|14.0 ms|All|1 258|74 %|12 µs|169.7 ms|");
   });
 
-  test("the end of the recording is no launch: it stands beside the sum", () => {
+  test("the end of the recording is no launch: it stands next to the sum", () => {
     const tail = {
       ...RESULT.sites[0]!,
       site: "unknown",
-      phase: "unknown",
+      phase: "unknown" as const,
       label: "Launch not recorded",
       launches: 0,
       idle_ns: idle({ tail: 0.2 * MS }),
@@ -118,12 +103,13 @@ describe("the Host view", () => {
     const titles = { blocking: plain("Blocking calls leave the GPU idle for 12.0 ms a step") };
     const result = { ...RESULT, blocking: [BLOCKING], blocking_bubble_ns: 12 * MS };
     expect(draw(result, {}, titles)).toContain(
-      "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
+      "|aten::_local_scalar_dense|, in aten::item|Backward: autograd nodes|cudaMemcpyAsync + " +
+        "cudaStreamSynchronize|train.py(41): forward| Encoder_0|2|30.0 ms|12.0 ms|",
     );
     expect(draw(result, { calls: "nothing" }, titles)).toContain("|No call matches |nothing|. |Clear|");
   });
 
-  test("cards stand beside it and lead to the timeline", () => {
+  test("cards stand next to it and lead to the timeline", () => {
     expect(page).toContain("|Stop the buffer broadcast|Major|, confidence high|DDP copies 159 buffers. |Timeline|");
   });
 
@@ -171,99 +157,6 @@ describe("the shown step", () => {
   });
 });
 
-describe("idle time", () => {
-  test("sums over its reasons", () => {
-    expect(idleOf(idle({ cpu_work: 3, tail: 4 }))).toBe(7);
-  });
-
-  test("is drawn per step or per phase", () => {
-    expect(barsOfSteps(RESULT).map(({ name }) => name)).toEqual(["4", "5", "6"]);
-    expect(barsOfPhases(RESULT).map(({ name, idle: of }) => [name, idleOf(of)])).toEqual([
-      ["Forward", 90.8 * MS],
-      ["Backward", 64.9 * MS],
-      ["Optimizer", 14 * MS],
-    ]);
-    expect(draw(RESULT, { idle: "phase" })).toContain("|Step|Phase|");
-  });
-
-  test("verdicts differ only among what launches", () => {
-    const bounds = new Map([
-      ["forward", "host"],
-      ["backward", "host"],
-      ["optimizer", "gpu"],
-    ]);
-    expect(verdictsDiffer(RESULT.sites, bounds)).toBe(true);
-    expect(
-      verdictsDiffer(
-        RESULT.sites.map((site) => (site.phase === "optimizer" ? { ...site, launches: 0 } : site)),
-        bounds,
-      ),
-    ).toBe(false);
-  });
-});
-
-describe("the tree of ranges", () => {
-  const names = (open: ReadonlySet<string>) =>
-    linesOf(RESULT.ranges, open).map(
-      (line) => `${" ".repeat(line.depth)}${line.name}${line.inside > 0 ? (line.open ? " -" : " +") : ""}`,
-    );
-
-  test("closed branches hide what is inside, the longest stands first", () => {
-    expect(names(new Set())).toEqual(["forward +", "backward"]);
-    expect(names(new Set(["forward"]))).toEqual(["forward -", " decoder", " encoder +", "backward"]);
-  });
-
-  test("few ranges are open at first, many are not", () => {
-    expect(names(openAtFirst(RESULT.ranges, 5))).toEqual([
-      "forward -",
-      " decoder",
-      " encoder -",
-      "  attention",
-      "backward",
-    ]);
-    expect(openAtFirst(RESULT.ranges, 4).size).toBe(0);
-  });
-
-  test("a range whose surroundings were folded away stands under the nearest that was not", () => {
-    expect(
-      linesOf([range(["a"], 9), range(["a", "b", "c"], 2), range(["x", "y"], 1)], new Set(["a"])).map(
-        ({ name, depth }) => [name, depth],
-      ),
-    ).toEqual([
-      ["a", 0],
-      ["c", 1],
-      ["y", 0],
-    ]);
-  });
-});
-
-describe("blocking calls", () => {
-  test("are found by op, call, place and maker", () => {
-    const found = (typed: string) => matching([BLOCKING], typed).length;
-    expect(["", "ITEM", "synchronize", "backward.nodes", "encoder", "train.py(41)", "cudaFree"].map(found)).toEqual([
-      1, 1, 1, 1, 1, 1, 0,
-    ]);
-  });
-
-  test("name the forward line before the module, and their own line where there is none", () => {
-    expect(madeBy(BLOCKING)).toEqual(["train.py(41): forward", "Encoder_0", "forward aten::sparse_mm", "backward"]);
-    expect(
-      madeBy({
-        ...BLOCKING,
-        forward_op: null,
-        forward_module: null,
-        forward_source: null,
-        user_range: null,
-        source: "a.py(1): f",
-      }),
-    ).toEqual(["a.py(1): f"]);
-  });
-
-  test("of two GPUs have two keys", () => {
-    expect(blockingKey(BLOCKING)).not.toBe(blockingKey({ ...BLOCKING, device: 1 }));
-  });
-});
-
 describe("the way to the timeline", () => {
   test("shows what stands around a range, and nothing before the start", () => {
     expect(timelineKeys({ step: "5", start_ns: 1_000_000, end_ns: 3_000_000 })).toEqual({
@@ -284,90 +177,5 @@ describe("the way to the timeline", () => {
       step: "5",
       zoom: { from: 91_000, to: 111_000 },
     });
-  });
-});
-
-describe("paths of the queue", () => {
-  const level = { start: 0, bin: 10, values: [0, 2, null, 4] };
-
-  test("leave out what is empty, and end with the window", () => {
-    expect(
-      areaPath(
-        level,
-        15,
-        35,
-        (at) => at,
-        (value) => 10 - value,
-        10,
-      ),
-    ).toBe("M15.0 10V8.0H20.0V10zM30.0 10V6.0H35.0V10z");
-    expect(
-      peakPath(
-        level,
-        0,
-        40,
-        (at) => at,
-        (value) => 10 - value,
-        10,
-      ),
-    ).toBe("M15.0 10V8.0M35.0 10V6.0");
-  });
-});
-
-describe("bins of a pixel", () => {
-  const levels = [
-    { start: 0, bin: 40, values: [2, 4] },
-    { start: 0, bin: 10, values: [1, null, 3, 2, 9, 3, 4, 0] },
-  ];
-
-  test("join finer ones, means and peaks each in their way", () => {
-    expect(binsPerPixel(levels, 0, 80, 4, meanOf)).toEqual({ start: 0, bin: 20, values: [1, 2.5, 6, 2] });
-    expect(binsPerPixel(levels, 0, 80, 4, maxOf)).toEqual({ start: 0, bin: 20, values: [1, 3, 9, 4] });
-  });
-
-  test("are as coarse as they come where those are fine enough, and the finest where none is", () => {
-    expect(binsPerPixel(levels, 0, 80, 2, meanOf)).toBe(levels[0]);
-    expect(binsPerPixel(levels, 0, 20, 20, meanOf)).toBe(levels[1]);
-  });
-
-  test("short gaps take the value before them, long ones and the ends stay", () => {
-    const bins = { start: 0, bin: 1, values: [null, 5, null, null, 7, null, null, null, 2, null] };
-    expect(carried(bins, 2).values).toEqual([null, 5, 5, 5, 7, null, null, null, 2, null]);
-  });
-
-  test("begin with the window, at a whole join", () => {
-    expect(binsPerPixel(levels, 35, 75, 2, maxOf)).toEqual({ start: 20, bin: 20, values: [3, 9, 4] });
-    expect([meanOf([null, null]), maxOf([null])]).toEqual([null, null]);
-  });
-});
-
-describe("what is hidden in both pictures", () => {
-  const { segments } = RESULT;
-
-  test("a reason is hidden with the last of its segments", () => {
-    expect([...hiddenReasons(segments, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
-    expect([...hiddenReasons(segments, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual([
-      "cpu_work",
-      "launch_latency",
-    ]);
-    expect([...hiddenReasons(segments, new Set(["data_loading"]))]).toEqual(["data_loading"]); // although it has no length
-  });
-
-  test("a press on a reason hides or shows all of its segments, and no other", () => {
-    const hidden = withToggled(segments, "cpu_work", new Set(["kernel", "cpu_forward"]));
-    expect([...hidden].sort()).toEqual(["cpu_backward", "cpu_forward", "kernel"]);
-    expect([...withToggled(segments, "cpu_work", hidden)]).toEqual(["kernel"]);
-  });
-
-  test("the pictures take what is hidden from each other", () => {
-    const hollow = (...off: string[]) =>
-      (
-        renderToString(<Host page={hostPage()} tab={hostTab({ off: new Set(off) })} compared={null} />).match(
-          /class="off"/g,
-        ) ?? []
-      ).length;
-    expect(hollow()).toBe(0);
-    expect(hollow("cpu_forward")).toBe(1);
-    expect(hollow("cpu_forward", "cpu_backward")).toBe(3);
   });
 });

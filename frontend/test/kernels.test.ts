@@ -10,7 +10,8 @@ test.each([
     "cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>",
   ],
   [
-    "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3> >(int)",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, " +
+      "at::detail::Array<char*, 3> >(int)",
     "vectorized_elementwise_kernel<4, AddFunctor<float>, detail::Array<char*, 3>>",
   ],
   [
@@ -37,7 +38,14 @@ test("a name that is too long is cut in the middle, and one that fits is whole",
   expect(fitted(name, 0)).toBe("…");
 });
 
-const row = (name: string, bin: string): KernelRow => ({ name, bin, reason: "", count: 1, total_ns: 1, share: 0 });
+const row = (name: string, bin: KernelRow["bin"]): KernelRow => ({
+  name,
+  bin,
+  reason: "",
+  count: 1,
+  total_ns: 1,
+  share: 0,
+});
 
 test("the filter finds what was typed in any case, and hidden bins stay hidden", () => {
   const rows = [row("volta_SGEMM", "matmul_like"), row("hmma_sgemm", "tensor_core"), row("softmax", "other")];

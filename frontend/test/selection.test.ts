@@ -1,6 +1,6 @@
-import type { Address } from "../src/address/keys";
 import { expect, test } from "vitest";
-import { apart, comparedWith, inRun, keysOf, selected } from "../src/address/selection";
+import type { Address } from "../src/address/keys";
+import { comparedWith, distinctName, inRun, keysOf, selected } from "../src/address/selection";
 import { index, run, span } from "./fixtures/pages";
 
 const INDEX = index([
@@ -47,7 +47,7 @@ test("a span is compared with another one, never with itself or one that is gone
   expect(comparedWith(INDEX, {}, chosen)).toBeNull();
 });
 
-test("two spans are told apart by what differs", () => {
+test("two spans are distinguished by what differs", () => {
   const [first, second] = [selected(INDEX, { run: "a", span: 1 })!, selected(INDEX, { run: "a", span: 2 })!];
-  expect([apart(first, second), apart(selected(INDEX, { run: "b" })!, second)]).toEqual(["span 1", "b"]);
+  expect([distinctName(first, second), distinctName(selected(INDEX, { run: "b" })!, second)]).toEqual(["span 1", "b"]);
 });

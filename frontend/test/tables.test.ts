@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { rowWindow } from "../src/dom/rows";
-import { type Column, sorted } from "../src/components/table";
 import { csv } from "../src/components/data_table";
 import { onlyThis, toggled } from "../src/components/legend";
+import { type Column, sorted } from "../src/components/table";
+import { rowWindow } from "../src/dom/rows";
 import { matching } from "../src/frame/picker";
 
 const COLUMNS: Column<[string, number | null]>[] = [
@@ -24,7 +24,7 @@ test("rows sort by number and by the numbers in names; equal rows keep their ord
   expect(names(undefined)).toEqual(["step 10", "step 9", "step 1", "step 2"]);
 });
 
-test("of 100 000 rows only those in sight are drawn, and the rest is space of the right height", () => {
+test("of 100 000 rows only those visible are drawn, and the rest is space of the right height", () => {
   const window = rowWindow(100_000, 26, 26_000, 520);
   expect(window).toEqual({ first: 992, end: 1028, above_px: 992 * 26, below_px: (100_000 - 1028) * 26 });
   expect(rowWindow(3, 26, 0, 520)).toEqual({ first: 0, end: 3, above_px: 0, below_px: 0 });

@@ -12,7 +12,7 @@ test("where there is room every bin is drawn", () => {
   ]);
 });
 
-test("with more bins than pixels an aggregate is the mean over its time, and what is unknown counts neither way", () => {
+test("with more bins than pixels an aggregate is the mean over its time, and the unknown does not count", () => {
   expect(aggregates(BINS, 0, 40, 2)).toEqual([
     { from: 0, to: 20, value: 500 },
     { from: 20, to: 40, value: 500 },

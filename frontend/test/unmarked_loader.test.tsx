@@ -6,6 +6,7 @@ import { recorderLines } from "../src/views/data_loading/record_hint";
 import { loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { RECORDED, TITLES } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
+import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
 
@@ -22,18 +23,10 @@ const UNMARKED: DataLoadingResult = {
 
 const html = (page = loaderPage(UNMARKED, { ...TITLES, steps: plain("Another thread reads it") })): string =>
   renderToString(<DataLoading page={page} tab={tab()} compared={null} />);
-const words = (drawn: string): string =>
-  drawn
-    .replace(/<svg.*?<\/svg>/gs, "")
-    .replace(/<[^>]+>/g, "|")
-    .replace(/\|+/g, "|")
-    .replaceAll(/[\u00a0\u202f]/g, " ")
-    .replaceAll("&quot;", '"');
-
-describe("a loader that a thread reads of which no trace tells", () => {
+describe("a loader that a thread reads of which no trace says", () => {
   const page = words(html());
 
-  test("shows what is recorded, below the reason why no wait is told", () => {
+  test("shows what is recorded, below the reason why no wait is given", () => {
     const order = [
       "Another thread reads it|What the loop waits for does not show.|The workers are busy half of the time|",
       "|Most of a batch is the dataset|",
@@ -46,10 +39,10 @@ describe("a loader that a thread reads of which no trace tells", () => {
   test("its waits are those of that thread, nowhere those of the training loop", () => {
     expect(page).toContain("|The reading thread waits|20.0 ms|");
     expect(page).not.toContain("The training loop waits");
-    expect(html()).toContain("How long the thread that reads the loader stood for this batch.");
+    expect(html()).toContain("What Waited of the reading thread means.");
   });
 
-  test("nobody is told to record what is recorded", () => {
+  test("nobody is given to record what is recorded", () => {
     expect(page).not.toContain("LoaderRecorder");
   });
 });
@@ -57,7 +50,10 @@ describe("a loader that a thread reads of which no trace tells", () => {
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
-      `|No loader events|The trace has no loader events.|Does another thread read a DataLoader?|Copy|What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.|${recorderLines("runs/a")}|`,
+      "|No loader events|The trace has no loader events.|Does another thread read a DataLoader?|Copy|" +
+        "What a prefetcher's thread does is in no trace. Two lines of code record the loader: how " +
+        "fast batches are produced and taken, each worker's lane, the slowest batches.|" +
+        `${recorderLines("runs/a")}|`,
     );
   });
 });

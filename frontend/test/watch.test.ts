@@ -24,7 +24,10 @@ function watching(answers: Answer<Index>[]) {
   };
   const around = {
     hidden: () => hidden,
-    listen: (listener: () => void) => ((shown = listener), () => {}),
+    listen(listener: () => void) {
+      shown = listener;
+      return () => {};
+    },
     time_ms: () => Date.now(),
   };
   const begun_ms = Date.now();
@@ -51,7 +54,7 @@ test("a silent server is asked ever less often, and the figures stay", async () 
   await vi.advanceTimersByTimeAsync(25_000);
   expect(seconds()).toEqual([0, 5, 7, 11, 19, 24]);
   expect(told.map((each) => each.index?.version)).toEqual(["1", "1", "1", "1", "1", "1"]);
-  expect(told.map((each) => (each.retry_ms === null ? null : (each.retry_ms - each.heard_ms) / 1000))).toEqual([
+  expect(told.map((each) => (each.retry_ms === null ? null : (each.retry_ms - each.received_ms) / 1000))).toEqual([
     null,
     7,
     11,

@@ -70,7 +70,7 @@ class MetricLevels(msgspec.Struct, frozen=True):
 class KernelGrouping(msgspec.Struct, frozen=True):
     """Groups with most time; more_* fold the others: groups, their launches, their time."""
 
-    by: str
+    by: By
     rows: list[KernelGroup]
     more_rows: int
     more_count: int

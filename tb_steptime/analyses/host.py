@@ -9,7 +9,6 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
-from tb_steptime.metrics.host.figures import host_figures
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judge
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
@@ -21,6 +20,7 @@ from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
+from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows

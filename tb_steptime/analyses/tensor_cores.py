@@ -10,6 +10,7 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
+from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.opportunities import (
     Obstacle,
     Opportunity,
@@ -57,7 +58,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     """
 
     name: str
-    bin: str
+    bin: KernelBin
     reason: str
     count: int
     total_ns: int

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from tb_steptime.text import Phrase, Quantity
 
+TrackKind = Literal["steps", "phases", "thread", "loader", "calls", "stream", "ranges"]
+
 
 class Track(msgspec.Struct, frozen=True):
-    """One track of the picture. kind: steps, phases, thread, loader, calls, stream. rows: nesting levels, at least one.
+    """One track of the picture. rows: nesting levels, at least one.
 
     group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
     """
 
     id: int
-    kind: str
+    kind: TrackKind
     group: str
     label: str
     rows: int

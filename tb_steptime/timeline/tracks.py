@@ -18,11 +18,12 @@ import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, host_phases
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.timeline.colours import PLACE
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Int32, Int64, Kind, UInt8
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8
 
 _CALLS = (Kind.RUNTIME, Kind.DRIVER)
 _ON_HOST = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.OVERHEAD, Kind.OTHER)
@@ -55,7 +56,7 @@ class TrackEvents:
     thread    that the events are of, a row of `Trace.threads`; -1 for none
     """
 
-    kind: str
+    kind: TrackKind
     group: str
     label: str
     table: Table
@@ -112,7 +113,8 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
     is_call = (table.kind[rows] == Kind.RUNTIME) | (table.kind[rows] == Kind.DRIVER)
     own = ~is_call
     own[np.searchsorted(rows, np.intersect1d(rows, loader_rows(trace)))] = False
-    for kind, named, mine in (("thread", label, own), ("calls", calls, is_call)):
+    lanes: tuple[tuple[TrackKind, str, Bool], ...] = (("thread", label, own), ("calls", calls, is_call))
+    for kind, named, mine in lanes:
         if mine.any():
             yield TrackEvents(kind, group, named, table, rows[mine], thread=thread)
 

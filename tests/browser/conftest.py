@@ -52,14 +52,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with all demo recordings, free to be written to."""
-    return logs.copy_of(logs.demo_traces(), tmp_path_factory.mktemp("logs") / "demo")
-
-
-@pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with one recording: plugins beside ours read everything at start, and this is soon read."""
+    """A log directory with one recording that has no summary, free to be written to."""
     return logs.copy_of(logs.demo_traces()[:1], tmp_path_factory.mktemp("logs") / "one")
 
 
@@ -75,14 +69,16 @@ def real_pair(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
     """Start TensorBoard on a log directory, or hand out the one that runs there with the same arguments.
 
-    Asks for the browser, so that nothing is started in vain where there is none.
+    beside: with every plugin that is installed. Asks for the browser, so that nothing is started in vain where there
+    is none.
     """
-    running: dict[tuple[Path, ...], TensorBoard] = {}
+    running: dict[tuple[object, ...], TensorBoard] = {}
 
-    def start(logdir: Path, *arguments: str) -> TensorBoard:
-        key = (logdir, *map(Path, arguments))
+    def start(logdir: Path, *arguments: str, beside: bool = False) -> TensorBoard:
+        key = (logdir, arguments, beside)
         if key not in running:
-            running[key] = TensorBoard(logdir, arguments)
+            module = "tensorboard.main" if beside else "tests.browser.tensorboard_with_ours"
+            running[key] = TensorBoard(logdir, arguments, module=module)
         return running[key]
 
     yield start

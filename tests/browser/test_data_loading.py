@@ -1,4 +1,4 @@
-"""The Data loading view in a real browser: recorded workers, a burst, what cannot be told, by pointer and keyboard."""
+"""The Data loading view in a real browser: recorded workers, a burst, what not known, by pointer and keyboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
 from tests.browser.tab import Tab
 from tests.browser.test_tab import state
@@ -25,13 +24,6 @@ MOST_STOPS = 200
 FOCUSED_PICTURE = "document.activeElement.matches('svg.chart') ? document.activeElement.classList[1] : null"
 
 
-@pytest.fixture(scope="session")
-def loading(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with the demo runs that the view has something different to say of."""
-    runs = logs.runs_of(RECORDED, BURST, ALIKE, NO_LOADER)
-    return logs.copy_of(runs, tmp_path_factory.mktemp("logs") / "loading")
-
-
 def view_of(one: Tab) -> Locator:
     return one.view("data_loading")
 
@@ -44,8 +36,12 @@ def answer(server: TensorBoard, run: str) -> Any:
 
 
 def rows(table: Locator) -> list[list[str]]:
-    """Cells of the rows under the head, as they read."""
-    return [row.locator("td").all_inner_texts() for row in table.locator("tbody tr:not(.space)").all()]
+    """Cells of the rows under the head, as they read at one moment: rows may be drawn again between two questions."""
+    expect(table.locator("tbody td").first).to_be_visible()
+    cells: list[list[str]] = table.locator("tbody tr:not(.space)").evaluate_all(
+        "(rows) => rows.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText))"
+    )
+    return cells
 
 
 def heard(picture: Locator) -> str:
@@ -78,9 +74,9 @@ def cut_off(view: Locator) -> list[str]:
 
 
 def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    server = tensorboard(loading)
+    server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
     recorded = answer(server, RECORDED)["recorded"]
     counts = f"{len(recorded['lanes'])} lanes over {len(recorded['steps'])} steps"
@@ -95,8 +91,10 @@ def test_recorded_workers_have_a_lane_each_above_the_ready_batches(
     expect(tips).to_contain_text(re.compile("Dataset|Collate|Waits for a request"))
 
 
-def test_the_lanes_are_walked_with_the_keyboard(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
-    one = tab(tensorboard(loading), state(run=RECORDED, view="data_loading"))
+def test_the_lanes_are_walked_with_the_keyboard(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(measured_demo), state(run=RECORDED, view="data_loading"))
     picture = view_of(one).locator("svg.production")
     picture.focus()
     one.page.keyboard.press("ArrowRight")
@@ -107,9 +105,9 @@ def test_the_lanes_are_walked_with_the_keyboard(tensorboard: StartTensorBoard, l
 
 
 def test_a_recorded_batch_is_split_from_dataset_to_wait(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    server = tensorboard(loading)
+    server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=RECORDED, view="data_loading")))
     table = view.get_by_role("table", name="What becomes of a batch")
     assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Lies ready"]
@@ -119,9 +117,9 @@ def test_a_recorded_batch_is_split_from_dataset_to_wait(
 
 
 def test_recorded_workers_and_their_slowest_batches_are_listed(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    server = tensorboard(loading)
+    server = tensorboard(measured_demo)
     one = tab(server, state(run=RECORDED, view="data_loading"))
     view = view_of(one)
     recorded = answer(server, RECORDED)["recorded"]
@@ -144,19 +142,21 @@ def test_recorded_workers_and_their_slowest_batches_are_listed(
     expect(waits.locator("tr[aria-selected='true'] td").first).to_have_text(step)
 
 
-def test_nobody_is_told_to_record_what_is_recorded(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
-    server = tensorboard(loading)
+def test_nobody_is_told_to_record_what_is_recorded(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
+    server = tensorboard(measured_demo)
     expect(view_of(tab(server, state(run=RECORDED, view="data_loading")))).not_to_contain_text("LoaderRecorder")
     hint = view_of(tab(server, state(run=BURST, view="data_loading"))).locator(".record-hint")
-    expect(hint.locator("pre")).to_contain_text(f'LoaderRecorder("{loading / BURST}").watch(loader)')
+    expect(hint.locator("pre")).to_contain_text(f'LoaderRecorder("{measured_demo / BURST}").watch(loader)')
     hint.get_by_role("button", name="Copy").click()
     expect(hint.get_by_role("status")).to_have_text(re.compile("opied"))
 
 
 def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    server = tensorboard(loading)
+    server = tensorboard(measured_demo)
     view = view_of(tab(server, state(run=BURST, view="data_loading")))
     needed = answer(server, BURST)["burst"]["needed_workers"]
     sentence = view.get_by_role("heading", name=re.compile("every third step waits"))
@@ -167,9 +167,9 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
 
 
 def test_the_curve_over_workers_is_read_by_keyboard_and_pointer(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    server = tensorboard(loading)
+    server = tensorboard(measured_demo)
     one = tab(server, state(run=BURST, view="data_loading"))
     curve = view_of(one).locator("svg.worker-curve")
     points = answer(server, BURST)["curve"]["points"]
@@ -191,20 +191,20 @@ def test_the_curve_over_workers_is_read_by_keyboard_and_pointer(
 
 
 def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
-    view = view_of(tab(tensorboard(loading), state(run=ALIKE, view="data_loading")))
+    view = view_of(tab(tensorboard(measured_demo), state(run=ALIKE, view="data_loading")))
     place = view.locator(".no-curve")
     expect(place.get_by_role("heading")).to_have_text("How many workers are enough?")
-    expect(place).to_contain_text("cannot be told from this trace, because")
+    expect(place).to_contain_text("not known from this trace, because")
     expect(view.locator("svg.worker-curve")).to_have_count(0)
     workers = view.locator(".tiles li").filter(has_text="Workers needed")
     expect(workers).to_contain_text("–")
     assert cut_off(view) == []
 
 
-def test_a_trace_without_a_loader_says_so(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
-    view = view_of(tab(tensorboard(loading), state(run=NO_LOADER, view="data_loading")))
+def test_a_trace_without_a_loader_says_so(tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab) -> None:
+    view = view_of(tab(tensorboard(measured_demo), state(run=NO_LOADER, view="data_loading")))
     expect(view.locator(".unknown")).to_contain_text(
         "no torch DataLoader is read on a recorded thread inside its steps"
     )
@@ -226,9 +226,11 @@ def test_lines_of_a_loader_in_the_training_process(
     assert cut_off(view) == []
 
 
-def test_every_picture_is_reached_with_the_keyboard(tensorboard: StartTensorBoard, loading: Path, tab: OpenTab) -> None:
+def test_every_picture_is_reached_with_the_keyboard(
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
+) -> None:
     """In the order in which they are seen, and none is a trap."""
-    one = tab(tensorboard(loading), state(run=RECORDED, view="data_loading"))
+    one = tab(tensorboard(measured_demo), state(run=RECORDED, view="data_loading"))
     view_of(one).locator("th button").first.focus()
     wanted = ["worker-curve", "wait-columns", "production", "lanes", "points"]
     reached: list[str] = []
@@ -241,13 +243,14 @@ def test_every_picture_is_reached_with_the_keyboard(tensorboard: StartTensorBoar
     assert reached == wanted
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("run", [RECORDED, BURST])
+@pytest.mark.parametrize(
+    ("run", "theme", "width"),
+    [(RECORDED, "light", 1280), (RECORDED, "dark", 1920), (BURST, "dark", 1280), (BURST, "light", 1920)],
+)
 def test_nothing_is_cut_off(
-    tensorboard: StartTensorBoard, loading: Path, tab: OpenTab, run: str, theme: str, width: int
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, run: str, theme: str, width: int
 ) -> None:
-    one = tab(tensorboard(loading), state(run=run, view="data_loading"), theme=theme, width=width)
+    one = tab(tensorboard(measured_demo), state(run=run, view="data_loading"), theme=theme, width=width)
     view = view_of(one)
     assert one.theme_of_background() == theme
     assert one.overflow_px() == 0

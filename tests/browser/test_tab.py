@@ -44,7 +44,7 @@ def wait_until_all_is_read(server: TensorBoard) -> None:
 def test_the_tab_stands_beside_the_pytorch_profiler(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
-    server = tensorboard(recording)
+    server = tensorboard(recording, beside=True)
     one = tab(server)
     one.view("overview")
     expect(one.page.get_by_role("tab", name="Step Insights", selected=True)).to_be_visible()
@@ -53,21 +53,20 @@ def test_the_tab_stands_beside_the_pytorch_profiler(
     assert plugins["tb_steptime"]["enabled"]
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1920)])
 def test_every_view_draws(
-    tensorboard: StartTensorBoard, recordings: Path, tab: OpenTab, theme: str, width: int
+    tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, theme: str, width: int
 ) -> None:
-    server = tensorboard(recordings)
+    server = tensorboard(measured_demo)
     draw_every_view(tab(server, theme=theme, width=width), server, f"{width}-{theme}", theme)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "width"), [("dark", 1280)])
 def test_every_view_draws_a_real_pair_of_recordings(
-    tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab, theme: str
+    tensorboard: StartTensorBoard, real_pair: Path, tab: OpenTab, theme: str, width: int
 ) -> None:
     server = tensorboard(real_pair)
-    draw_every_view(tab(server, theme=theme), server, f"real-{theme}", theme)
+    draw_every_view(tab(server, theme=theme, width=width), server, f"real-{theme}", theme)
 
 
 def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str) -> None:

@@ -19,7 +19,7 @@ from tb_steptime.insights import judge
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.terminal.report import span_report
 from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED
 from tests.drawn.small_trace import write_trace
 
 PARTS = ["kernel", "communication", "memcpy", "memset", "data_loader", "runtime", "cpu_exec", "other"]

@@ -25,13 +25,23 @@ from tb_steptime.serve.wire import SpanPage
 from tests import PROJECT
 
 RELEASES = PROJECT / "tests" / "releases"
-DEMO = PROJECT / "demo_logs"
+#: The recordings that they are of.
+TRACES = RELEASES / "traces"
 SUMMARIES = sorted(RELEASES.rglob("*" + SUFFIX))
 
-#: Figures that a release did not measure yet, by release: the path of fields, without the view.
-NOT_YET: dict[str, set[str]] = {"0.1.0": {"devices.idle", "slow_steps.longest_event", "slow_steps.longest_event_ns"}}
-
-pytestmark = pytest.mark.skipif(not DEMO.is_dir(), reason="the demo recordings are not in this checkout")
+#: By release, the path of fields without the view: what it did not measure yet, or measured in another way.
+NOT_YET: dict[str, set[str]] = {
+    "0.1.0": {
+        "figures.host_floor",  # whole ns
+        "devices.idle",
+        "slow_steps.longest_event",
+        "slow_steps.longest_event_ns",
+        # What receiving a batch takes was more, and a recorder's times were among those that waits show.
+        *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
+        *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),
+        *(f"curve.{figure}" for figure in ("floor_ns", "gain_ns", "points.step_ns")),
+    }
+}
 
 
 @functools.cache
@@ -44,17 +54,17 @@ def named(path: Path) -> str:
 
 
 def figures(value: Any) -> Any:
-    """Numbers, truths and names; no sentence, whose words and place a release may change."""
+    """Numbers, truths, names and reasons; no sentence, whose words and place a release may change."""
     if isinstance(value, dict):
         return {key: figures(each) for key, each in value.items() if not is_said(each)}
     return [figures(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def is_said(value: Any) -> bool:
-    """A phrase, a reason or a note, several of them, or nothing."""
+    """A phrase or a note, several of them, or nothing."""
     if isinstance(value, list):
         return bool(value) and all(map(is_said, value))
-    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "code", "qualifies"}))
+    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "qualifies"}))
 
 
 def lacking(then: Any, now: Any, path: str = "") -> set[str]:
@@ -69,14 +79,14 @@ def lacking(then: Any, now: Any, path: str = "") -> set[str]:
 
 
 def test_every_release_is_tried() -> None:
-    assert {path.name for path in RELEASES.iterdir() if path.is_dir()} == NOT_YET.keys()
+    assert {path.name for path in RELEASES.iterdir() if path.is_dir() and path != TRACES} == NOT_YET.keys()
     assert {path.relative_to(RELEASES).parts[0] for path in SUMMARIES} == NOT_YET.keys()
 
 
 @pytest.mark.parametrize("path", SUMMARIES, ids=named)
 def test_its_figures_are_those_of_today(path: Path) -> None:
     release, run, name = path.relative_to(RELEASES).parts
-    then, now = read_summary(path), measured_now(DEMO / run / name.removesuffix(SUFFIX))
+    then, now = read_summary(path), measured_now(TRACES / run / name.removesuffix(SUFFIX))
     assert lacking(*(figures(msgspec.to_builtins(span.facts)) for span in (then, now))) == set()
     for view in now.results:
         pair = (figures(msgspec.to_builtins(span.results[view])) for span in (then, now))
@@ -103,7 +113,7 @@ def test_the_tab_opens_them(release: str) -> None:
 def test_the_command_line_opens_them(release: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["summarize", str(RELEASES / release), "--format", "json"]) == 0
     then = json.loads(capsys.readouterr().out)["spans"]
-    traces = [DEMO / span["run"] / Path(span["trace"]).name.removesuffix(SUFFIX) for span in then]
+    traces = [TRACES / span["run"] / Path(span["trace"]).name.removesuffix(SUFFIX) for span in then]
     assert cli.main(["summarize", *map(str, traces), "--format", "json"]) == 0
     now = json.loads(capsys.readouterr().out)["spans"]
     kept = ("steps", "mean", "devices", "phases", "blocking_calls", "queue_depth")

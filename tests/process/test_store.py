@@ -18,7 +18,7 @@ from tb_steptime.serve import directory, reading
 from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED
 from tests.drawn.small_trace import write_trace
 
 #: A machine may be busy with other things: only a test that would wait for ever fails.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.insights.rules import RULES
 from tb_steptime.record import profile_steps
 from tb_steptime.serve.wire import catalogue
 from tests import PROJECT
@@ -110,6 +111,11 @@ def test_every_card_is_explained_once():
     asked = [marker.removeprefix("cards ") for marker in MARKER.findall(pages) if marker.startswith("cards ")]
     named = [id for words in asked for id in named_cards(words)]
     assert sorted(named) == sorted(card_ids())
+
+
+def test_every_rule_says_when_it_fires_and_what_it_gains():
+    said = {rule.__name__: rule.__doc__ or "" for rule in RULES}
+    assert [id for id, doc in said.items() if not doc.startswith("Fires when ") or "\n    Gain: " not in doc] == []
 
 
 def test_cards_of_the_demo_recordings_are_those_of_the_rules():

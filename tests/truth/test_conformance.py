@@ -14,10 +14,9 @@ from tb_steptime.metrics.idle.reasons import REASONS, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.steps.parts import part_intervals, step_breakdown
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 
 TRACES = SHARED / "traces"
 REFERENCE = SHARED / "reference"
@@ -56,7 +55,7 @@ BUSY = reference("device_time.json")
 
 @cache
 def trace_of(name: str) -> Trace:
-    return read_trace(TRACES / name)
+    return read_real(TRACES / name)
 
 
 def every_trace() -> list[str]:

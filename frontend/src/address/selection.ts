@@ -1,7 +1,7 @@
 /** Which span the address means: `run`, `worker` and `span` (its number), each optional. */
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
-import type { Changes, Address } from "./keys";
+import type { Address, Changes } from "./keys";
 
 export interface Selection {
   run: RunEntry;
@@ -61,8 +61,8 @@ export function comparedWith(index: Index, state: Address, chosen: Selection): S
   return found?.span.id === chosen.span.id ? null : found;
 }
 
-/** What tells two spans apart, in one word: the run, else the worker, else the span. */
-export function apart(other: Selection, chosen: Selection): string {
+/** What says two spans distinctName, in one word: the run, else the worker, else the span. */
+export function distinctName(other: Selection, chosen: Selection): string {
   if (other.run.name !== chosen.run.name) return other.run.name;
   return other.worker.name !== chosen.worker.name ? other.worker.name : `span ${other.span.number}`;
 }

@@ -1,6 +1,7 @@
 import type { Insight } from "../api.gen";
 import { fillClass } from "../colour";
-import { ns, sentence, share } from "../format";
+import { ns, share } from "../format";
+import { sentence } from "../phrase";
 import { Code } from "./copy";
 import { Sentence } from "./sentence";
 
@@ -10,11 +11,11 @@ interface CardProps {
   evidence: string | undefined;
   open(): void;
   /** Opens the first of the insight's ranges of time; undefined where it names none. */
-  look?: { name: string; open(): void } | undefined;
+  timeline?: { name: string; open(): void } | undefined;
 }
 
 /** One thing to do: what it gains, why, and how. */
-export function Card({ insight, evidence, open, look }: CardProps) {
+export function Card({ insight, evidence, open, timeline }: CardProps) {
   return (
     <li data-insight={insight.id}>
       <Gain insight={insight} />
@@ -37,11 +38,11 @@ export function Card({ insight, evidence, open, look }: CardProps) {
               </button>
             </>
           )}
-          {look && (
+          {timeline && (
             <>
               {" "}
-              <button class="link" onClick={look.open}>
-                {look.name}
+              <button class="link" onClick={timeline.open}>
+                {timeline.name}
               </button>
             </>
           )}
@@ -61,7 +62,7 @@ function Gain({ insight }: { insight: Insight }) {
     <div class="gain" title={sentence(insight.gain_formula)}>
       {now && "up to "}
       <b>{now ? ns(gain) : `${ns(0)} now`}</b>
-      <span class="rail">
+      <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>
       {now ? `${share(part)} of the step` : later !== null ? `up to ${ns(later)} later` : "\u00a0"}

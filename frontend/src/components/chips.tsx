@@ -17,7 +17,7 @@ interface ChipsProps {
   children?: ComponentChildren;
 }
 
-/** A choice of a few, all in sight. */
+/** A choice of a few, all visible. */
 export function Chips({ label, name, chosen, options, choose, children }: ChipsProps) {
   return (
     <div class="chips" role="group" aria-label={label}>

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { copy } from "../dom/save";
 
 /** How long the button says that it did. */
-const SAID_MS = 2000;
+const SHOWN_MS = 2000;
 
 interface CopyButtonProps {
   text: () => string;
@@ -14,19 +14,19 @@ interface CopyButtonProps {
 }
 
 /** Copies, and says so for two seconds in its own place and width. */
-export function CopyButton({ text, class: looks = "button", children }: CopyButtonProps) {
-  const [said, setSaid] = useState<string | null>(null);
+export function CopyButton({ text, class: className = "button", children }: CopyButtonProps) {
+  const [status, setStatus] = useState<string | null>(null);
   useEffect(() => {
-    if (said === null) return;
-    const timer = setTimeout(() => setSaid(null), SAID_MS);
+    if (status === null) return;
+    const timer = setTimeout(() => setStatus(null), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [said]);
-  const press = async () => setSaid((await copy(text())) ? "Copied" : "Not copied");
+  }, [status]);
+  const press = async () => setStatus((await copy(text())) ? "Copied" : "Not copied");
   return (
-    <button class={`${looks} says`} onClick={press}>
-      <span class={said === null ? "" : "hush"}>{children}</span>
-      <span class="said" role="status">
-        {said}
+    <button class={`${className} says`} onClick={press}>
+      <span class={status === null ? "" : "hush"}>{children}</span>
+      <span class="status" role="status">
+        {status}
       </span>
     </button>
   );

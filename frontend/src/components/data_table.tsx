@@ -1,9 +1,9 @@
 /** What a picture shows, as a table: behind its menu, in its CSV, and for those who cannot see it. */
 
-import type { Unit } from "../api.gen";
-import { text } from "../format";
-import { widestOf } from "../dom/text_width";
 import { useMemo, useState } from "preact/hooks";
+import type { Unit } from "../api.gen";
+import { widestOf } from "../dom/text_width";
+import { text } from "../format";
 import { type Column, Table } from "./table";
 
 export interface DataColumn {
@@ -29,7 +29,9 @@ export function csv({ columns, rows }: TableData): string {
   return [head, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 }
 
-/** Names come from traces. A spreadsheet runs what starts like a formula, so such names get an apostrophe before them. */
+/**
+ * Names come from traces. A spreadsheet runs what starts like a formula, so such names get an apostrophe before them.
+ */
 function csvCell(cell: Cell): string {
   if (cell === null) return "";
   const written = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
@@ -63,7 +65,7 @@ export function DataTable({ data }: { data: TableData }) {
       rowKey={([at]) => at}
       sort={sort}
       onSort={setSort}
-      most={10}
+      maxRows={10}
     />
   );
 }

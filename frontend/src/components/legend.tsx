@@ -2,7 +2,8 @@
 
 import type { PartMeaning, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
-import { DASH, percent, type Scale, sentence } from "../format";
+import { DASH, percent, type Scale } from "../format";
+import { sentence } from "../phrase";
 
 export interface LegendPart {
   meaning: PartMeaning;

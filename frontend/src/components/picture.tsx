@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Phrase } from "../api.gen";
 import { copy, savePng, saveText } from "../dom/save";
-import { DataTable, type TableData, csv } from "./data_table";
+import { csv, DataTable, type TableData } from "./data_table";
 import { Menu } from "./popup";
 import { Sentence } from "./sentence";
 
@@ -17,7 +17,7 @@ interface PictureProps {
   table(): TableData;
   /** The address that shows this picture as it is. */
   link(): string;
-  /** Buttons beside the title, such as a choice of metric. */
+  /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;
   /** False where the picture is HTML and cannot be saved as pixels. */
   drawn?: boolean;

@@ -1,15 +1,16 @@
 import type { Phrase } from "../api.gen";
-import { pieces, shortened, type Piece, type Style } from "../format";
+import { type Style, shortened } from "../format";
+import { type Segment, segmentsOf } from "../phrase";
 
 /** A phrase with its numbers written, stressed words bold and code in code type. Text nodes only. */
 export function Sentence({ phrase, style = "prose" }: { phrase: Phrase; style?: Style }) {
-  return <>{pieces(phrase, style).map((piece, at) => marked(piece, at))}</>;
+  return <>{segmentsOf(phrase, style).map((segment, at) => marked(segment, at))}</>;
 }
 
 /** Words of a sentence are shorter; names of kernels are not, and no line would break in them. */
 const LONG_WORD = 48;
 
-function marked({ text, strong, code }: Piece, at: number) {
+function marked({ text, strong, code }: Segment, at: number) {
   const inner = code ? <code key={at}>{text}</code> : words(text);
   return strong ? <b key={at}>{inner}</b> : inner;
 }

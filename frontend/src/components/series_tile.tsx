@@ -2,8 +2,9 @@
 
 import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
 import { Spark, type SparkRun } from "../charts/lines/spark";
-import { change, figure, scaleFor, sentence, text } from "../format";
+import { change, figure, scaleFor, text } from "../format";
 import type { Meanings } from "../meanings";
+import { sentence } from "../phrase";
 import { Sentence } from "./sentence";
 import { Tile } from "./tile";
 

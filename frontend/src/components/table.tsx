@@ -1,9 +1,9 @@
-/** A table of any length: heads that sort, a filter, only the rows in sight are drawn. */
+/** A table of any length: heads that sort, a filter, only the rows visible are drawn. */
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { count } from "../format";
 import { useRowWindow } from "../dom/rows";
+import { count } from "../format";
 
 export interface Column<Row> {
   id: string;
@@ -32,7 +32,7 @@ interface TableProps<Row> {
   /** The row under the pointer or the focus; null when it left the table. */
   onHover?(row: Row | null): void;
   /** Rows before the box scrolls. */
-  most?: number;
+  maxRows?: number;
   /** Totals, under the rows. */
   foot?: ComponentChildren;
   /** In place of rows where there are none. */
@@ -42,13 +42,13 @@ interface TableProps<Row> {
 export const ROW_PX = 26;
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns, rows, sort, onSort, most = 20 } = props;
+  const { label, columns, rows, sort, onSort, maxRows = 20 } = props;
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
   const view = useRowWindow(box, ordered.length, ROW_PX);
-  const height = (Math.min(most, Math.max(1, rows.length)) + (props.foot ? 2 : 1)) * ROW_PX + 1;
+  const height = (Math.min(maxRows, Math.max(1, rows.length)) + (props.foot ? 2 : 1)) * ROW_PX + 1;
   return (
-    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > most ? 0 : undefined}>
+    <div class="rows" ref={box} style={{ maxHeight: `${height}px` }} tabIndex={rows.length > maxRows ? 0 : undefined}>
       <table aria-label={label} aria-rowcount={ordered.length + 1}>
         <colgroup>
           {columns.map((column) => (
@@ -91,17 +91,17 @@ function Head<Row>({
   sort: string | undefined;
   onSort(sort: string): void;
 }) {
-  const looks = column.numeric ? "num" : "";
+  const className = column.numeric ? "num" : "";
   if (!column.order)
     return (
-      <th class={looks} title={column.meaning}>
+      <th class={className} title={column.meaning}>
         {column.label}
       </th>
     );
   const direction = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
   const next = direction === "descending" || (direction === undefined && !column.numeric) ? column.id : `-${column.id}`;
   return (
-    <th class={looks} title={column.meaning} aria-sort={direction}>
+    <th class={className} title={column.meaning} aria-sort={direction}>
       <button onClick={() => onSort(next)}>
         {column.label}
         {direction && (

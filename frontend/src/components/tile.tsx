@@ -43,7 +43,7 @@ function Value({ figure: { number, unit } }: { figure: Figure }) {
   );
 }
 
-/** Tiles in a row; `wide` tells a screen reader what they are. */
+/** Tiles in a row; `wide` says a screen reader what they are. */
 export function Tiles({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <ul class="tiles" aria-label={label}>

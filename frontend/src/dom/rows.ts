@@ -1,4 +1,6 @@
-/** Which rows of a long list are in sight. All rows have one height, so it is arithmetic and the list may be endless. */
+/**
+ * Which rows of a long list are visible. All rows have one height, so it is arithmetic and the list may be endless.
+ */
 
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -21,12 +23,13 @@ export function rowWindow(count: number, row_px: number, top_px: number, height_
   return { first, end, above_px: first * row_px, below_px: (count - end) * row_px };
 }
 
-/** The rows in sight of a scrolling box. */
+/** The rows visible of a scrolling box. */
 export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, row_px: number): RowWindow {
   const [view, setView] = useState({ top: 0, height: 400 });
+  const empty = count === 0;
   useEffect(() => {
     const element = box.current;
-    if (!element) return;
+    if (!element || empty) return;
     const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
     measure();
     element.addEventListener("scroll", measure, { passive: true });
@@ -36,6 +39,6 @@ export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, 
       element.removeEventListener("scroll", measure);
       observer.disconnect();
     };
-  }, [count === 0]);
+  }, [box, empty]);
   return rowWindow(count, row_px, view.top, view.height);
 }

@@ -39,13 +39,13 @@ function saveBlob(name: string, blob: Blob): void {
 /** An SVG as an image: it leaves the document, so its looks and its stripes go with it. */
 async function imageOf(svg: SVGSVGElement, box: DOMRect): Promise<HTMLImageElement> {
   const copy = svg.cloneNode(true) as SVGSVGElement;
-  carryLooks(svg, copy);
+  carryStyles(svg, copy);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", String(box.width));
   copy.setAttribute("height", String(box.height));
   for (const pattern of document.querySelectorAll("pattern")) {
     const stripes = pattern.cloneNode(true) as Element;
-    carryLooks(pattern, stripes);
+    carryStyles(pattern, stripes);
     copy.prepend(stripes);
   }
   const image = new Image();
@@ -54,7 +54,7 @@ async function imageOf(svg: SVGSVGElement, box: DOMRect): Promise<HTMLImageEleme
   return image;
 }
 
-const LOOKS = [
+const CARRIED = [
   "fill",
   "fill-opacity",
   "stroke",
@@ -68,10 +68,10 @@ const LOOKS = [
   "paint-order",
 ];
 
-function carryLooks(from: Element, to: Element): void {
-  const looks = getComputedStyle(from);
-  to.setAttribute("style", LOOKS.map((name) => `${name}:${looks.getPropertyValue(name)}`).join(";"));
-  [...from.children].forEach((child, at) => carryLooks(child, to.children[at]!));
+function carryStyles(from: Element, to: Element): void {
+  const styles = getComputedStyle(from);
+  to.setAttribute("style", CARRIED.map((name) => `${name}:${styles.getPropertyValue(name)}`).join(";"));
+  for (const [at, child] of [...from.children].entries()) carryStyles(child, to.children[at]!);
 }
 
 export async function copy(text: string): Promise<boolean> {

@@ -17,7 +17,7 @@ export function styleSheet(): string {
 
 const DARK = "dark-mode";
 
-/** Keeps the class of this document's root right, and tells when it changed. Returns what stops it. */
+/** Keeps the class of this document's root right, and says when it changed. Returns what stops it. */
 export function followTheme(outer: Window, changed: () => void = () => {}): () => void {
   const root = document.documentElement;
   const system = window.matchMedia("(prefers-color-scheme: dark)");

@@ -1,19 +1,19 @@
 /** The whole tab: watches the index, knows what is chosen, puts bar, list of views and content together. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Address } from "../address/keys";
+import { type Selection, selected, selections } from "../address/selection";
+import type { UrlStore } from "../address/url";
 import type { Catalogue, Index, Problem } from "../api.gen";
-import type { Client } from "../server/client";
 import { Hatches } from "../colour";
 import { type Meanings, meaningsOf } from "../meanings";
-import { type Selection, selected, selections } from "../address/selection";
-import type { Address } from "../address/keys";
-import type { UrlStore } from "../address/url";
+import type { Client } from "../server/client";
+import { type AnswerCache, useAnswer } from "../server/use_answer";
+import { type Watch, type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
-import { type Kept, useAnswer } from "../server/use_answer";
-import { VIEWS, compares, isViewId } from "../views";
+import { compares, isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
-import { type Watch, type Watched, watchIndex } from "../server/watch";
 import { Bar } from "./bar";
 import { Content, type Source } from "./content";
 
@@ -23,16 +23,16 @@ interface AppProps {
 }
 
 export function App({ client, url }: AppProps) {
-  const kept = useRef<Kept>(new Map()).current;
+  const cache = useRef<AnswerCache>(new Map()).current;
   const state = useUrl(url);
   const [watched, watch] = useIndex(client);
-  const catalogue = useAnswer(kept, "catalogue", "", client.catalogue);
+  const catalogue = useAnswer(cache, "catalogue", "", client.catalogue);
   const meanings = useMeanings(catalogue?.kind === "ready" ? catalogue.value : null);
   const trouble = troubleOf(watched, catalogue?.kind === "problem" ? catalogue.value : null);
   const index = watched?.index ?? null;
   if (index === null || meanings === null) return <Outside trouble={trouble} again={() => watch?.now()} />;
   const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
-  return <Inside tab={tab} source={{ client, kept, watched: watched!, watch: watch! }} />;
+  return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} />;
 }
 
 /** Before the first answer: nothing for a moment, then why. */
@@ -118,14 +118,14 @@ function troubleOf(watched: Watched | null, catalogue: Problem | null): Problem 
 /** Says aloud, to those who listen, which span was read last. */
 export function Finished({ index }: { index: Index }) {
   const ready = useRef<ReadonlySet<string> | null>(null);
-  const said = useRef("");
+  const announced = useRef("");
   const now = selections(index).filter(({ span }) => span.state === "ready");
   const fresh = ready.current && now.filter(({ span }) => !ready.current!.has(span.id)).at(-1);
-  if (fresh) said.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
+  if (fresh) announced.current = `${fresh.run.name}, ${fresh.worker.name}, span ${fresh.span.number} is read.`;
   ready.current = new Set(now.map(({ span }) => span.id));
   return (
     <p class="visually-hidden" role="status">
-      {said.current}
+      {announced.current}
     </p>
   );
 }

@@ -1,9 +1,9 @@
 /** The slim bar: which run, worker and span, what is being read, and a link to share. */
 
+import { comparedWith, compareKey, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
 import { CopyButton } from "../components/copy";
 import { bytes, bytesOf, count, counted, ns, rangeText } from "../format";
-import { compareKey, comparedWith, inRun, inWorker, keysOf, type Selection, selections } from "../address/selection";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Tab } from "../views/props";
 import { Picker, type PickerEntry } from "./picker";
@@ -14,7 +14,7 @@ interface BarProps {
   /** Spans when the tab was opened. */
   spansAtFirst: number;
   simulated: boolean;
-  /** Whether the view can show another span beside the chosen one. */
+  /** Whether the view can show another span next to the chosen one. */
   compares: boolean;
   /** Whether the view shows many spans: then a run is brought into focus instead of a span chosen. */
   many: boolean;
@@ -184,7 +184,9 @@ export function readState(index: Index, spansAtFirst: number): string {
   if (total > 0) return `Reading ${bytesOf(read, total)}`;
   if (index.spans_total === 0) return "";
   const failed = spansOf(index).filter((span) => span.state === "failed").length;
-  const all = `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} read${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+  const all =
+    `${count(index.spans_ready)} of ${counted(index.spans_total, "span")} ` +
+    `read${failed > 0 ? `, ${count(failed)} failed` : ""}`;
   const fresh = index.spans_total - spansAtFirst;
   return fresh > 0 ? `${counted(fresh, "new span")}, ${all}` : all;
 }

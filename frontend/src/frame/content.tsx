@@ -1,25 +1,25 @@
-/** What stands beside the list of views: the chosen view of the chosen span, or the state that it is in. */
+/** What stands next to the list of views: the chosen view of the chosen span, or the state that it is in. */
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { comparedWith, distinctName, type Selection } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
-import { type Selection, apart, comparedWith } from "../address/selection";
+import { type AnswerCache, useAnswer } from "../server/use_answer";
+import { isReading, type Watch, type Watched } from "../server/watch";
 import { Boundary, Failed } from "../states/failed";
 import { Gone } from "../states/gone";
 import { Reading } from "../states/reading";
-import { type Kept, useAnswer } from "../server/use_answer";
-import { VIEWS, compares } from "../views";
+import { compares, VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
-import { type Watch, type Watched, isReading } from "../server/watch";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
 /** Where answers come from. */
 export interface Source {
   client: Client;
-  kept: Kept;
+  cache: AnswerCache;
   watched: Watched;
   watch: Watch;
 }
@@ -39,7 +39,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
   const { runs, focus } = trendsAsked(tab);
   const trendsName = view === ofSpan ? null : ["trends", focus, ...runs].join("\n");
   const trends = useLast(
-    useAnswer(source.kept, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus)),
+    useAnswer(source.cache, trendsName, trendsVersion(tab.index), () => source.client.trends(runs, focus)),
   );
   const compared = useCompared(view, selection, tab, source);
   const head = useHead(id, page);
@@ -53,7 +53,7 @@ export function Content({ view, selection, tab, source }: ContentProps) {
       <ViewList current={view} meanings={tab.meanings} head={head} tab={tab} />
       <main data-state={stateOf(view === ofSpan ? page : trends)} tabIndex={-1}>
         {source.watched.retry_ms !== null && (
-          <Gone heard_ms={source.watched.heard_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />
+          <Gone received_ms={source.watched.received_ms} retry_ms={source.watched.retry_ms} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {view === ofSpan ? (
@@ -70,24 +70,26 @@ export function Content({ view, selection, tab, source }: ContentProps) {
 /** How often the index is asked for while the chosen span is not read yet. */
 const UNREAD_MS = 1_000;
 
-/** The chosen span's page. What the index says of a failure need not be asked for: browsers log an error for each 4xx. */
+/**
+ * The chosen span's page. What the index says of a failure need not be asked for: browsers log an error for each 4xx.
+ */
 function usePage(
   view: ViewId,
   selection: Selection,
   tries: number,
-  { client, kept, watch, watched }: Source,
+  { client, cache, watch, watched }: Source,
 ): Answer<PageOf<ViewId>> | null {
   const { id, state, error } = selection.span;
   const failed = state === "failed" && error !== null;
-  const answer = useAnswer(kept, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, () =>
+  const answer = useAnswer(cache, failed ? null : `${view} ${id}`, `${spanVersion(selection)} ${tries}`, () =>
     client.view(id, view),
   );
   const unsettled = (state === "unread" || state === "reading") && watched.retry_ms === null;
   useEffect(() => {
     if (!unsettled) return;
-    const timer = setTimeout(watch.now, UNREAD_MS);
-    return () => clearTimeout(timer);
-  }, [unsettled, watched]);
+    const timer = setInterval(watch.now, UNREAD_MS);
+    return () => clearInterval(timer);
+  }, [unsettled, watch]);
   return failed ? { kind: "problem", value: error } : answer;
 }
 
@@ -119,13 +121,13 @@ function SpanContent({
   );
 }
 
-/** The page beside the chosen one, once it is there. */
-function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, kept }: Source): Compared<ViewId> | null {
+/** The page next to the chosen one, once it is there. */
+function useCompared(view: ViewId, chosen: Selection, tab: Tab, { client, cache }: Source): Compared<ViewId> | null {
   const other = compares(view) ? comparedWith(tab.index, tab.state, chosen) : null;
-  const answer = useAnswer(kept, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () =>
+  const answer = useAnswer(cache, other && `${view} ${other.span.id}`, other ? spanVersion(other) : "", () =>
     client.view(other!.span.id, view),
   );
-  return other && answer?.kind === "ready" ? { name: apart(other, chosen), page: answer.value } : null;
+  return other && answer?.kind === "ready" ? { name: distinctName(other, chosen), page: answer.value } : null;
 }
 
 function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<TrendsPage>) {
@@ -157,7 +159,8 @@ function NotReady({ view, answer, selection, tab, again }: AnsweredProps<unknown
       />
     );
   }
-  if (answer === null && selection.span.state === "ready") return <h1 class="visually-hidden">Opening.</h1>; // a moment: its summary is read
+  // a moment: its summary is read
+  if (answer === null && selection.span.state === "ready") return <h1 class="visually-hidden">Opening.</h1>;
   const { worker, span, run } = selection;
   const waiting =
     answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;
@@ -212,9 +215,15 @@ function trendsAsked({ index, state }: Tab) {
 
 function trendsVersion(index: Index): string {
   const ready = index.spans_ready;
-  return `${isReading(index) && ready > TRENDS_EVERY ? TRENDS_EVERY * Math.floor(ready / TRENDS_EVERY) : ready} ${index.spans_total}`;
+  return (
+    `${isReading(index) && ready > TRENDS_EVERY ? TRENDS_EVERY * Math.floor(ready / TRENDS_EVERY) : ready} ` +
+    `${index.spans_total}`
+  );
 }
 
 function aboutOf({ run, worker, span }: Selection, tab: Tab): string {
-  return `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step Insights ${tab.meanings.version}.`;
+  return (
+    `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step ` +
+    `Insights ${tab.meanings.version}.`
+  );
 }

@@ -1,4 +1,6 @@
-/** A choice among few or thousands: label and value in one control, a searchable list that draws only what is in sight. */
+/**
+ * A choice among few or thousands: label and value in one control, a searchable list that draws only what is visible.
+ */
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useDismiss } from "../components/popup";
@@ -80,7 +82,7 @@ function PickerList({ label, many, entries, chosen, choose }: PickerProps) {
   const id = useId();
   const view = useRowWindow(box, found.length, ROW_PX);
   useEffect(() => field.current?.focus(), []);
-  useEffect(() => keepInSight(box.current, at), [at]);
+  useEffect(() => scrollIntoList(box.current, at), [at]);
   const typed = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (step !== undefined) setAt(Math.min(found.length - 1, Math.max(0, at + step)));
@@ -154,7 +156,7 @@ export function matching(entries: readonly PickerEntry[], search: string): reado
   return entries.filter((entry) => words.every((word) => entry.label.toLowerCase().includes(word)));
 }
 
-function keepInSight(box: HTMLElement | null, row: number): void {
+function scrollIntoList(box: HTMLElement | null, row: number): void {
   if (!box) return;
   const top = row * ROW_PX;
   if (top < box.scrollTop) box.scrollTop = top;

@@ -16,11 +16,11 @@ interface TopProps {
 }
 
 export function Top({ headline, simulated, notes, tab }: TopProps) {
-  const told = notes.some((note) => note.id === SIMULATED);
+  const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   return (
     <>
       <Verdict headline={headline} tab={tab} />
-      {simulated !== null && !told && <Note cause="Simulated, not recorded.">{simulated}</Note>}
+      {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
       <Notes notes={simulatedFirst(notes)} />
     </>
   );
@@ -37,7 +37,7 @@ function simulatedFirst(notes: readonly NoteText[]): readonly NoteText[] {
 function Verdict({ headline: { verdict, action, view, code }, tab }: { headline: Headline; tab: Tab }) {
   const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
-  const deed = action && (
+  const paragraph = action && (
     <p>
       <Sentence phrase={action} />
     </p>
@@ -48,10 +48,10 @@ function Verdict({ headline: { verdict, action, view, code }, tab }: { headline:
         <h1>
           <Sentence phrase={verdict} />
         </h1>
-        {!coded && deed}
+        {!coded && paragraph}
       </div>
       {coded && <Code text={code} />}
-      {coded && deed}
+      {coded && paragraph}
       {!coded && leads && (
         <button class="button" onClick={() => tab.update({ view: leads })}>
           Open {tab.meanings.viewTitle(leads)}

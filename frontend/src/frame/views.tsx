@@ -2,8 +2,9 @@
 
 import type { SidebarShare, SpanHead, ViewId } from "../api.gen";
 import { fillClass } from "../colour";
-import { bytes, count, counted, DASH, date, sentence, share } from "../format";
+import { bytes, count, counted, DASH, date, share } from "../format";
 import type { Meanings } from "../meanings";
+import { sentence } from "../phrase";
 import { isViewId } from "../views";
 import type { Tab } from "../views/props";
 
@@ -17,13 +18,13 @@ interface ViewListProps {
 
 export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   const views = meanings.views.filter((view) => isViewId(view.id));
-  const railed = (id: string) => id !== "overview" && id !== "trends";
+  const explainsPart = (id: string) => id !== "overview" && id !== "trends";
   const entry = (view: { id: string; title: string }) => (
     <ViewLink
       key={view.id}
       title={view.title}
       current={view.id === current}
-      rail={railed(view.id) ? (head?.sidebar[view.id] ?? null) : undefined}
+      sidebarShare={explainsPart(view.id) ? (head?.sidebar[view.id] ?? null) : undefined}
       meanings={meanings}
       address={tab.address({ view: view.id })}
       open={() => tab.update({ view: view.id })}
@@ -31,9 +32,9 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
   );
   return (
     <nav class="views" aria-label="Views">
-      {views.filter((view) => !railed(view.id)).map(entry)}
+      {views.filter((view) => !explainsPart(view.id)).map(entry)}
       <hr />
-      {views.filter((view) => railed(view.id)).map(entry)}
+      {views.filter((view) => explainsPart(view.id)).map(entry)}
       {head && <Origin head={head} />}
     </nav>
   );
@@ -43,13 +44,13 @@ interface ViewLinkProps {
   title: string;
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
-  rail: SidebarShare | null | undefined;
+  sidebarShare: SidebarShare | null | undefined;
   meanings: Meanings;
   address: string;
   open(): void;
 }
 
-function ViewLink({ title, current, rail, meanings, address, open }: ViewLinkProps) {
+function ViewLink({ title, current, sidebarShare, meanings, address, open }: ViewLinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens elsewhere, as any link
     event.preventDefault();
@@ -59,19 +60,24 @@ function ViewLink({ title, current, rail, meanings, address, open }: ViewLinkPro
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      title={rail?.reason ? sentence(meanings.explain(rail.reason)) : undefined}
+      title={sidebarShare?.reason ? sentence(meanings.explain(sidebarShare.reason)) : undefined}
       onClick={follow}
     >
       <span>{title}</span>
-      <span class="share">{rail && (rail.share === null ? DASH : share(rail.share))}</span>
-      {rail !== undefined && <span class="rail">{rail && <RailFill rail={rail} />}</span>}
+      <span class="share">{sidebarShare && (sidebarShare.share === null ? DASH : share(sidebarShare.share))}</span>
+      {sidebarShare !== undefined && (
+        <span class="share-bar">{sidebarShare && <ShareFill sidebarShare={sidebarShare} />}</span>
+      )}
     </a>
   );
 }
 
-function RailFill({ rail }: { rail: SidebarShare }) {
-  return rail.share ? (
-    <i class={fillClass(rail.colour, rail.hatched)} style={{ width: `${100 * Math.min(1, rail.share)}%` }} />
+function ShareFill({ sidebarShare }: { sidebarShare: SidebarShare }) {
+  return sidebarShare.share ? (
+    <i
+      class={fillClass(sidebarShare.colour, sidebarShare.hatched)}
+      style={{ width: `${100 * Math.min(1, sidebarShare.share)}%` }}
+    />
   ) : null;
 }
 

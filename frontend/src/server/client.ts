@@ -1,4 +1,7 @@
-/** Talks to the plugin's routes, which stand beside the bundle. Relative addresses only: proxies and prefixes then work. */
+/**
+ * Talks to the plugin's routes, which stand next to the bundle. Relative addresses only: proxies and prefixes then
+ * work.
+ */
 
 import type {
   Catalogue,

@@ -6,21 +6,21 @@ import type { Answer } from "./client";
 const READING_MS = 1_000;
 const IDLE_MS = 5_000;
 
-/** A silent server is asked again after this, then twice as long, up to the last. */
+/** A unanswered server is asked again after this, then twice as long, up to the last. */
 const GONE_FIRST_MS = 2_000;
 const GONE_LAST_MS = 30_000;
 
 export interface Watched {
   index: Index | null;
   /** When the index last came. */
-  heard_ms: number;
-  /** When a silent server is asked next; null while it answers. */
+  received_ms: number;
+  /** When a unanswered server is asked next; null while it answers. */
   retry_ms: number | null;
   problem: string | null;
 }
 
 export interface Watch {
-  /** Ask now, whatever the pace. */
+  /** Ask now, whatever the pollDelay. */
   now(): void;
   stop(): void;
 }
@@ -28,20 +28,20 @@ export interface Watch {
 export interface Surroundings {
   hidden(): boolean;
   /** Calls when the tab was shown or hidden. */
-  listen(told: () => void): () => void;
+  listen(changed: () => void): () => void;
   time_ms(): number;
 }
 
 export function watchIndex(
   ask: () => Promise<Answer<Index>>,
-  tell: (watched: Watched) => void,
+  report: (watched: Watched) => void,
   around: Surroundings = browser,
 ): Watch {
-  let watched: Watched = { index: null, heard_ms: around.time_ms(), retry_ms: null, problem: null };
+  let watched: Watched = { index: null, received_ms: around.time_ms(), retry_ms: null, problem: null };
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;
   let stopped = false;
-  let silent = 0;
+  let unanswered = 0;
 
   const round = async () => {
     if (asking || stopped) return;
@@ -50,25 +50,27 @@ export function watchIndex(
     const answer = await ask();
     asking = false;
     if (stopped) return;
-    silent = answer.kind === "gone" ? silent + 1 : 0;
-    const pause_ms = silent ? goneFor(silent) : pace(answer.kind === "ready" ? answer.value : watched.index);
+    unanswered = answer.kind === "gone" ? unanswered + 1 : 0;
+    const pause_ms = unanswered
+      ? goneDelay(unanswered)
+      : pollDelay(answer.kind === "ready" ? answer.value : watched.index);
     watched = next(watched, answer, around.time_ms(), pause_ms);
-    tell(watched);
+    report(watched);
     if (!around.hidden()) timer = setTimeout(round, pause_ms);
   };
-  const deaf = around.listen(() => (around.hidden() ? clearTimeout(timer) : void round()));
+  const stopListening = around.listen(() => (around.hidden() ? clearTimeout(timer) : void round()));
   void round();
   return {
     now: () => void round(),
     stop: () => {
       stopped = true;
       clearTimeout(timer);
-      deaf();
+      stopListening();
     },
   };
 }
 
-const goneFor = (silent: number): number => Math.min(GONE_LAST_MS, GONE_FIRST_MS * 2 ** (silent - 1));
+const goneDelay = (unanswered: number): number => Math.min(GONE_LAST_MS, GONE_FIRST_MS * 2 ** (unanswered - 1));
 
 /** An index of the same version keeps its identity, so that nothing is drawn again. */
 function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: number): Watched {
@@ -81,10 +83,10 @@ function next(before: Watched, answer: Answer<Index>, now_ms: number, pause_ms: 
     };
   }
   const same = before.index?.version === answer.value.version;
-  return { index: same ? before.index : answer.value, heard_ms: now_ms, retry_ms: null, problem: null };
+  return { index: same ? before.index : answer.value, received_ms: now_ms, retry_ms: null, problem: null };
 }
 
-export const pace = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
+export const pollDelay = (index: Index | null): number => (index && isReading(index) ? READING_MS : IDLE_MS);
 
 /** Whether a file is being read now or waits for its turn: each request lets the server begin with the next ones. */
 export function isReading(index: Index): boolean {
@@ -98,11 +100,11 @@ export const isHidden = (): boolean => document.visibilityState === "hidden" || 
 
 const browser: Surroundings = {
   hidden: isHidden,
-  listen(told) {
+  listen(notify) {
     let was = isHidden();
     const changed = () => {
       const now = isHidden();
-      if (now !== was) told();
+      if (now !== was) notify();
       was = now;
     };
     document.addEventListener("visibilitychange", changed);

@@ -1,8 +1,8 @@
 /** What is shown in place of a view that failed: on the server, or while it was drawn. */
 
+import { Component, type ComponentChildren } from "preact";
 import type { Problem } from "../api.gen";
 import { CopyButton } from "../components/copy";
-import { Component, type ComponentChildren } from "preact";
 
 interface FailedProps {
   title: string;
@@ -29,7 +29,7 @@ export function Failed({ title, problem, about, again }: FailedProps) {
         )}
       </p>
       <p class="quiet">{problem.hint}</p>
-      <p class="deeds">
+      <p class="actions">
         <button class="button" onClick={again}>
           Try again
         </button>

@@ -4,29 +4,30 @@ import { clock, wait } from "../format";
 
 interface GoneProps {
   /** When the figures came. */
-  heard_ms: number;
+  received_ms: number;
   retry_ms: number;
   now(): void;
 }
 
 /** The server is gone, the figures stay. */
-export function Gone({ heard_ms, retry_ms, now }: GoneProps) {
+export function Gone({ received_ms, retry_ms, now }: GoneProps) {
   const left = useSecondsUntil(retry_ms);
   return (
     <Note cause="TensorBoard does not answer." live>
-      These figures are from {clock(heard_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
+      These figures are from {clock(received_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
       <button onClick={now}>Now</button>
     </Note>
   );
 }
 
 function useSecondsUntil(time_ms: number): number {
-  const seconds = () => Math.ceil((time_ms - Date.now()) / 1000);
-  const [left, setLeft] = useState(seconds);
+  const [left, setLeft] = useState(() => secondsUntil(time_ms));
   useEffect(() => {
-    setLeft(seconds());
-    const timer = setInterval(() => setLeft(seconds()), 1000);
+    setLeft(secondsUntil(time_ms));
+    const timer = setInterval(() => setLeft(secondsUntil(time_ms)), 1000);
     return () => clearInterval(timer);
   }, [time_ms]);
   return left;
 }
+
+const secondsUntil = (time_ms: number): number => Math.ceil((time_ms - Date.now()) / 1000);

@@ -62,7 +62,9 @@ export function useStepSelection({ state, update }: Tab): StepSelection {
   return { hovered, selected, hover, select: (key) => update({ step: key === selected ? null : key }) };
 }
 
-/** What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed. */
+/**
+ * What stands on either side of a range in the timeline, as a share of its length: what led to it and what followed.
+ */
 const MARGIN = 0.25;
 
 /** A shorter range would show a single call and nothing around it. */

@@ -1,11 +1,10 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
 import { Notes } from "../components/note";
-import { SeriesTile } from "../components/series_tile";
 import { Sentence } from "../components/sentence";
+import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
-import { comparedFigure } from "./tiles";
 import { Activities } from "./data_loading/activities";
 import { BatchCopyPicture } from "./data_loading/batch_copy";
 import { BatchSplit } from "./data_loading/batch_split";
@@ -13,15 +12,16 @@ import { BurstPicture, showsBurst } from "./data_loading/burst";
 import { LoaderLanes } from "./data_loading/lanes";
 import { FirstBatch, Loaders } from "./data_loading/loaders";
 import { ProductionPicture, type RecordedProps } from "./data_loading/production";
-import { Receiving, Shares } from "./data_loading/waits";
 import { RecordHint } from "./data_loading/record_hint";
-import { SlowLines, WorkerLines } from "./data_loading/source_lines";
 import { Slowest } from "./data_loading/slowest";
+import { SlowLines, WorkerLines } from "./data_loading/source_lines";
 import { StepLines } from "./data_loading/step_lines";
 import { type LoaderPictureProps, StepTable } from "./data_loading/step_table";
+import { Receiving, Shares } from "./data_loading/waits";
 import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
 import { Workers } from "./data_loading/workers";
 import type { SpanViewProps } from "./props";
+import { comparedFigure } from "./tiles";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
@@ -78,7 +78,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
         </div>
       )}
       {recorded && <Notes notes={page.notes} />}
-      {recorded && <RecordedWorkers {...shared} recorded={recorded} apart={recorded.consumer_ns === null} />}
+      {recorded && <RecordedWorkers {...shared} recorded={recorded} byReader={recorded.consumer_ns === null} />}
       {below && result.lanes && (
         <div class="split loader-halves">
           <LoaderLanes {...shared} lanes={result.lanes} />

@@ -6,15 +6,16 @@ import { Sentence } from "../components/sentence";
 import { useStepSelection } from "./choices";
 import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
+import { GpuOverTime } from "./gpu/over_time";
 import { KernelSplit } from "./gpu/split";
-import { GpuStrips } from "./gpu/strips";
 import { type SpanViewProps, titleOf } from "./props";
 
 export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
   const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
-  const name = `${head.run} ${head.worker} span ${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
+  const name =
+    `${head.run} ${head.worker} span ` + `${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
   const opened = tab.state.opened ?? null;
   return (
     <div class="view" data-view="gpu">
@@ -30,7 +31,7 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
         <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: Number(id) })} />
       )}
       {device && (
-        <GpuStrips
+        <GpuOverTime
           result={result}
           device={device}
           title={titleOf(page, `time_bins.${device.device}`)}

@@ -1,13 +1,16 @@
 /** Why the GPU is idle: what the host does meanwhile, from where it launches work, and which calls block. */
 
+import type { Metric, Phrase } from "../api.gen";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
+import { text } from "../format";
+import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
 import { BlockingCalls, blockingShown } from "./host/blocking";
 import { Copies } from "./host/copies";
-import { HostAnatomy } from "./host/anatomy";
 import { HostPhases } from "./host/host_phases";
+import { HostMeanStep } from "./host/mean_step";
 import { Pauses } from "./host/pauses";
 import { QueuePicture } from "./host/queue";
 import { Ranges } from "./host/ranges";
@@ -17,9 +20,6 @@ import { Sites } from "./host/sites";
 import { SlowSteps } from "./host/slow_steps";
 import type { HostPart, SpanViewProps } from "./props";
 import { ToDo } from "./to_do";
-import type { Metric, Phrase } from "../api.gen";
-import type { Meanings } from "../meanings";
-import { text } from "../format";
 
 export function Host({ page, tab }: SpanViewProps<"host">) {
   const { result, head } = page;
@@ -63,10 +63,8 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
   }
   return (
     <div class="view" data-view="host">
-      {result.segments.length > 0 && <HostAnatomy {...part} />}
-      {page.titles["answer"] && (
-        <AnswerBox answer={page.titles["answer"]} figures={result.figures} meanings={tab.meanings} />
-      )}
+      {result.segments.length > 0 && <HostMeanStep {...part} />}
+      {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <div class="split host-split">
         <div class="column">

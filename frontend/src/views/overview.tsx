@@ -1,20 +1,22 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase, Series } from "../api.gen";
-import { Anatomy, type AnatomyBar, type AnatomyPart, type Brace } from "../charts/bars/step_bar";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
+import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
+import { Swatch } from "../colour";
+import type { TableData } from "../components/data_table";
 import { Legend } from "../components/legend";
 import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
-import { Swatch } from "../colour";
-import type { TableData } from "../components/data_table";
 import { Tiles } from "../components/tile";
-import { ns, rangeText, rough, type Scale, scaleFor, sentence, share } from "../format";
-import { hiddenParts, selectedStep, keysOfHidden } from "./choices";
+import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
+import { sentence } from "../phrase";
+import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Devices } from "./devices";
 import { type Compared, type SpanViewProps, type Tab, titleOf } from "./props";
+import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
 export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
@@ -23,7 +25,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
   const scale = scaleFor(result.mean_duration_ns, "ns");
   return (
     <div class="view" data-view="overview">
-      <StepAnatomy result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
+      <MeanStepBar result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
         parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
@@ -68,12 +70,7 @@ function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Mean
   return { meaning, ns: length, share: whole ? length / whole : 0, absent: reason && meanings.explain(reason) };
 }
 
-function comparedFigure({ metric }: Series, compared: Compared<"overview"> | null) {
-  const other = compared?.page.result.tiles.find((series) => series.metric === metric);
-  return compared && other ? { name: compared.name, value: other.value } : undefined;
-}
-
-interface StepAnatomyProps {
+interface MeanStepBarProps {
   result: OverviewResult;
   couldBe: CouldBe | null;
   compared: Compared<"overview"> | null;
@@ -82,11 +79,11 @@ interface StepAnatomyProps {
 }
 
 /** The mean step, and under it what it could be, or the mean step of the span that is compared with, on one scale. */
-function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps) {
+function MeanStepBar({ result, couldBe, compared, off, parts }: MeanStepBarProps) {
   const other = compared?.page.result;
   const longest = Math.max(result.mean_duration_ns, other?.mean_duration_ns ?? 0);
   const scale = scaleFor(longest, "ns");
-  const mean: AnatomyBar = {
+  const mean: StepBarRow = {
     label: (
       <>
         Mean step
@@ -101,9 +98,9 @@ function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps
     ? otherBar(compared!.name, other, parts, scale)
     : couldBe && couldBeBar(couldBe, result.mean_duration_ns, parts, scale);
   return (
-    <Anatomy
+    <StepBar
       label={
-        spokenAnatomy(result, other ? null : couldBe) +
+        meanStepLabel(result, other ? null : couldBe) +
         (other ? ` ${compared!.name}: ${ns(other.mean_duration_ns)}.` : "")
       }
       end={scale.of(longest)}
@@ -115,7 +112,7 @@ function StepAnatomy({ result, couldBe, compared, off, parts }: StepAnatomyProps
   );
 }
 
-function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
+function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
   return {
     label: (
       <>
@@ -128,7 +125,7 @@ function couldBeBar(couldBe: CouldBe, mean_ns: number, parts: readonly PartMeani
   };
 }
 
-function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): AnatomyBar {
+function otherBar(name: string, other: OverviewResult, parts: readonly PartMeaning[], scale: Scale): StepBarRow {
   const label = (
     <>
       <span class="clip" title={name}>
@@ -141,7 +138,7 @@ function otherBar(name: string, other: OverviewResult, parts: readonly PartMeani
   return { label, parts: barParts(other.mean_parts_ns, parts, scale), thin: false };
 }
 
-function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): AnatomyPart[] {
+function barParts(lengths: Parts, parts: readonly PartMeaning[], scale: Scale): StepBarPart[] {
   return parts.map((meaning) => {
     const length = lengthOf(lengths, meaning);
     return {
@@ -186,7 +183,7 @@ function braces(result: OverviewResult, scale: Scale): Brace[] {
   return [brace(splitOf(result).works, works), brace(splitOf(result).waits, waits)];
 }
 
-function spokenAnatomy(result: OverviewResult, couldBe: CouldBe | null): string {
+function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null): string {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
   const [working, waiting] = splitOf(result).spoken;
   const split = onDevice ? `: ${working} ${ns(works)} and ${waiting} ${ns(waits)}` : ": no GPU activity";
@@ -202,10 +199,10 @@ interface StepsProps {
 }
 
 function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
-  const [hovered, setLit] = useState<number | null>(null);
+  const [hovered, hover] = useState<number | null>(null);
   const { parts, scale, ...drawn } = useMemo(
     () => stepBars(steps, tab.meanings.parts, off),
-    [steps, tab.meanings, [...off].join()],
+    [steps, tab.meanings, off],
   );
   const { names } = drawn;
   const tip = (at: number) => ({
@@ -226,14 +223,17 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
       link={() => tab.address()}
     >
       <StackedBars
-        label={`${sentence(title)}. Stacked bar for each of steps ${rangeText(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`}
+        label={
+          `${sentence(title)}. Stacked bar for each of steps ` +
+          `${rangeText(names[0]!, names[names.length - 1]!)}, up to ${scale.text(drawn.longest)}.`
+        }
         {...drawn}
         parts={parts}
         unit={scale.unit}
         axis="step"
         hovered={hovered}
         selected={selectedStep(tab.state, names)}
-        hover={setLit}
+        hover={hover}
         tip={tip}
         select={(at) => tab.update({ step: at === null ? null : (names[at] ?? null) })}
       />

@@ -6,10 +6,10 @@
  */
 
 import type { ComponentType } from "preact";
+import type { Address, Changes } from "../address/keys";
 import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
-import type { Client } from "../server/client";
 import type { Meanings } from "../meanings";
-import type { Changes, Address } from "../address/keys";
+import type { Client } from "../server/client";
 
 export type EventSource = Pick<Client, "timeline" | "event">;
 
@@ -29,9 +29,9 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
-/** The same view of another span, beside the chosen one. */
+/** The same view of another span, next to the chosen one. */
 export interface Compared<V extends ViewId> {
-  /** What tells it apart: its run, worker or span. */
+  /** What says it apart: its run, worker or span. */
   name: string;
   page: PageOf<V>;
 }
@@ -52,7 +52,7 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** A view of one span (route `view`), which may show another beside it, or of many spans (route `trends`). */
+/** A view of one span (route `view`), which may show another next to it, or of many spans (route `trends`). */
 export type View<V extends ViewId> =
   | { of: "span"; compares?: boolean; Content: ComponentType<SpanViewProps<V>> }
   | { of: "spans"; Content: ComponentType<TrendsViewProps> };

@@ -1,16 +1,16 @@
-/** How much kernel time runs on tensor cores, could, or cannot be told; which kernels, and why. */
+/** How much kernel time runs on tensor cores, could, or not known; which kernels, and why. */
 
 import { Chips } from "../components/chips";
 import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
-import { comparedFigure } from "./tiles";
 import { type SpanViewProps, titleOf } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { OpportunityTable } from "./tensor_cores/opportunity_table";
 import { SplitPicture } from "./tensor_cores/split";
 import { SplitSteps } from "./tensor_cores/split_steps";
+import { comparedFigure } from "./tiles";
 
 export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores">) {
   const { result, head } = page;

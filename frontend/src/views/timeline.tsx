@@ -1,28 +1,28 @@
 /** One step in lanes: what ran when, what launched it, and what it waited for. */
 
-import { useLatest } from "../dom/latest";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EventLink } from "../api.gen";
 import { Picture } from "../components/picture";
+import { useLatest } from "../dom/latest";
+import type { Size } from "../dom/size";
 import { count, scaleFor } from "../format";
+import { around, middleOf, showing, type TimeRange, timeScale, zoomed } from "../time_range";
 import type { SpanViewProps } from "./props";
-import type { Actions } from "./timeline/input/commands";
 import type { Box } from "./timeline/data/boxes";
 import { readyDetail, useDetail } from "./timeline/data/detail";
-import { inSightText, stepTitle, tableOf } from "./timeline/figures";
-import { layoutOf } from "./timeline/layout";
 import { usePages } from "./timeline/data/loading";
-import { Notice } from "./timeline/notice";
 import { layers as layersOf } from "./timeline/data/pages";
+import { matchCount, matcherOf, nextMatch } from "./timeline/data/search";
+import { stepTitle, tableOf, visibleText } from "./timeline/figures";
+import type { Actions } from "./timeline/input/commands";
+import { layoutOf } from "./timeline/layout";
+import { Notice } from "./timeline/notice";
+import { usePalette } from "./timeline/paint/palette";
 import { Panel } from "./timeline/panel";
 import { GUTTER_PX } from "./timeline/scene";
-import { matcherOf, matchCount, nextMatch } from "./timeline/data/search";
-import { useVisibleRange } from "./timeline/visible";
-import { usePalette } from "./timeline/paint/palette";
-import type { Size } from "../dom/size";
 import { Stage } from "./timeline/stage";
-import { around, middleOf, showing, timeScale, type TimeRange, zoomed } from "../time_range";
 import { Search, StepTools } from "./timeline/tools";
+import { useVisibleRange } from "./timeline/visible";
 
 /** Another span is another picture: nothing of the last one is kept. */
 export function Timeline(props: SpanViewProps<"timeline">) {
@@ -90,7 +90,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
     <div class={event === null ? "view" : "view opened"} data-view="timeline">
       <Picture
         title={stepTitle(step)}
-        sub={inSightText(step, visible)}
+        sub={visibleText(step, visible)}
         name={`${head.run} ${head.worker} span ${head.number} timeline`}
         table={() => tableOf(layers, layout, step)}
         link={() => tab.address()}
@@ -110,7 +110,10 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
       >
         <div class="staged">
           <Stage
-            label={`${stepTitle(step)}: ${count(layout.tracks.size)} tracks of events over time, ${inSightText(step, visible)}. Arrow keys go from event to event.`}
+            label={
+              `${stepTitle(step)}: ${count(layout.tracks.size)} tracks of events over time, ` +
+              `${visibleText(step, visible)}. Arrow keys go from event to event.`
+            }
             shown={{
               visible,
               time,
@@ -151,7 +154,7 @@ function toggled(tracks: ReadonlySet<number>, track: number): ReadonlySet<number
   return next;
 }
 
-/** An address that names an event shows it; what was chosen by a press is in sight already. */
+/** An address that names an event shows it; what was chosen by a press is visible already. */
 function useShownOnce(range: TimeRange | null, event: number | null, show: (range: TimeRange) => void): void {
   const opened = useRef(event);
   const latest = useLatest(show);

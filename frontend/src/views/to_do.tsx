@@ -25,7 +25,7 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
         )}
       </div>
       {insights.length === 0 && (
-        <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "Nothing stands out in this span."}</p>
+        <p class="quiet nothing">{remark ? <Sentence phrase={remark} /> : "No recommendation for this span."}</p>
       )}
       <ol class="cards">
         {insights.map((insight) => (
@@ -36,18 +36,18 @@ export function ToDo({ page: { insights, insights_remark: remark }, here, tab }:
   );
 }
 
-const LOOK = "timeline";
+const TIMELINE = "timeline";
 
 /** A card with its links: the view with the evidence, and the timeline where the insight says when. */
 function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: Tab }) {
   const [first] = insight.evidence;
-  const shown = insight.view === here || (insight.view === LOOK && first !== undefined);
+  const shown = insight.view === here || (insight.view === TIMELINE && first !== undefined);
   return (
     <Card
       insight={insight}
       evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
       open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state.step ?? null })}
-      look={first && { name: tab.meanings.viewTitle(LOOK), open: () => tab.update(timelineKeys(first)) }}
+      timeline={first && { name: tab.meanings.viewTitle(TIMELINE), open: () => tab.update(timelineKeys(first)) }}
     />
   );
 }

@@ -1,17 +1,17 @@
-/** How figures move: over steps, spans and time, by run; and within the spans as strips. */
+/** How figures move: over steps, spans and time, by run; and within the spans as rows. */
 
 import { useMemo } from "preact/hooks";
 import type { TrendsPage } from "../api.gen";
 import { focusRun, namedRuns, useStepSelection } from "./choices";
 import type { Tab, TrendsViewProps } from "./props";
-import { type Over, axisOver, isOver } from "./trends/axis";
+import { axisOver, isOver, type Over } from "./trends/axis";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
 import { OpenSpan, RunLegend } from "./trends/focus";
+import { HeatmapPicture } from "./trends/heatmap_picture";
 import { TrendPicture } from "./trends/lines";
 import { type Run, runsOf } from "./trends/runs";
 import { SlowSteps } from "./trends/slow_steps";
-import { Strips } from "./trends/strips";
 
 /** Each has its own title in `page.titles`. */
 const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_share"];
@@ -20,9 +20,10 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const all = useMemo(() => runsOf(page), [page]);
   const names = tab.index.runs.map((run) => run.name);
   const named = namedRuns(tab.state, names);
-  const shown = new Set(named.length > 0 ? named : names);
+  const shownNames = (named.length > 0 ? named : names).join("\n");
+  const shown = useMemo(() => new Set(shownNames.split("\n")), [shownNames]);
   const focus = focusRun(tab.state, [...shown]);
-  const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, tab.state.runs]);
+  const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
   const runs = useMemo(() => focusLast(chosen, focus), [chosen, focus]);
   const over = isOver(tab.state.over) ? tab.state.over : naturalOver(runs);
   const metric = tab.meanings.metrics.find((each) => each.id === tab.state.metric) ?? tab.meanings.metrics[0]!;
@@ -59,7 +60,7 @@ interface PicturesProps {
 function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: PicturesProps) {
   const chosen = useStepSelection(tab);
   const axis = useMemo(() => axisOver(over, runs), [over, runs]);
-  const main = metric.id === tab.meanings.metrics[0]!.id ? titles["steps"] : titles[metric.id];
+  const main = metric.id === tab.meanings.metrics[0]!.id ? titles.steps : titles[metric.id];
   const focus = runs[runs.length - 1]!;
   const shown = useMemo(() => changes.filter((change) => runs.some((run) => run.name === change.run)), [changes, runs]);
   return (
@@ -76,7 +77,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           tab={tab}
         />
         <div>
-          <SlowSteps title={titles["slow"]} rule={titles["slow_rule"]} run={focus} chosen={chosen} tab={tab} />
+          <SlowSteps title={titles.slow} rule={titles.slow_rule} run={focus} chosen={chosen} tab={tab} />
           <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
           <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>
@@ -96,7 +97,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           />
         ))}
       </div>
-      <Strips title={titles["time_bins"]} runs={all} chosen={chosen} tab={tab} />
+      <HeatmapPicture title={titles.time_bins} runs={all} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>
   );

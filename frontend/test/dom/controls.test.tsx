@@ -19,7 +19,7 @@ describe("a picker", () => {
   };
   const active = () => screen.getAllByRole("option").find((option) => option.getAttribute("aria-selected") === "true");
 
-  test("opens at what is chosen, with the focus in its search, and draws only what is in sight", () => {
+  test("opens at what is chosen, with the focus in its search, and draws only what is visible", () => {
     draw();
     expect(focused().getAttribute("role")).toBe("combobox");
     expect(active()!.textContent).toContain("run 3 of a");

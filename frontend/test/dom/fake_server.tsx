@@ -1,12 +1,12 @@
 /** The whole tab over a server that answers from memory: each route's answer can be changed while the tab runs. */
 
 import { fireEvent, render, screen } from "@testing-library/preact";
-import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
 import type { Address } from "../../src/address/keys";
-import type { Answer, Client } from "../../src/server/client";
-import { App } from "../../src/frame/app";
 import { openUrlStore } from "../../src/address/url";
+import type { Catalogue, Index, PageOf, TrendsPage, ViewId } from "../../src/api.gen";
+import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
+import type { Answer, Client } from "../../src/server/client";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
 import { FIGURES, gpuPage } from "../fixtures/gpu";
 import { hostPage } from "../fixtures/host";

@@ -34,7 +34,7 @@ describe("a server that does not answer", () => {
     const server = { ...says(), index: { kind: "gone" } as const };
     const asked = await openTab("", server);
     await seconds(0.1);
-    expect(main().dataset["state"]).toBe("failed");
+    expect(main().dataset.state).toBe("failed");
     expect(main().textContent).toContain("TensorBoard does not answer");
     const before = asked.log.length;
     await seconds(31);
@@ -80,7 +80,7 @@ test("a span that is being read shows its bytes, and the figures once they are t
   server.views.overview = { kind: "ready", value: PAGE };
   server.index = { kind: "ready", value: index([run("a", [span(1)])], { version: "2" }) };
   await seconds(6);
-  expect(main().dataset["state"]).toBe("ready");
+  expect(main().dataset.state).toBe("ready");
 });
 
 test("an empty log directory shows how to record, and a first trace appears by itself", async () => {

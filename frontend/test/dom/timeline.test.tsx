@@ -1,9 +1,9 @@
 import { act, fireEvent, render, screen } from "@testing-library/preact";
 import { useReducer } from "preact/hooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { openUrlStore } from "../../src/address/url";
 import type { EventDetail, PageOf, TimelinePage } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
-import { openUrlStore } from "../../src/address/url";
 import { Timeline } from "../../src/views/timeline";
 import { HEAD, plain, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
@@ -85,11 +85,11 @@ test("W and S zoom around the middle, A and D move; the address follows once it 
 
 test("brackets go to the next step and back", async () => {
   type("]");
-  expect(keys()["step"]).toBe("6");
+  expect(keys().step).toBe("6");
   type("]");
-  expect(keys()["step"]).toBe("6");
+  expect(keys().step).toBe("6");
   type("[");
-  expect(keys()["step"]).toBe("5");
+  expect(keys().step).toBe("5");
 });
 
 test("arrow keys go from event to event, Enter opens one, Escape closes it", async () => {
@@ -104,15 +104,15 @@ test("arrow keys go from event to event, Enter opens one, Escape closes it", asy
   expect(keys().event).toBe(2);
   expect(screen.getByRole("heading", { name: "aten::a" })).toBeTruthy();
   type("Escape");
-  expect(keys()["event"]).toBeUndefined();
+  expect(keys().event).toBeUndefined();
 });
 
-test("a slash goes to the search, which counts what it lights; Enter goes to the next, Escape back to the picture", async () => {
+test("a slash goes to the search, Enter to the next match, Escape back to the picture", async () => {
   type("/");
   const field = screen.getByRole("searchbox");
   expect(document.activeElement).toBe(field);
   fireEvent.input(field, { target: { value: "c" } });
-  expect(screen.getByText("1 in sight")).toBeTruthy();
+  expect(screen.getByText("1 visible")).toBeTruthy();
   fireEvent.keyDown(field, { key: "Enter" });
   expect(keys().event).toBe(2);
   fireEvent.keyDown(field, { key: "Escape" });
@@ -138,7 +138,7 @@ test("dragging the axis zooms to what it marks, dragging the tracks moves, a dou
   expect(zoom()).toBeNull();
 });
 
-test("a server that reads the trace again, fails or is gone is said in the picture's place, and asked again", async () => {
+test("a failure is said in the place of the picture, and a retry brings the events", async () => {
   document.body.innerHTML = "";
   const problem = { problem: "The file is gone", file: "w.json", hint: "Was it moved?" };
   events.timeline = async () => ({ kind: "problem", value: problem });

@@ -1,8 +1,8 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { useState } from "preact/hooks";
 import { expect, test } from "vitest";
-import { LineChart } from "../../src/charts/lines/line_chart";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
+import { LineChart } from "../../src/charts/lines/line_chart";
 import { scaleFor } from "../../src/format";
 import { keys, openTab } from "./fake_server";
 

@@ -3,11 +3,11 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { describe, expect, test, vi } from "vitest";
 import { Heatmap } from "../../src/charts/time/heatmap";
-import { Production } from "../../src/charts/time/production";
-import type { TimeRange } from "../../src/time_range";
-import { QueueChart } from "../../src/charts/time/queue_chart";
 import { MetricRows } from "../../src/charts/time/metric_rows";
+import { Production } from "../../src/charts/time/production";
+import { QueueChart } from "../../src/charts/time/queue_chart";
 import { scaleFor } from "../../src/format";
+import type { TimeRange } from "../../src/time_range";
 
 const US = 1000;
 const WHOLE = 1000 * US;

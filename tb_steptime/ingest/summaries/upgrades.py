@@ -1,9 +1,9 @@
 """Summaries of earlier releases -> the types of this one.
 
-A release that renames or adds fields raises `layout.FORMAT` by one and adds one function here, which takes a view's
-JSON of the format before and returns it in the new one. What every such change has in common is done by `fitting`:
-fields that are gone are dropped, optional ones that are missing get their default, and a sentence that has become a
-reason code says that an older release measured it.
+A release that renames or adds fields raises `layout.FORMAT` by one and adds a module with a function, which takes a
+view's JSON of the format before and returns it in the new one, and its line here. What every such change has in common
+is done by `fitting`: fields that are gone are dropped, optional ones that are missing get their default, and a sentence
+that has become a reason code becomes that code.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tb_steptime.ingest.summaries import from_0_1
 from tb_steptime.ingest.summaries.fitting import fitted
 from tb_steptime.ingest.summaries.layout import FORMAT, SummaryHead
 
@@ -24,26 +25,11 @@ Json = dict[str, Any]
 HEAD = "head"
 
 
-def _from_1(view: str, result: Json) -> Json:
-    """0.1.0: notes were sentences, segments of the step pieces, and time bins strips."""
-    for note in result["facts"]["notes"] if view == HEAD else result.get("recorder_notes", ()):
-        said = note.pop("cause")["values"] | note.pop("effect")["values"]
-        note["values"] = {key: value for key, value in said.items() if value["unit"] != "code"}
-        if note["id"] == "simulated":
-            note["values"] = {"statement": {"value": result["facts"]["simulated"], "unit": "text"}}
-    for each in (result, *result.get("devices", ())) if view in ("gpu", "host", "trends") else ():
-        _rename(each, {"pieces": "segments", "strips": "time_bins"})
-    return result
-
-
-def _rename(value: Json, names: dict[str, str]) -> None:
-    for old, new in names.items():
-        if old in value:
-            value[new] = value.pop(old)
-
-
 #: By the format that they upgrade from; the first argument is the view's id or HEAD.
-_STEPS: dict[int, Callable[[str, Json], Json]] = {1: _from_1}
+_STEPS: dict[int, Callable[[str, Json], Json]] = {1: from_0_1.upgrade}
+
+#: Codes of the sentences that earlier releases wrote, which are those of 0.1.0 alone: later ones write codes.
+_CODES = from_0_1.CODES
 
 
 def upgraded(line: bytes, format: int, view: str, kind: type[R]) -> R:
@@ -51,13 +37,21 @@ def upgraded(line: bytes, format: int, view: str, kind: type[R]) -> R:
     if format == FORMAT:
         return msgspec.json.decode(line, type=kind)
     result = msgspec.json.decode(line)
+    if format not in _STEPS or not isinstance(result, dict):
+        raise ValueError(f"no release wrote such a result in format {format}")
     for earlier in range(format, FORMAT):
-        if earlier not in _STEPS:
-            raise ValueError(f"no release wrote format {format}")
-        result = _STEPS[earlier](view, result)
-    return msgspec.convert(fitted(result, kind), kind)
+        result = _stepped(earlier, view, result)
+    return msgspec.convert(fitted(result, kind, _CODES), kind)
 
 
 def upgraded_head(line: bytes, format: int) -> SummaryHead:
     """Raises ValueError where it is no head."""
     return upgraded(line, format, HEAD, SummaryHead)
+
+
+def _stepped(format: int, view: str, result: Json) -> Json:
+    """One format further. Raises ValueError where the result lacks what every result of that format has."""
+    try:
+        return _STEPS[format](view, result)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no result of format {format}: {error!r}") from error

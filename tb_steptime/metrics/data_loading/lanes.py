@@ -7,6 +7,8 @@ gpu      .....ggggg....gggggg
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import numpy as np
 
@@ -25,11 +27,14 @@ LANE_STEPS = 2
 LANE_GAP_FRACTION = 0.001
 
 
+LaneId = Literal["loader", "cpu", "gpu"]
+
+
 class Lane(msgspec.Struct, frozen=True):
     """One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
     for each whether it is the second sense of the lane's colour (a wait that is hidden)."""
 
-    id: str
+    id: LaneId
     label: str
     start_ns: list[int]
     end_ns: list[int]
@@ -94,7 +99,7 @@ def _loader_lane(exposed: Intervals, hidden: Intervals) -> Lane:
     return Lane("loader", "Loader", start[order].tolist(), end[order].tolist(), hatched[order].tolist())
 
 
-def _lane(lane: str, label: str, busy: Intervals, window_ns: int) -> Lane:
+def _lane(lane: LaneId, label: str, busy: Intervals, window_ns: int) -> Lane:
     """A lane with the gaps closed that no pixel could show."""
     gap = round(LANE_GAP_FRACTION * window_ns)
     closed = Intervals.union(busy.start, busy.end + gap)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
-from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -41,7 +41,7 @@ class RangeRow(msgspec.Struct, frozen=True):
     """
 
     path: list[str]
-    phase: str
+    phase: PhaseId
     count: float
     host_ns: int
     self_ns: int
@@ -60,7 +60,7 @@ class _Tree(NamedTuple):
     path: Int64
     parent: Int64
     label: list[str]
-    phase: list[str]
+    phase: list[PhaseId]
 
 
 class _Sums(NamedTuple):

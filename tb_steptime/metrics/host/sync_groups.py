@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -27,7 +28,9 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 _NAMED_CALLS = 3
 
 
-KINDS = ("sync", "pageable_copy", "copy", "allocator")
+#: What kind of call a group is named for; most important first.
+BlockingKind = Literal["sync", "pageable_copy", "copy", "allocator"]
+KINDS: tuple[BlockingKind, ...] = ("sync", "pageable_copy", "copy", "allocator")
 _BY_WEIGHT = (
     (Blocks.ALLOCATOR, "allocator"),
     (Blocks.SYNC, "sync"),

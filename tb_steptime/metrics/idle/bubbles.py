@@ -23,9 +23,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import directions
-from tb_steptime.metrics.host.sync_groups import KINDS, Groups, blocking_groups
+from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, Groups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -52,10 +53,10 @@ class BlockingRow(msgspec.Struct, frozen=True):
 
     op: str | None
     outer_op: str | None
-    phase: str
+    phase: PhaseId
     site: str
     call: str
-    kind: str
+    kind: BlockingKind
     direction: str | None
     user_range: str | None
     module: str | None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,7 +31,9 @@ from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: What makes the host pause, as it is called.
-CAUSE_WORDS = {
+PauseCause = Literal["garbage_collection", "lazy_loading", "unexplained"]
+
+CAUSE_WORDS: dict[PauseCause, str] = {
     "garbage_collection": "Garbage collection",
     "lazy_loading": "Lazy loading of kernels",
     "unexplained": "Nothing recorded",
@@ -55,7 +57,7 @@ class Pause(msgspec.Struct, frozen=True):
     mean; worst_*: the longest one.
     """
 
-    cause: str
+    cause: PauseCause
     sure: bool
     name: str | None
     count: int
@@ -70,7 +72,7 @@ class _Stops(NamedTuple):
     """Stops of one cause. rows: events of which each is or, for a loaded kernel, that each led to; None without.
     least_ns: what another cause leaves of a stop counts if it is that long."""
 
-    cause: str
+    cause: PauseCause
     sure: bool
     start: Int64
     end: Int64
@@ -96,7 +98,8 @@ def pauses(trace: Trace, device: int) -> list[Pause]:
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
     collections = garbage_collections(trace)
     loads = np.sort(np.concatenate((loading_calls(trace), loading_overheads(trace))))
-    for cause, rows in (("garbage_collection", collections), ("lazy_loading", loads)):
+    recorded: dict[PauseCause, Int64] = {"garbage_collection": collections, "lazy_loading": loads}
+    for cause, rows in recorded.items():
         yield _Stops(cause, True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
     slow = _slow_first_launches(trace, device, Intervals.union(trace.events.start_ns[loads], trace.events.ends(loads)))
     yield _Stops("lazy_loading", False, trace.events.start_ns[slow.call], trace.events.ends(slow.call), slow.activity)

@@ -26,6 +26,7 @@ from tb_steptime.metrics.phases.marks import (
     SITE,
     SITES,
     Marks,
+    PhaseId,
     Site,
     autograd_threads,
     backward_passes,
@@ -49,7 +50,7 @@ __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "act
            "host_time_ns", "kernel_phases", "optimizer_marks", "site_of", "training_threads"]  # fmt: skip
 
 #: Every phase and what it is called, in the order of a step.
-PHASE_LABELS = {
+PHASE_LABELS: dict[PhaseId, str] = {
     "data_loading": "Data loading",
     "zero_grad": "Zero gradients",
     "forward": "Forward",
@@ -64,7 +65,7 @@ PHASES = tuple(PHASE_LABELS)
 SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 
 #: When the host is in each phase: disjoint, and together all steps.
-HostPhases = Mapping[str, Intervals]
+HostPhases = Mapping[PhaseId, Intervals]
 
 _EVER = np.iinfo(np.int64).min
 

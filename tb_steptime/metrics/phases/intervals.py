@@ -10,7 +10,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE, activity_sites, host_phases
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE, SITES, activity_sites, host_phases
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -28,7 +29,7 @@ class PhaseSpan(msgspec.Struct, frozen=True):
     """A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
     are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast."""
 
-    phase: str
+    phase: PhaseId
     label: str
     start_ns: int
     end_ns: int
@@ -44,7 +45,7 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
         for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
             found[step].append(PhaseSpan(phase, label.lower(), start, end))
     for site, label in INNER.items():
-        phase = site.split(".")[0]
+        phase = SITES[SITE[site]].phase
         for step, start, end in _site_ranges(trace, phase, SITE[site]):
             found[step].append(PhaseSpan(phase, label, start, end, inner=True))
     most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
@@ -70,7 +71,7 @@ def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int
     return list(zip(step[drawn].tolist(), begins[drawn].tolist(), ends[drawn].tolist(), strict=True))
 
 
-def _site_ranges(trace: Trace, phase: str, site: int) -> list[tuple[int, int, int]]:
+def _site_ranges(trace: Trace, phase: PhaseId, site: int) -> list[tuple[int, int, int]]:
     """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
     events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
     calls = find_launches(trace).call[activity_sites(trace) == site]

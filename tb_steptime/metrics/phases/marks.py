@@ -11,7 +11,7 @@ whichever thread runs them. It ends where the training thread goes on with work 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
+#: Phases of a step, in its order; the last one is of work whose launch is not recorded.
+PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer", "other", "unknown"]
+
 
 class Site(NamedTuple):
     """A place that work is launched from, within a phase. id is stable and public."""
 
     id: str
-    phase: str
+    phase: PhaseId
     label: str
 
 

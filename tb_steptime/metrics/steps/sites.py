@@ -16,6 +16,7 @@ from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import Longest, longest_gaps
 from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -50,7 +51,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     """
 
     site: str
-    phase: str
+    phase: PhaseId
     label: str
     launches: float
     starved_share: float | None
@@ -67,7 +68,7 @@ class PhaseRow(msgspec.Struct, frozen=True):
     host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
     """
 
-    phase: str
+    phase: PhaseId
     label: str
     host_ns: int
     device_ns: int

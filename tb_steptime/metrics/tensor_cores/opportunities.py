@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, Rates, WhyNot, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
@@ -41,7 +42,7 @@ class OpSplit(msgspec.Struct, frozen=True):
 class PhaseSplit(msgspec.Struct, frozen=True):
     """The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded."""
 
-    phase: str
+    phase: PhaseId
     count: int
     split: Split
 

@@ -20,6 +20,7 @@ import numpy as np
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, kernel_rows, unknown, windows
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
+from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit
@@ -79,7 +80,7 @@ UNKNOWN_KERNEL_TIME = Metric(
 NO_TENSOR_CORES = Reason("no_tensor_cores")
 
 #: What becomes of a kernel's time, in the order of the columns here and of `Split`.
-BINS = ("tensor_core", "matmul_like", "unknown", "other")
+BINS: tuple[KernelBin, ...] = ("tensor_core", "matmul_like", "unknown", "other")
 _TENSOR_CORE, _MATMUL_LIKE, _UNKNOWN, _OTHER = range(len(BINS))
 
 #: Ops that are a matrix product, a convolution or attention, backward ones included.

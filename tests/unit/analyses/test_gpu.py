@@ -18,10 +18,9 @@ from tb_steptime.metrics.gpu.utilization import est_sm_efficiency, gpu_utilizati
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
 from tb_steptime.metrics.tensor_cores.usage import tensor_core_share
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import V100, timeline
 
 SHAPE = {"block": (1024, 1, 1), "registers": 16, "shared_memory": 0}
@@ -202,7 +201,7 @@ SMALL_SUMMARY_BYTES, SUMMARY_FRACTION = 200_000, 0.02
 
 @pytest.mark.parametrize("path", traces(), ids=lambda path: path.parent.name + path.name[-12:-8])
 def test_the_result_of_a_recorded_trace(path: Path):
-    trace = read_trace(path)
+    trace = read_real(path)
     result = analyse(trace)
     written = msgspec.json.encode(result)
     assert msgspec.json.decode(written, type=GpuResult) == result

@@ -13,8 +13,7 @@ from tb_steptime.insights import judge
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.phases.assignment import host_time_ns
-from tb_steptime.trace.kineto import read_trace
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -112,7 +111,7 @@ REAL = sorted((SHARED / "traces").rglob("*.json.gz")) if (SHARED / "traces").is_
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.relative_to(SHARED / "traces")))
 def test_every_picture_is_a_sum_of_the_same_sums(path: Path):
-    trace = read_trace(path)
+    trace = read_real(path)
     results = {each.id: each.analyse(trace) for each in ANALYSES}
     result = results["host"]
     assert result.mean_step_ns == results["overview"].mean_duration_ns == sum(row.host_ns for row in result.phases)
@@ -160,7 +159,7 @@ def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
     paths = sorted((SHARED / "traces" / name).glob("*.json.gz"))
     if not paths:
         pytest.skip(f"no {name} among the real traces")
-    trace = read_trace(paths[0])
+    trace = read_real(paths[0])
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
     assert judgement.verdict.bound is bound
     fired = [insight.id for insight in judgement.insights]
@@ -169,7 +168,7 @@ def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
 
 def test_a_host_bound_ddp_job_gets_what_each_remedy_gains(trace_path):
     """Four cards that share 169 of 170 ms out; the rest is a tail, gaps and a blocking call."""
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
     gains = {insight.id: round(insight.gain_ns / 1e6, 1) for insight in judgement.insights if insight.gain_ns}
     assert gains == {

@@ -11,9 +11,8 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Device
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 US = 1_000
@@ -106,7 +105,7 @@ def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
 @pytest.mark.parametrize("span", sorted((SHARED / "traces" / "kineto_v100_resnet50" / "workers0").glob("*.gz"))[:1])
 def test_the_resnet_without_tensor_cores(span: Path):
     """66.7 ms a step could use them: worth nothing while the loader holds it up, and up to 7/8 of it afterwards."""
-    trace = read_trace(span)
+    trace = read_real(span)
     judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
     assert (insight.gain_ns, insight.how) == (0, "torch.autocast")

@@ -20,9 +20,8 @@ from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.kineto import read_trace
+from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import A100, timeline
-from tests.unit.trace.test_kineto_real import REAL
 
 US = 1000
 
@@ -491,7 +490,7 @@ def check_conservation(trace, events, details):
 
 @pytest.mark.parametrize("name", REAL or ["none"])
 def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
-    trace = read_trace(trace_path(name))
+    trace = read_real(trace_path(name))
     events = event_file(trace, tmp_path / "e")
     shown = np.flatnonzero(events.place >= 0)
     assert (np.sort(events.event) == shown).all()

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.trace.backward import NODE, backward_nodes, named_for
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Kind
+from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import timeline
-from tests.unit.trace.test_kineto_real import REAL
 from tests.unit.trace.test_ops import named
 
 RESNET_2021 = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"
@@ -180,7 +179,7 @@ def test_without_numbers_no_forward_op_is_told():
 @pytest.mark.parametrize("name", REAL or ["none"])
 def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str, shared: Path):
     """All families: convolutions, norms, activations, products, losses, views, Python functions."""
-    trace = read_trace(shared / "traces" / name)
+    trace = read_real(shared / "traces" / name)
     told = [(node, op) for node, op in made(trace) if node and "torch::autograd::" not in node]
     assert [pair for pair in told if pair[1] is None or not named_for(pair[0], pair[1])] == []
     assert bool(told) == bool((trace.sequences.forward_thread > 0).any())
@@ -197,6 +196,6 @@ def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str, shared
     ],
 )
 def test_families_of_real_nodes(name: str, families: dict[str, str], trace_path):
-    trace = read_trace(trace_path(name))
+    trace = read_real(trace_path(name))
     told = {(node or "").removeprefix(NODE): op for node, op in made(trace)}
     assert {family: told[family] for family in families} == families

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.inputs import is_product
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.conftest import SHARED
+from tests.drawn.real_traces import REAL, read_real
 from tests.unit.trace.test_kineto import inputs_of, sequences_of, stacks_of
-
-REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
 
 PLAIN_KINDS = {
     "Operator": Kind.CPU_OP,
@@ -46,7 +43,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     path = shared / "traces" / name
     with gzip.open(path, "rt") as file:
         plain = json.load(file, strict=False, parse_float=Decimal)
-    trace = read_trace(path)
+    trace = read_real(path)
     complete = [event for event in plain["traceEvents"] if event["ph"] == "X" and event["cat"] != "Trace"]
     assert trace.event_count == len(plain["traceEvents"])
     assert trace.notes == ()

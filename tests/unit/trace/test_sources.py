@@ -11,6 +11,7 @@ from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_overheads
 from tb_steptime.trace.table import Kind
 from tests import TRACES
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 from tests.unit.trace.test_ops import linear, named
 
@@ -116,7 +117,7 @@ def test_calls_that_load(call: str):
 
 
 def test_a_trace_of_2021_tells_the_lines_of_its_calls(trace_path):
-    trace = read_trace(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
+    trace = read_real(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
     lines = told(sources(trace, calls(trace)))
     assert lines.count("resnet50_profiler_api.py(51): <module>") == 2898
     backward = forward_of(trace, calls(trace))

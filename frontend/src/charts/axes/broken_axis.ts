@@ -1,5 +1,6 @@
 /**
- * An axis with breaks: what lies between two spans was not recorded and takes no room. Each segment is as wide as what it
+ * An axis with breaks: what lies between two spans was not recorded and takes no room. Each segment is as wide as what
+ * it
  * holds.
  *
  *     |--5--6--7--8--9--10--/ /--16--17--18--19--20--21--|

@@ -1,4 +1,4 @@
-/** Where a word stands beside its mark: the first place that covers no other word, no mark and no line. */
+/** Where a word stands next to its mark: the first place that covers no other word, no mark and no line. */
 
 import { textWidth } from "../../dom/text_width";
 import type { Dot } from "../lines/polyline";
@@ -24,7 +24,7 @@ export interface Label {
 const RISE = 10;
 const DROP = 3;
 
-/** From the mark's middle, px: beside it first, then above and below, nearer before farther. */
+/** From the mark's middle, px: next to it first, then above and below, nearer before farther. */
 const PLACES: readonly (readonly [dx: number, dy: number, anchor: Anchor])[] = [
   [11, -7, "start"],
   [11, 16, "start"],
@@ -85,7 +85,7 @@ export const around = ({ x, y }: Dot, radius: number): Box => ({
 const touches = (a: Box, b: Box): boolean =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Pixels between the places at which a line is looked at. */
+/** Pixels between the places at which a line is shown. */
 const PACE = 4;
 
 export function crosses(line: readonly Dot[], box: Box): boolean {

@@ -1,4 +1,4 @@
-/** Where a line's name stands: beside the line, where other lines are farthest. */
+/** Where a line's name stands: next to the line, where other lines are farthest. */
 
 import type { Dot } from "../lines/polyline";
 import { labelWidth } from "./labels";
@@ -17,7 +17,10 @@ interface Area {
   bottom: number;
 }
 
-/** The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not touch. */
+/**
+ * The middle of the text's foot within one of the areas, or null where there is no room. `taken`: what it must not
+ * touch.
+ */
 export function placeLabel(
   text: string,
   own: readonly (readonly Dot[])[],

@@ -3,12 +3,12 @@
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { colourOf } from "../../colour";
-import { type Scale, count, percent } from "../../format";
-import { moved, pointerX } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
+import { count, percent, type Scale } from "../../format";
 import { zeroAxis } from "../axes/ticks";
-import { ValueGrid } from "../axes/value_axis";
 import { TimeAxis } from "../axes/time_axis";
+import { ValueGrid } from "../axes/value_axis";
+import { moved, pointerX } from "../pointer/pointing";
 import { Tip } from "../pointer/tip";
 
 interface CallsProps {

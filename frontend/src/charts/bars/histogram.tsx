@@ -3,12 +3,12 @@
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import { colourOf } from "../../colour";
-import { type Scale, count, percent, tick } from "../../format";
+import { Sized } from "../../dom/size";
+import { count, percent, type Scale, tick } from "../../format";
 import { thinned } from "../axes/labels";
 import { logTicks, logX, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { moved, pointerX } from "../pointer/pointing";
-import { Sized } from "../../dom/size";
 import { Tip } from "../pointer/tip";
 
 interface HistogramProps {

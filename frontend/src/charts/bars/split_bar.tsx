@@ -38,21 +38,21 @@ export function SplitBar({ label, parts, off }: SplitBarProps) {
   );
 }
 
-export interface BarPiece {
+export interface BarSegment {
   /** Share of the column, 0-1. */
   share: number;
   colour: string;
   hatched?: boolean;
 }
 
-/** A bar within a table cell. Its figures stand beside it. */
-export function InlineBar({ pieces }: { pieces: readonly BarPiece[] }) {
+/** A bar within a table cell. Its figures stand next to it. */
+export function InlineBar({ segments }: { segments: readonly BarSegment[] }) {
   return (
     <span class="ib" aria-hidden="true">
-      {pieces
-        .filter((piece) => piece.share > 0)
-        .map((piece, at) => (
-          <i key={at} class={fillClass(piece.colour, piece.hatched)} style={{ width: `${100 * piece.share}%` }} />
+      {segments
+        .filter((segment) => segment.share > 0)
+        .map((segment, at) => (
+          <i key={at} class={fillClass(segment.colour, segment.hatched)} style={{ width: `${100 * segment.share}%` }} />
         ))}
     </span>
   );

@@ -3,11 +3,11 @@
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { svgFill } from "../../colour";
-import { thinned } from "../axes/labels";
-import { type Pointing, nearest, typed } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
+import { thinned } from "../axes/labels";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
+import { nearest, type Pointing, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
 export interface StackedPart {
@@ -219,7 +219,10 @@ function outline(
       const tall = y(from) - y(from + value);
       if (tall < LEAST_PX) return "";
       const drawn = tall > 1.5 ? tall - 1 : tall;
-      return `M${bars.x(bar).toFixed(1)} ${y(from).toFixed(1)}h${bars.width.toFixed(1)}v${(-drawn).toFixed(1)}h${(-bars.width).toFixed(1)}z`;
+      return (
+        `M${bars.x(bar).toFixed(1)} ` +
+        `${y(from).toFixed(1)}h${bars.width.toFixed(1)}v${(-drawn).toFixed(1)}h${(-bars.width).toFixed(1)}z`
+      );
     })
     .join("");
 }

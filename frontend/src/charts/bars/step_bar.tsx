@@ -1,11 +1,13 @@
-/** The mean step as one bar: works on the left, waits on the right, each part in its colour; under it what it could be. */
+/**
+ * The mean step as one bar: works on the left, waits on the right, each part in its colour; under it what it could be.
+ */
 
 import type { ComponentChildren } from "preact";
 import { fillClass } from "../../colour";
 import { tick } from "../../format";
 import { ticks } from "../axes/ticks";
 
-export interface AnatomyPart {
+export interface StepBarPart {
   id: string;
   colour: string;
   hatched: boolean;
@@ -17,9 +19,9 @@ export interface AnatomyPart {
   text?: string | undefined;
 }
 
-export interface AnatomyBar {
+export interface StepBarRow {
   label: ComponentChildren;
-  parts: readonly AnatomyPart[];
+  parts: readonly StepBarPart[];
   thin: boolean;
   /** What is gained against the first bar, dashed at its end. */
   saved?: number;
@@ -30,19 +32,19 @@ export interface Brace {
   label: ComponentChildren;
 }
 
-interface AnatomyProps {
+interface StepBarProps {
   label: string;
   /** End of the axis, in its unit. */
   end: number;
   /** What the end says: "177.6 ms". */
   endText: string;
   braces: readonly Brace[];
-  bars: readonly AnatomyBar[];
+  bars: readonly StepBarRow[];
   /** Parts that the legend hides. */
   off: ReadonlySet<string>;
 }
 
-export function Anatomy({ label, end, endText, braces, bars, off }: AnatomyProps) {
+export function StepBar({ label, end, endText, braces, bars, off }: StepBarProps) {
   return (
     <section class="step-bar" role="img" aria-label={label}>
       <span />
@@ -86,7 +88,7 @@ const LEAST = 0.0003;
 /** A part narrower than this share of the bar cannot hold a word. */
 const WRITTEN = 0.07;
 
-function Bar({ bar, end, off }: { bar: AnatomyBar; end: number; off: ReadonlySet<string> }) {
+function Bar({ bar, end, off }: { bar: StepBarRow; end: number; off: ReadonlySet<string> }) {
   const drawn = bar.parts.filter((part) => part.value > LEAST * end && !off.has(part.id));
   return (
     <>

@@ -1,14 +1,16 @@
-/** Waits in the order of the batches, a column each; brackets above join a long one with the next where they come back. */
+/**
+ * Waits in the order of the batches, a column each; brackets above join a long one with the next where they come back.
+ */
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { colourOf } from "../../colour";
+import { Sized } from "../../dom/size";
 import type { Scale } from "../../format";
 import { thinned } from "../axes/labels";
-import { nearest, pointerX, typed } from "../pointer/pointing";
-import { Sized } from "../../dom/size";
 import { zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
+import { nearest, pointerX, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
 export interface WaitColumn {

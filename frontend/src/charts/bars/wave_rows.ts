@@ -8,7 +8,7 @@
  *              ##########
  */
 
-export interface WavePiece {
+export interface WaveSegment {
   /** Share of the width and of the height, from the left and from the foot. */
   wide: number;
   high: number;
@@ -21,7 +21,7 @@ export interface WaveRow {
   /** Of each wave. */
   blocks: number;
   tail: boolean;
-  pieces: readonly WavePiece[];
+  segments: readonly WaveSegment[];
 }
 
 export interface Launch {
@@ -45,7 +45,7 @@ export function waveRows(launch: Launch, most: number): WaveRow[] {
     waves: count,
     blocks: sms * resident,
     tail: false,
-    pieces: [{ wide: 1, high: 1 }],
+    segments: [{ wide: 1, high: 1 }],
   });
   const rows = Array.from({ length: shown }, (_, at) => row(at + 1, 1));
   if (shown < full) rows.push(row(shown + 1, full - shown));
@@ -56,17 +56,17 @@ export function waveRows(launch: Launch, most: number): WaveRow[] {
       waves: 1,
       blocks: tail,
       tail: !whole && tail < sms * resident,
-      pieces: spread(tail, sms, resident),
+      segments: spread(tail, sms, resident),
     },
   ];
 }
 
 /** Blocks dealt to SMs in turn: first those with one more than the others. */
-function spread(blocks: number, sms: number, resident: number): WavePiece[] {
+function spread(blocks: number, sms: number, resident: number): WaveSegment[] {
   const [each, more] = [Math.floor(blocks / sms), blocks % sms];
-  const pieces = [
+  const segments = [
     { wide: more / sms, high: (each + 1) / resident },
     { wide: 1 - more / sms, high: each / resident },
   ];
-  return pieces.filter(({ wide, high }) => wide > 0 && high > 0);
+  return segments.filter(({ wide, high }) => wide > 0 && high > 0);
 }

@@ -1,8 +1,8 @@
 /** Waves as rows: what is filled is used, the last wave is hatched where it leaves room. */
 
 import { colourOf, svgFill } from "../../colour";
-import { count, counted } from "../../format";
 import { Sized } from "../../dom/size";
+import { count, counted } from "../../format";
 import { type Launch, type WaveRow, waveRows } from "./wave_rows";
 
 interface WavesProps {
@@ -67,11 +67,13 @@ interface WaveProps {
 function Wave({ row, places, top, deep, right, colour }: WaveProps) {
   const middle = top + deep / 2 + 4;
   let left = LEFT;
-  const pieces = row.pieces.map(({ wide, high }) => {
+  const segments = row.segments.map(({ wide, high }) => {
     const from = left;
     left += wide * (right - LEFT);
     const tall = Math.max(1, high * deep);
-    return `M${from.toFixed(1)} ${(top + deep).toFixed(1)}v${(-tall).toFixed(1)}H${left.toFixed(1)}v${tall.toFixed(1)}z`;
+    return (
+      `M${from.toFixed(1)} ` + `${(top + deep).toFixed(1)}v${(-tall).toFixed(1)}H${left.toFixed(1)}v${tall.toFixed(1)}z`
+    );
   });
   return (
     <>
@@ -80,9 +82,9 @@ function Wave({ row, places, top, deep, right, colour }: WaveProps) {
       </text>
       <rect class="empty" x={LEFT} y={top} width={right - LEFT} height={deep} />
       {row.tail ? (
-        <path class="tail" d={pieces.join("")} style={{ fill: svgFill(colour, true) }} />
+        <path class="tail" d={segments.join("")} style={{ fill: svgFill(colour, true) }} />
       ) : (
-        <path class="mark" d={pieces.join("")} />
+        <path class="mark" d={segments.join("")} />
       )}
       <text class="small" x={right + 8} y={middle}>{`${count(row.blocks)} of ${count(places)}`}</text>
     </>

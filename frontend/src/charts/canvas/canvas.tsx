@@ -1,6 +1,7 @@
 /** A canvas as sharp as the screen, painted once per frame and only when something changed. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLatest } from "../../dom/latest";
 
 export type Pen = CanvasRenderingContext2D;
 
@@ -14,18 +15,23 @@ interface SheetProps {
 
 export function Sheet({ width, height, paint, of }: SheetProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const latest = useRef(paint);
+  const latest = useLatest(paint);
   const frame = useRef(0);
   const density = useDensity();
-  latest.current = paint;
+  const size = `${width} ${height} ${density}`;
+  const painted = useRef({ size: "", of });
   useLayoutEffect(() => {
-    if (frame.current) return;
-    frame.current = requestAnimationFrame(() => {
-      frame.current = 0;
-      if (canvas.current) draw(canvas.current, latest.current);
-    });
-  }, of);
-  useLayoutEffect(() => draw(canvas.current!, latest.current), [width, height, density]);
+    const before = painted.current;
+    painted.current = { size, of };
+    if (before.size !== size)
+      draw(canvas.current!, latest.current); // a canvas of another size is empty
+    else if (!frame.current && of.some((part, at) => part !== before.of[at])) {
+      frame.current = requestAnimationFrame(() => {
+        frame.current = 0;
+        if (canvas.current) draw(canvas.current, latest.current);
+      });
+    }
+  });
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
   return (
     <canvas

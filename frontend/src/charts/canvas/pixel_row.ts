@@ -21,7 +21,7 @@ export function setPixels(strip: Strip, from: number, to: number, pixel: number)
 
 let scratch: OffscreenCanvas | null = null;
 
-/** Draws the strip, `left` CSS pixels from the edge and as tall as asked for, and empties it. */
+/** Draws the row, `left` CSS pixels from the edge and as tall as asked for, and empties it. */
 export function drawStrip(pen: Pen, strip: Strip, left: number, top: number, tall: number, density: number): void {
   if (!strip.used) return;
   const length = strip.pixels.length;

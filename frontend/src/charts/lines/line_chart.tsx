@@ -8,7 +8,7 @@ import { Sized } from "../../dom/size";
 import { nearest, pointerX, typed } from "../pointer/pointing";
 import { Tip } from "../pointer/tip";
 import { AxisX, AxisY, Breaks } from "./line_axes";
-import { type Drawn, layout, type LineChartProps, type LineStop } from "./line_layout";
+import { type Drawn, type LineChartProps, type LineStop, layout } from "./line_layout";
 import { Borders, DirectLabels, HoveredPoints, Line, Reference, Rings } from "./line_marks";
 
 /** From this width on a picture is taller: lines keep their slope. */

@@ -1,7 +1,7 @@
 /** What a line chart is given, and where its parts stand: everything that does not change while the pointer moves. */
 
 import type { Scale } from "../../format";
-import { brokenAxis, type BrokenAxis, type Extent } from "../axes/broken_axis";
+import { type BrokenAxis, brokenAxis, type Extent } from "../axes/broken_axis";
 import { valueAxis } from "../axes/value_axis";
 import type { TipContent } from "../pointer/tip";
 import type { Dot } from "./polyline";
@@ -55,7 +55,7 @@ export interface LineChartProps {
   colour: string;
   /** Meaning of its range, where that is another. */
   bandColour?: string;
-  /** One of several small pictures: few ticks, no names beside lines. */
+  /** One of several small pictures: few ticks, no names next to lines. */
   small?: boolean;
   /** False where a legend names the lines. */
   named?: boolean;

@@ -1,10 +1,10 @@
-/** The marks of a line chart: lines with their points and ranges, rings on slow steps, names beside lines. */
+/** The marks of a line chart: lines with their points and ranges, rings on slow steps, names next to lines. */
 
 import { colourOf, svgFill } from "../../colour";
 import { shortened } from "../../format";
-import { type ChartLine, type Drawn, type LinePoint, dotOf } from "./line_layout";
 import { placeLabel } from "../axes/place_label";
-import { type Dot, bandOf, chains, decimated, pathOf } from "./polyline";
+import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
+import { bandOf, chains, type Dot, decimated, pathOf } from "./polyline";
 
 /** Closer points than this have no marks of their own. */
 const MARKED_PX = 7;
@@ -86,7 +86,7 @@ function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => poi
   });
 }
 
-/** Around slow steps, where points stand apart; the table beside the picture lists them all. */
+/** Around slow steps, where points stand apart; the table next to the picture lists them all. */
 export function Rings(drawn: Drawn) {
   const lines = drawn.lines.filter((line) => line.focus && !isDense(line, drawn));
   const slow = lines.flatMap((line) => line.points.filter((point) => point?.slow === true && point.value !== null));
@@ -164,13 +164,13 @@ function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: numb
   );
 }
 
-/** More names than lines one can tell apart help nobody: then the legend alone names them. */
+/** More names than lines one can distinguish help nobody: then the legend alone names them. */
 const NAMED_LINES = 4;
 
-/** Characters of a name beside its line. */
+/** Characters of a name next to its line. */
 export const NAME_LENGTH = 28;
 
-/** The name of each line beside it; the line in focus is named at its reference. */
+/** The name of each line next to it; the line in focus is named at its reference. */
 export function DirectLabels(drawn: Drawn) {
   const { lines, frame, reference } = drawn;
   if (lines.length > NAMED_LINES || (lines.length === 1 && !reference)) return null;

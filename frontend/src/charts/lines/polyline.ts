@@ -15,7 +15,10 @@ export function chains(dots: readonly (Dot | null)[]): Dot[][] {
   for (const dot of dots) {
     if (dot === null) open = null;
     else if (open) open.push(dot);
-    else found.push((open = [dot]));
+    else {
+      open = [dot];
+      found.push(open);
+    }
   }
   return found;
 }

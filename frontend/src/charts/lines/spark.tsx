@@ -1,4 +1,4 @@
-/** A line without axes beside a number: how it moves over the steps. Missing steps are a break, never a line. */
+/** A line without axes next to a number: how it moves over the steps. Missing steps are a break, never a line. */
 
 import { colourOf } from "../../colour";
 

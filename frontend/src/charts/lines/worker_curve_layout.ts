@@ -1,4 +1,4 @@
-/** What a worker curve is given, where its points stand, and where its words find room beside them. */
+/** What a worker curve is given, where its points stand, and where its words find room next to them. */
 
 import type { Scale } from "../../format";
 import { around, type Box, boxOf, crosses, freeLabel, type Label, NEAR } from "../axes/free_label";
@@ -23,7 +23,7 @@ export interface CurveProps {
   recommended: CurveMark;
   /** What the recommended number saves; 0 draws no bar. */
   gain: { ns: number; text: string };
-  /** Beside the dashed line. */
+  /** Next to the dashed line. */
   loader: string;
   /** More workers than this compete for cores. */
   cores: { workers: number; text: string } | null;
@@ -68,7 +68,7 @@ export function cut(dots: readonly Dot[], top: number): Dot[] {
 export const NOW = 4.5;
 export const GOAL = 5.5;
 
-/** A word beside an upright line stands nearer than one beside a mark, px. */
+/** A word next to an upright line stands nearer than one next to a mark, px. */
 const BESIDE = 5;
 
 /** The recommended number first: what finds no place stands in the tip, the table and the sentence all the same. */
@@ -102,7 +102,8 @@ export function labelsOf(
   const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
       const clear = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
-      const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most); // across the line of cores rather than nowhere
+      // across the line of cores rather than nowhere
+      const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most);
       if (label) return placed.push({ label, strong }) > 0;
     }
     return false;
@@ -112,7 +113,10 @@ export function labelsOf(
     const box = boxOf(label);
     if (box.right > width || lines.some((line) => crosses(line, box)))
       place(gain.text, [{ x: bar.x, y: y(recommended.ns + gain.ns) }], true);
-    else taken.push(box), placed.push({ label, strong: true });
+    else {
+      taken.push(box);
+      placed.push({ label, strong: true });
+    }
   }
   place(recommended.text, [dot(recommended)]);
   place(measured.text, [dot(measured)]);

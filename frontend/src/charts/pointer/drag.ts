@@ -1,4 +1,4 @@
-/** A press that may become a drag, told apart by how far it moved. */
+/** A press that may become a drag, distinguished by how far it moved. */
 
 import { useRef } from "preact/hooks";
 

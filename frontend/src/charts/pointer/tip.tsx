@@ -1,4 +1,4 @@
-/** A small table beside the pointer. It repeats what the picture says in figures; no fact stands only here. */
+/** A small table next to the pointer. It repeats what the picture says in figures; no fact stands only here. */
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -31,7 +31,7 @@ interface TipProps {
   spoken?: boolean;
 }
 
-/** What the pointer or the focus is at: seen beside it, and read aloud by a screen reader. */
+/** What the pointer or the focus is at: seen next to it, and read aloud by a screen reader. */
 export function Tip({ content, spoken = true, ...place }: TipProps) {
   return (
     <>

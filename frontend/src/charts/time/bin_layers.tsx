@@ -1,8 +1,8 @@
 /** Time bins as colour: ten levels over the sunken ground, by exact overlap, one layer over the other. */
 
 import { colourOf, svgFill } from "../../colour";
-import { aggregates, byLevel, knownRanges, levelFor, type Bins } from "./time_bins";
 import type { TimeRange, TimeScale } from "../../time_range";
+import { aggregates, type Bins, byLevel, knownRanges, levelFor } from "./time_bins";
 
 /** One figure of a row; a second one is the hatched sense of its colour. */
 export interface BinLayer {

@@ -9,13 +9,13 @@ import { useRowWindow } from "../../dom/rows";
 import { Sized } from "../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
+import { type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { moved } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import { BinLayers } from "./bin_layers";
 import type { Bins as TimeBins } from "./time_bins";
-import { type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 
 /** Relative to the start of the row, ns. */
 export interface HeatmapStep extends TimeRange {
@@ -153,7 +153,7 @@ function typed(
   const now = place ?? { row: 0, step: -1 };
   const turn = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const steps = rows[now.row]?.steps ?? [];
-  const step = moved(event.key, place && place.step, steps.length);
+  const step = moved(event.key, place?.step ?? null, steps.length);
   if (turn !== undefined) point(inRow(rows, now.row + turn, Math.max(0, now.step)) ?? place);
   else if (step !== undefined) point({ row: now.row, step });
   else if (event.key === "Enter" || event.key === " ") select(steps[now.step]?.key ?? null);

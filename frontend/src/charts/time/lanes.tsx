@@ -1,12 +1,12 @@
 /** What went on at the same time, one lane each: intervals, step marks above, brackets below what counts. */
 
 import { colourOf, svgFill } from "../../colour";
-import type { Scale } from "../../format";
-import { textWidth } from "../../dom/text_width";
-import { pointerX, typed } from "../pointer/pointing";
 import { Sized } from "../../dom/size";
+import { textWidth } from "../../dom/text_width";
+import type { Scale } from "../../format";
 import { timeScale } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
+import { pointerX, typed } from "../pointer/pointing";
 
 export interface ChartLane {
   key: string;
@@ -29,7 +29,7 @@ export interface LanesProps {
   from: number;
   to: number;
   lanes: readonly ChartLane[];
-  /** Steps: a line at the start of each, its name beside it. */
+  /** Steps: a line at the start of each, its name next to it. */
   steps: readonly LaneMark[];
   /** Ranges with a name, below the lanes. */
   brackets: readonly LaneMark[];

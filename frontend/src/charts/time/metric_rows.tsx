@@ -9,13 +9,13 @@ import { Swatch } from "../../colour";
 import { Sized } from "../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../dom/text_width";
 import { percent, type Scale, tick } from "../../format";
+import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { moved } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
 import { type BinLayer, BinLayers, FULL } from "./bin_layers";
 import { levelFor, valueAt } from "./time_bins";
-import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 
 export interface MetricRow {
   key: string;

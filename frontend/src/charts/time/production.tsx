@@ -6,6 +6,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { Sized } from "../../dom/size";
 import { count, fine, type Scale } from "../../format";
+import { middleOf, type TimeRange, type TimeScale } from "../../time_range";
 import { TimeAxis } from "../axes/time_axis";
 import { Tip, type TipContent } from "../pointer/tip";
 import { useTimeZoom } from "../pointer/zoom";
@@ -17,11 +18,10 @@ import {
   laneAt,
   lastAt,
   ProductionLanes,
-  segmentAt,
   type StepStart,
+  segmentAt,
   TOP,
 } from "./production_lanes";
-import { middleOf, type TimeRange, type TimeScale } from "../../time_range";
 
 export interface ProductionProps extends Lanes {
   label: string;

@@ -4,7 +4,7 @@ import { bisectRight, max } from "d3-array";
 import { colourOf, svgFill } from "../../colour";
 import { textWidth, widestOf } from "../../dom/text_width";
 import { count } from "../../format";
-import { type TimeRange, timeScale, type TimeScale } from "../../time_range";
+import { type TimeRange, type TimeScale, timeScale } from "../../time_range";
 
 /** Columns of segments, disjoint and in order of time. */
 export interface WorkerLane {

@@ -1,5 +1,6 @@
 /**
- * One step: how much work waits for the device over time, how far ahead the host is, and what the device does meanwhile.
+ * One step: how much work waits for the device over time, how far ahead the host is, and what the device does
+ * meanwhile.
  *
  *     phases      |forward            |backward            |optimizer
  *     queue       area: mean, thin line: peak
@@ -15,6 +16,7 @@ import { Swatch } from "../../colour";
 import { Sized } from "../../dom/size";
 import { textWidth } from "../../dom/text_width";
 import { ns, type Scale, text } from "../../format";
+import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 import { zeroAxis } from "../axes/ticks";
 import { TimeAxis } from "../axes/time_axis";
 import { ValueGrid } from "../axes/value_axis";
@@ -23,7 +25,6 @@ import { useTimeZoom } from "../pointer/zoom";
 import { type BinLayer, BinLayers } from "./bin_layers";
 import { areaPath, carried, peakPath } from "./queue_paths";
 import { type Bins, binsPerPixel, maxOf, meanOf, valueAt } from "./time_bins";
-import { middleOf, type TimeRange, type TimeScale, timeScale, touches } from "../../time_range";
 
 export interface QueuePhase extends TimeRange {
   label: string;

@@ -1,10 +1,11 @@
-import { sorting } from "../choices";
 import type { Activity, LoaderActivities } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { count, DASH, ns, share } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { Tab, Titles } from "../props";
 import { shortLine } from "./source_lines";
 
@@ -22,6 +23,7 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
   const shown = columns(
     Math.max(...rows.map((row) => row.ns_per_batch)),
     rows.some((row) => row.lines.length > 0),
+    tab.meanings,
   );
   return (
     <Picture
@@ -63,14 +65,13 @@ const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
 const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
 /** Where no call stack shows any line, there is no column of dashes: a sentence below says why. */
-function columns(longest: number, lines: boolean): Column<Activity>[] {
+function columns(longest: number, lines: boolean, meanings: Meanings): Column<Activity>[] {
   const line: Column<Activity> = {
     id: "line",
-    label: "Line",
+    ...columnHead(meanings, "activity_line"),
     width: "44%",
     cell: (row) => <Where row={row} />,
     order: lineOf,
-    meaning: "The line with the largest part of it, as far as call stacks show.",
   };
   return [
     {
@@ -85,7 +86,7 @@ function columns(longest: number, lines: boolean): Column<Activity>[] {
       id: "bar",
       label: "",
       cell: (row) => (
-        <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} />
+        <InlineBar segments={[{ share: row.ns_per_batch / longest, colour: row.name === null ? "other" : "cpu" }]} />
       ),
     },
     {
@@ -99,7 +100,9 @@ function columns(longest: number, lines: boolean): Column<Activity>[] {
   ];
 }
 
-/** The line with the largest part of it, and how large that is where there are others; these on hover, with their times. */
+/**
+ * The line with the largest part of it, and how large that is where there are others; these on hover, with their times.
+ */
 function Where({ row: { lines, ns_per_batch: all } }: { row: Activity }) {
   const [first, ...others] = lines;
   if (!first)

@@ -1,8 +1,9 @@
 import type { BatchCopy, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { bytes, closed, rate, scaleFor, sentence, text } from "../../format";
+import { Picture } from "../../components/picture";
+import { bytes, rate, scaleFor, text } from "../../format";
+import { closed, sentence } from "../../phrase";
 import type { Tab } from "../props";
 
 /** The batch on its way to the GPU: from which memory, how fast, and whether kernels run meanwhile. */
@@ -32,7 +33,7 @@ export function BatchCopyPicture({
       colour: "copy",
       hatched: true,
       share: total ? hidden / total : 0,
-      title: `Beside kernels ${scale.text(hidden)}`,
+      title: `Overlapping kernels ${scale.text(hidden)}`,
     },
   ];
   const heading = title ?? QUESTION;
@@ -45,7 +46,10 @@ export function BatchCopyPicture({
       link={() => tab.address()}
     >
       <SplitBar
-        label={`${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ${parts.map((part) => part.title).join("; ")}.`}
+        label={
+          `${closed(sentence(heading))} Copies of batches take ${scale.text(total)} a step: ` +
+          `${parts.map((part) => part.title).join("; ")}.`
+        }
         parts={parts}
         off={NONE}
       />
@@ -56,10 +60,10 @@ export function BatchCopyPicture({
         </span>
         <span class="key">
           <Swatch colour="copy" hatched />
-          beside kernels <b>{scale.text(hidden)}</b>
+          overlapping kernels <b>{scale.text(hidden)}</b>
         </span>
-        <span class="key" title="Time in which the host stands in the call of the copy.">
-          host stands <b>{scale.text(blocked)}</b>
+        <span class="key" title="Time in which the call of the copy blocks the host.">
+          host blocked <b>{scale.text(blocked)}</b>
         </span>
       </p>
       <p class="quiet small aside">{aboutOf(copy)}.</p>
@@ -85,7 +89,7 @@ function copyTable({
   hidden_ns: hidden,
   blocked_ns: blocked,
 }: BatchCopy) {
-  const times = ["Alone", "Beside kernels", "Host stands"].map((label) => ({ label, unit: "ns" as const }));
+  const times = ["Alone", "Overlapping kernels", "Host blocked"].map((label) => ({ label, unit: "ns" as const }));
   return {
     columns: [
       { label: "Copies a step", unit: "number" as const },

@@ -1,40 +1,25 @@
 import type { Recorded, RecordedLoader } from "../../api.gen";
 import { SplitBar, type SplitPart } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
+import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, bytes, counted, percent, scaleFor, sentence } from "../../format";
-import { BOUND_MEANING, MAKING, WAITS, boundOf, loaderNames } from "./batch_production";
+import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { limitOf, loaderNames, type ProductionPart, partOf } from "./batch_production";
 import type { RecordedProps } from "./production";
 
-interface Stage {
-  id: string;
-  label: string;
-  meaning: string;
-  colour: string;
-  hatched: boolean;
+interface Stage extends ProductionPart {
   ns: number | null;
 }
 
-const READY = {
-  id: "ready",
-  label: "Prefetched",
-  meaning: "The batch is in the training process and nobody has asked for it yet: time to spare.",
-  colour: "other",
-  hatched: true,
-};
-
 /** From the first read of a mean batch until the training loop takes it. */
-function stagesOf(recorded: Recorded): Stage[] {
-  const { dataset_ns, collate_ns, transfer_ns, ready_ns } = recorded;
-  const times: Readonly<Record<string, number | null>> = {
-    dataset: dataset_ns,
-    collate: collate_ns,
-    transfer: transfer_ns,
-  };
+function stagesOf({ dataset_ns, collate_ns, transfer_ns, ready_ns }: Recorded, meanings: Meanings): Stage[] {
   return [
-    ...MAKING.filter((part) => part.id !== "idle").map((part) => ({ ...part, ns: times[part.id] ?? null })),
-    { ...READY, ns: ready_ns },
+    { ...partOf(meanings, "dataset"), ns: dataset_ns },
+    { ...partOf(meanings, "collate"), ns: collate_ns },
+    { ...partOf(meanings, "transfer"), ns: transfer_ns },
+    { ...partOf(meanings, "ready"), ns: ready_ns },
   ];
 }
 
@@ -42,11 +27,11 @@ function stagesOf(recorded: Recorded): Stage[] {
 const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
-export function BatchSplit({ recorded, titles, apart, tab, name }: RecordedProps) {
+export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedProps) {
   const title = titles["batch_split"]!;
-  const stages = stagesOf(recorded).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
+  const stages = stagesOf(recorded, tab.meanings).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
-  const waits = WAITS[apart ? "thread" : "loop"];
+  const waits = partOf(tab.meanings, byReader ? "reader_waits" : "loop_waits");
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
   const parts = stages.map(
     (stage): SplitPart => ({
@@ -60,26 +45,26 @@ export function BatchSplit({ recorded, titles, apart, tab, name }: RecordedProps
       title={title}
       name={`a batch ${name}`}
       drawn={false}
-      table={() => stagesTable(stages, waits.who, recorded.wait_ns)}
+      table={() => stagesTable(stages, waits.label, recorded.wait_ns)}
       link={() => tab.address()}
     >
       <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} off={NONE} />
       <Table
         label="What becomes of a batch"
-        columns={columns(scale, whole)}
+        columns={columns(scale, whole, tab.meanings)}
         rows={stages}
         rowKey={(stage) => stage.id}
         sort={undefined}
         onSort={() => {}}
         foot={
           <tr>
-            <td title={waits.meaning}>{waits.who}</td>
+            <td title={waits.meaning}>{waits.label}</td>
             <td class="num">{scale.text(recorded.wait_ns)}</td>
             <td />
           </tr>
         }
       />
-      <p class="quiet small aside">{aboutOf(recorded)}.</p>
+      <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
       {recorded.loaders.map((loader) => (
         <Settings key={loader.loader} loader={loader} named={recorded.loaders.length > 1} />
       ))}
@@ -89,7 +74,7 @@ export function BatchSplit({ recorded, titles, apart, tab, name }: RecordedProps
 
 const NONE: ReadonlySet<string> = new Set();
 
-const columns = (scale: Scale, whole: number): Column<Stage>[] => [
+const columns = (scale: Scale, whole: number, meanings: Meanings): Column<Stage>[] => [
   {
     id: "part",
     label: "Part",
@@ -103,15 +88,14 @@ const columns = (scale: Scale, whole: number): Column<Stage>[] => [
   { id: "time", label: "A batch", width: "84px", numeric: true, cell: (stage) => scale.text(stage.ns) },
   {
     id: "share",
-    label: "Share",
+    ...columnHead(meanings, "stage_share"),
     width: "64px",
     numeric: true,
-    meaning: "Of the time from when the worker begins to produce the batch until it is taken.",
     cell: (stage) => (stage.ns === null || whole === 0 ? DASH : percent(stage.ns / whole)),
   },
 ];
 
-function aboutOf(recorded: Recorded) {
+function aboutOf(recorded: Recorded, meanings: Meanings) {
   const { main, loaders, batches, samples, bytes: size, cpu_share: cpu, sampled } = recorded;
   const of = loaders.length > 1 ? ` of ${loaderNames(recorded).of(main)}` : "";
   const many = [
@@ -119,11 +103,11 @@ function aboutOf(recorded: Recorded) {
     ...(samples === null ? [] : [counted(samples, "sample")]),
     ...(size === null ? [] : [bytes(size)]),
   ];
-  const limit = boundOf(recorded);
+  const limit = limitOf(recorded, meanings);
   const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
   return (
-    <span title={bound ? BOUND_MEANING : undefined}>
+    <span title={bound ? meanings.metric("worker_limit").meaning : undefined}>
       {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
     </span>
   );

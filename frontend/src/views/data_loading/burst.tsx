@@ -1,9 +1,10 @@
 import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen";
 import { WaitColumns } from "../../charts/bars/wait_columns";
+import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../colour";
-import { closed, counted, ns, rangeText, type Scale, scaleFor, sentence, text } from "../../format";
+import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
+import { closed, sentence } from "../../phrase";
 import type { LoaderPictureProps } from "./step_table";
 
 const HEIGHT = 168;
@@ -23,7 +24,11 @@ export function BurstPicture({ result, titles, burst, chosen, tab, name }: Loade
   return (
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>
       <WaitColumns
-        label={`${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ${spoken(waits)}.`}
+        label={
+          `${closed(typeof title === "string" ? title : sentence(title))} Waits of ${waits.length} ` +
+          `batches of steps ${rangeText(waits[0]!.step, waits[waits.length - 1]!.step)}: ` +
+          `${spoken(waits)}.`
+        }
         height={HEIGHT}
         columns={waits.map((wait) => ({ key: wait.step, ns: wait.wait_ns, long: wait.long }))}
         colour="data"
@@ -85,7 +90,7 @@ function patternOf({
     return `${[`Waits ${period} batches apart ${correlate}`, ...known].join("; ")}.`;
   const lengths =
     long === null ? "is long" : `of ${ns(long)}${short === null ? "" : `, the others of ${ns(short)} at best`}`;
-  const alike = correlate === null ? [] : [`waits so far apart ${correlate}`];
+  const alike = correlate === null ? [] : [`waits at that distance ${correlate}`];
   return `${[`Of ${period} waits in a row one ${lengths}`, ...alike, ...known].join("; ")}.`;
 }
 
@@ -120,7 +125,9 @@ function Rare({ jitter: { long_count, long_ns, typical_ns, exposed_ns, steps } }
     <p class="quiet small aside">
       <Sentence
         phrase={{
-          template: `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a period, in {steps}; the cost is [{cost}] a step.`,
+          template:
+            `{count} ${long_count === 1 ? "takes" : "take"} {long} instead of {typical}, without a ` +
+            "period, in {steps}; the cost is [{cost}] a step.",
           values: {
             count: { value: counted(long_count, "wait"), unit: "text" },
             long: { value: long_ns, unit: "ns" },

@@ -1,8 +1,9 @@
 import type { Lane, LaneWindow } from "../../api.gen";
 import { type ChartLane, type LaneMark, Lanes } from "../../charts/time/lanes";
-import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
-import { closed, ns, scaleFor, sentence } from "../../format";
+import { Picture } from "../../components/picture";
+import { ns, scaleFor } from "../../format";
+import { closed, sentence } from "../../phrase";
 import type { LoaderPictureProps } from "./step_table";
 
 /** The loader, the host and the device side by side through two steps. */
@@ -19,7 +20,8 @@ export function LoaderLanes({
   const lengths = new Map(result.steps.map((step) => [step.name, step]));
   const figures = shown.steps.map(
     (step) =>
-      `step ${step} waits ${ns(lengths.get(step)?.wait_ns ?? null)}, ${ns(lengths.get(step)?.exposed_ns ?? null)} of it exposed`,
+      `step ${step} waits ${ns(lengths.get(step)?.wait_ns ?? null)}, ` +
+      `${ns(lengths.get(step)?.exposed_ns ?? null)} of it exposed`,
   );
   return (
     <Picture
@@ -30,7 +32,10 @@ export function LoaderLanes({
       link={() => tab.address()}
     >
       <Lanes
-        label={`${closed(sentence(title))} In lanes for ${shown.lanes.map((lane) => lane.label).join(", ")}: ${figures.join("; ")}.`}
+        label={
+          `${closed(sentence(title))} In lanes for ` +
+          `${shown.lanes.map((lane) => lane.label).join(", ")}: ${figures.join("; ")}.`
+        }
         from={shown.start_ns}
         to={shown.end_ns}
         lanes={shown.lanes.map(chartLane)}

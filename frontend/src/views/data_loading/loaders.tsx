@@ -1,17 +1,18 @@
-import { sorting } from "../choices";
 import type { EpochStarts, LoaderRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, counted, DASH, ns, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 
-/** The loaders of the loop, told apart: which one is waited for. */
+/** The loaders of the loop, distinguished: which one is waited for. */
 export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[]; tab: Tab; name: string }) {
   const longest = Math.max(...loaders.map((row) => row.wait_ns), 1);
   return (
     <Picture
-      title={`Which of the ${count(loaders.length)} loaders is waited for?`}
+      title={`Which of the ${count(loaders.length)} loaders do the steps wait for?`}
       sub="a batch"
       name={`loaders ${name}`}
       drawn={false}
@@ -20,19 +21,17 @@ export function Loaders({ loaders, tab, name }: { loaders: readonly LoaderRow[];
     >
       <Table
         label="Loaders"
-        columns={columns(scaleFor(longest, "ns"), longest)}
+        columns={columns(scaleFor(longest, "ns"), longest, tab.meanings)}
         rows={loaders}
         rowKey={(row) => loaders.indexOf(row)}
         {...sorting(tab, "loaders")}
-        most={6}
+        maxRows={6}
       />
     </Picture>
   );
 }
 
-const FIRST = "The first batch of an epoch, apart from the others: the workers start in it.";
-
-function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
+function columns(scale: Scale, longest: number, meanings: Meanings): Column<LoaderRow>[] {
   return [
     {
       id: "loader",
@@ -54,7 +53,7 @@ function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
       width: "72px",
       cell: (row) => (
         <InlineBar
-          pieces={[
+          segments={[
             { share: row.exposed_ns / longest, colour: "data" },
             { share: row.hidden_ns / longest, colour: "data", hatched: true },
           ]}
@@ -71,11 +70,10 @@ function columns(scale: Scale, longest: number): Column<LoaderRow>[] {
     },
     {
       id: "first",
-      label: "First",
+      ...columnHead(meanings, "first_batch_ns"),
       width: "68px",
       numeric: true,
       order: (row) => row.first_batch_ns,
-      meaning: FIRST,
       cell: (row) => (row.first_batch_ns === null ? DASH : ns(row.first_batch_ns)),
     },
   ];
@@ -123,7 +121,7 @@ export function FirstBatch({
         : `${counted(many, "first batch", "first batches")} of epochs take`}{" "}
       <b>{ns(first)}</b>
       {many === 1 ? "" : " each"}
-      {multiprocess !== false && starts?.respawned !== false && ", with the start of the workers"}: apart from the
+      {multiprocess !== false && starts?.respawned !== false && ", with the start of the workers"}: not part of the
       figures per batch.
     </p>
   );

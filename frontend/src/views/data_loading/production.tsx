@@ -1,17 +1,27 @@
 import type { ProductionLane, ReadyQueue, Recorded } from "../../api.gen";
 import { Production } from "../../charts/time/production";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { count, counted, fine, scaleFor, sentence, share } from "../../format";
+import { Picture } from "../../components/picture";
+import { count, counted, fine, scaleFor, share } from "../../format";
+import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
 import type { StepSelection } from "../choices";
 import type { Tab, Titles } from "../props";
-import { type LoaderNames, MAKING, type MakingPart, loaderNames, makingOf, workerName } from "./batch_production";
+import {
+  type LoaderNames,
+  laneParts,
+  loaderNames,
+  type ProductionPart,
+  partOf,
+  partsOfLanes,
+  workerName,
+} from "./batch_production";
 
 export interface RecordedProps {
   recorded: Recorded;
   titles: Titles;
   /** A thread of its own reads the loader: what it waits for is no wait of the training loop. */
-  apart: boolean;
+  byReader: boolean;
   chosen: StepSelection;
   tab: Tab;
   name: string;
@@ -23,22 +33,26 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
   const title = titles["workers_over_time"]!;
   if (lanes.length === 0) return null;
   const names = loaderNames(recorded);
+  const parts = laneParts(tab.meanings);
   const named = lanes.map((lane) => names.before(lane.loader, workerName(lane.worker)));
   const requests = queues.flatMap((queue) => requestsOf(queue, names));
   return (
     <Picture
       title={title}
-      sub={<Keys parts={makingOf(lanes)} />}
+      sub={<Keys parts={partsOfLanes(tab.meanings, lanes)} />}
       name={`workers over time ${name}`}
-      table={() => segmentsTable(lanes, named, from)}
+      table={() => segmentsTable(lanes, named, from, parts)}
       link={() => tab.address()}
     >
       <Production
-        label={`${sentence(title)}. ${counted(lanes.length, "lane")} over ${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`}
+        label={
+          `${sentence(title)}. ${counted(lanes.length, "lane")} over ` +
+          `${counted(steps.length, "step")}${requests.length > 0 ? `; ${requests.join("; ")}` : ""}.`
+        }
         from={from}
         to={to}
         scale={scaleFor(to - from, "ns")}
-        parts={MAKING}
+        parts={parts}
         steps={steps.map((key, at) => ({ key, at: marks[at]! }))}
         lanes={lanes.map((lane, at) => ({ key: `${lane.loader} ${lane.worker}`, name: named[at]!, ...lane }))}
         depths={queues.map((queue) => ({
@@ -50,7 +64,7 @@ export function ProductionPicture({ recorded, titles, chosen, tab, name }: Recor
         selected={chosen.selected}
         hover={chosen.hover}
         select={(key) => chosen.select(key ?? chosen.selected)}
-        segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from)}
+        segmentTip={(lane, segment) => tipOf(lanes[lane]!, named[lane]!, segment, from, tab.meanings)}
       />
       {requests.length > 0 && <p class="quiet small aside">{requests.join("; ")}.</p>}
     </Picture>
@@ -64,7 +78,7 @@ function requestsOf({ loader, late_share: late }: ReadyQueue, names: LoaderNames
   return [names.before(loader, `${share(late)} of the requests find their batch not ready`)];
 }
 
-function Keys({ parts }: { parts: readonly MakingPart[] }) {
+function Keys({ parts }: { parts: readonly ProductionPart[] }) {
   return (
     <>
       {parts.map((part) => (
@@ -77,9 +91,9 @@ function Keys({ parts }: { parts: readonly MakingPart[] }) {
   );
 }
 
-function tipOf(lane: ProductionLane, name: string, segment: number, from: number) {
-  const { id } = MAKING[lane.part[segment]!]!;
-  const part = makingOf([lane]).find((each) => each.id === id) ?? MAKING[lane.part[segment]!]!;
+function tipOf(lane: ProductionLane, name: string, segment: number, from: number, meanings: Meanings) {
+  const own = laneParts(meanings)[lane.part[segment]!]!;
+  const part = own.id === "idle" && lane.worker < 0 ? partOf(meanings, "trains") : own;
   const batch = lane.batch[segment]!;
   const [start, end] = [lane.start_ns[segment]!, lane.end_ns[segment]!];
   return {
@@ -91,12 +105,17 @@ function tipOf(lane: ProductionLane, name: string, segment: number, from: number
   };
 }
 
-function segmentsTable(lanes: readonly ProductionLane[], names: readonly string[], from: number) {
+function segmentsTable(
+  lanes: readonly ProductionLane[],
+  names: readonly string[],
+  from: number,
+  parts: readonly ProductionPart[],
+) {
   const rows = lanes.flatMap((lane, row) =>
     lane.start_ns.map((start, at) => [
       names[row]!,
       lane.batch[at]! < 0 ? null : lane.batch[at]!,
-      MAKING[lane.part[at]!]?.label ?? "",
+      parts[lane.part[at]!]?.label ?? "",
       start - from,
       lane.end_ns[at]! - from,
     ]),

@@ -4,19 +4,27 @@ import { CopyButton } from "../../components/copy";
 export const recorderLines = (place: string): string => `from tb_steptime.record import LoaderRecorder
 loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
 
-/** What a recorder would answer: of workers, of a batch that the training process makes, or of a loader without marks. */
+/**
+ * What a recorder would answer: of workers, of a batch that the training process makes, or of a loader without marks.
+ */
 const ASKED = {
   workers: {
     title: "What do the workers do meanwhile?",
-    says: "Worker processes are in no trace. Two lines record them beside it: each worker's lane, dataset and collate apart, its CPU time, the slowest batches.",
+    says:
+      "Worker processes are in no trace. Two lines of code record them: each worker's lane, " +
+      "dataset and collate time, CPU time and the slowest batches.",
   },
   batch: {
     title: "Which part of a batch takes its time?",
-    says: "Two lines record dataset and collate apart, with the CPU time and the slowest batches, and the workers once there are some.",
+    says:
+      "Two lines of code record dataset and collate time, CPU time and the slowest batches, and " +
+      "the workers once there are some.",
   },
   thread: {
     title: "Does another thread read a DataLoader?",
-    says: "What a prefetcher's thread does is in no trace. Two lines record the loader beside it: how fast batches are made and taken, each worker's lane, the slowest batches.",
+    says:
+      "What a prefetcher's thread does is in no trace. Two lines of code record the loader: how " +
+      "fast batches are produced and taken, each worker's lane, the slowest batches.",
   },
 };
 

@@ -1,16 +1,17 @@
-import { sorting } from "../choices";
 import type { SlowBatch } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, count, fine, ns, percent, scaleFor } from "../../format";
+import { count, DASH, fine, ns, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import { type LoaderNames, loaderNames, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
 
 /** The batches that took longest to make; the step that waited for one is chosen with it. */
-export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
+export function Slowest({ recorded, byReader, chosen, tab, name }: RecordedProps) {
   const { slowest, production_ns: mean, start_ns: from } = recorded;
   const [first] = slowest;
   if (!first) return null;
@@ -35,11 +36,12 @@ export function Slowest({ recorded, apart, chosen, tab, name }: RecordedProps) {
           longest,
           from,
           names,
-          apart,
+          byReader,
+          tab.meanings,
         )}
         rows={slowest}
         rowKey={keyOf}
-        most={MOST}
+        maxRows={MOST}
         {...sorting(tab, "slowest")}
         chosen={keyOfStep(slowest, chosen.hovered ?? chosen.selected)}
         onChoose={(batch) => batch.step !== null && chosen.select(batch.step)}
@@ -62,7 +64,8 @@ function columns(
   longest: number,
   from: number,
   names: LoaderNames,
-  apart: boolean,
+  byReader: boolean,
+  meanings: Meanings,
 ): Column<SlowBatch>[] {
   const loader: Column<SlowBatch> = {
     id: "loader",
@@ -104,7 +107,7 @@ function columns(
       label: "",
       cell: (row) => (
         <InlineBar
-          pieces={[
+          segments={[
             { share: row.dataset_ns / longest, colour: "data" },
             { share: row.collate_ns / longest, colour: "cpu" },
           ]}
@@ -129,23 +132,21 @@ function columns(
     },
     {
       id: "cpu",
-      label: "CPU",
+      ...columnHead(meanings, "batch_cpu_share"),
       width: "58px",
       numeric: true,
       order: (row) => row.cpu_share,
       cell: (row) => (
         <span title={row.cpu_share === null ? "The batch was not sampled" : undefined}>{percent(row.cpu_share)}</span>
       ),
-      meaning: "CPU time of the worker's thread while it made the batch.",
     },
     {
       id: "wait",
-      label: "Waited",
+      ...columnHead(meanings, byReader ? "batch_reader_wait_ns" : "batch_wait_ns"),
       width: "72px",
       numeric: true,
       order: (row) => row.wait_ns,
       cell: (row) => waits.text(row.wait_ns),
-      meaning: `How long the ${apart ? "thread that reads the loader" : "training loop"} stood for this batch.`,
     },
   ];
 }

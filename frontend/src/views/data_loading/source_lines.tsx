@@ -1,13 +1,14 @@
 /** Source lines that a batch spends its time in: of the training process, and of worker processes. */
 
-import { sorting } from "../choices";
 import type { LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, ns, share } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
-import { Sentence } from "../../components/sentence";
 
 /** Lines of the user's code that a batch spends its time in. */
 export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; tab: Tab; name: string }) {
@@ -28,7 +29,7 @@ export function SlowLines({ lines, tab, name }: { lines: readonly LoaderLine[]; 
         columns={columns(longest)}
         rows={lines}
         rowKey={(line) => line.line}
-        most={8}
+        maxRows={8}
         {...sorting(tab, "lines")}
       />
       <p class="quiet small aside">With what they call in torch and in Python's own library.</p>
@@ -47,7 +48,7 @@ const columns = (longest: number): Column<LoaderLine>[] => [
   {
     id: "bar",
     label: "",
-    cell: (row) => <InlineBar pieces={[{ share: row.ns_per_batch / longest, colour: "data" }]} />,
+    cell: (row) => <InlineBar segments={[{ share: row.ns_per_batch / longest, colour: "data" }]} />,
   },
   {
     id: "batch",
@@ -74,7 +75,7 @@ export function WorkerLines({
   const longest = Math.max(...lines.map((line) => line.share), Number.MIN_VALUE);
   return (
     <Picture
-      title={`About ${share(first.share)} of batch production is ${shortLine(first.line)}`}
+      title={`About ${share(first.share)} of batch production is in ${shortLine(first.line)}`}
       name={`worker lines ${name}`}
       drawn={false}
       table={() => linesTable(lines)}
@@ -82,10 +83,10 @@ export function WorkerLines({
     >
       <Table
         label="Lines of the workers"
-        columns={sampledColumns(longest)}
+        columns={sampledColumns(longest, tab.meanings)}
         rows={lines}
         rowKey={(line) => line.line}
-        most={8}
+        maxRows={8}
         {...sorting(tab, "worker_lines")}
       />
       <p class="quiet small aside">
@@ -100,7 +101,7 @@ function NoLines({ why }: { why: Phrase }) {
   return (
     <section class="picture no-curve">
       <div class="head">
-        <h2>Which lines produce a batch?</h2>
+        <h2>Which lines does batch production spend its time in?</h2>
       </div>
       <p class="quiet small">
         <Sentence phrase={why} />
@@ -109,9 +110,7 @@ function NoLines({ why }: { why: Phrase }) {
   );
 }
 
-const ERROR = "One standard deviation of the share, by how the bursts of samples differ.";
-
-const sampledColumns = (longest: number): Column<RecordedLine>[] => [
+const sampledColumns = (longest: number, meanings: Meanings): Column<RecordedLine>[] => [
   {
     id: "line",
     label: "Line",
@@ -119,7 +118,7 @@ const sampledColumns = (longest: number): Column<RecordedLine>[] => [
     order: (row) => row.line,
     cell: (row) => <span title={row.line}>{shortLine(row.line)}</span>,
   },
-  { id: "bar", label: "", cell: (row) => <InlineBar pieces={[{ share: row.share / longest, colour: "data" }]} /> },
+  { id: "bar", label: "", cell: (row) => <InlineBar segments={[{ share: row.share / longest, colour: "data" }]} /> },
   {
     id: "share",
     label: "Share",
@@ -130,12 +129,11 @@ const sampledColumns = (longest: number): Column<RecordedLine>[] => [
   },
   {
     id: "error",
-    label: "±",
+    ...columnHead(meanings, "line_error"),
     width: "52px",
     numeric: true,
     order: (row) => row.error,
     cell: (row) => <span class="quiet">{share(row.error)}</span>,
-    meaning: ERROR,
   },
   {
     id: "batch",
@@ -157,6 +155,8 @@ function linesTable(lines: readonly RecordedLine[]) {
 
 const FRAME = /^(?:.*\/)?([^/]+)\((\d+)\): (.*)$/s;
 
-/** "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what tells
+/**
+ * "torchvision/transforms/functional.py(138): to_tensor" is "functional.py:138 to_tensor" where room is scarce: what
+ * says
  * lines apart stands at the end, which clipping would take. */
 export const shortLine = (line: string): string => line.replace(FRAME, "$1:$2 $3");

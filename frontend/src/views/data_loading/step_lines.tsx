@@ -1,9 +1,9 @@
 import type { LoaderStep } from "../../api.gen";
 import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine } from "../../charts/lines/line_layout";
-import { Picture } from "../../components/picture";
 import { LineSample, Swatch } from "../../colour";
-import { type Scale, rangeText, scaleFor } from "../../format";
+import { Picture } from "../../components/picture";
+import { rangeText, type Scale, scaleFor } from "../../format";
 import { type LoaderPictureProps, waitsTable } from "./step_table";
 
 const TITLE = "How long is a step without the wait?";
@@ -18,6 +18,12 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
   const names = steps.map((step) => step.name);
   const scale = scaleFor(Math.max(...steps.map((step) => step.duration_ns)), "ns");
   const segment = { from: 0, to: names.length - 1, caption: "step", marks: names.map((text, at) => ({ at, text })) };
+  const shorter = spoken(steps.map(without), scale);
+  const measured = spoken(
+    steps.map((step) => step.duration_ns),
+    scale,
+  );
+  const lengths = `${shorter} without the exposed wait, ${measured} with it`;
   return (
     <Picture
       title={TITLE}
@@ -26,10 +32,7 @@ export function StepLines({ result: { steps }, chosen, tab, name }: LoaderPictur
       link={() => tab.address()}
     >
       <LineChart
-        label={`${TITLE} Steps ${rangeText(names[0]!, names[names.length - 1]!)}: ${spoken(steps.map(without), scale)} without the exposed wait, ${spoken(
-          steps.map((step) => step.duration_ns),
-          scale,
-        )} with it.`}
+        label={`${TITLE} Steps ${rangeText(names[0]!, names[names.length - 1]!)}: ${lengths}.`}
         height={HEIGHT}
         colour="ink"
         bandColour="data"

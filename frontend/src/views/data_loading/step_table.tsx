@@ -1,11 +1,12 @@
-import { type StepSelection, sorting } from "../choices";
 import type { DataLoadingResult, LoaderStep } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
-import { type Column, Table } from "../../components/table";
 import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
 import { type Scale, scaleFor, share } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { type StepSelection, sorting } from "../choices";
 import type { Tab, Titles } from "../props";
 
 export interface LoaderPictureProps {
@@ -35,21 +36,21 @@ export function StepTable({ result, titles, chosen, tab, name }: LoaderPicturePr
     >
       <Table
         label="Wait for the loader in each step"
-        columns={columns(longest, scale)}
+        columns={columns(longest, scale, tab.meanings)}
         rows={steps}
         rowKey={(step) => step.name}
-        most={MOST}
+        maxRows={MOST}
         {...sorting(tab, "sort")}
         chosen={chosen.hovered ?? chosen.selected ?? undefined}
         onChoose={(step) => chosen.select(step.name)}
-        onHover={(step) => chosen.hover(step && step.name)}
+        onHover={(step) => chosen.hover(step?.name ?? null)}
         foot={mean && <MeanRow mean={mean} scale={scale} />}
       />
     </Picture>
   );
 }
 
-function columns(longest: number, scale: Scale): Column<LoaderStep>[] {
+function columns(longest: number, scale: Scale, meanings: Meanings): Column<LoaderStep>[] {
   const figure = (
     id: string,
     label: string,
@@ -68,7 +69,7 @@ function columns(longest: number, scale: Scale): Column<LoaderStep>[] {
     {
       id: "wait",
       label: "Wait",
-      cell: (step) => <InlineBar pieces={waitPieces(step, longest)} />,
+      cell: (step) => <InlineBar segments={waitSegments(step, longest)} />,
       order: (step) => step.wait_ns,
     },
     figure("exposed", "Exposed", "72px", (step) => step.exposed_ns),
@@ -78,17 +79,16 @@ function columns(longest: number, scale: Scale): Column<LoaderStep>[] {
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "wait_share"),
       width: "52px",
       numeric: true,
       cell: (step) => share(exposedShare(step)),
       order: exposedShare,
-      meaning: "Exposed wait as a share of the step.",
     },
   ];
 }
 
-const waitPieces = (step: LoaderStep, longest: number) => [
+const waitSegments = (step: LoaderStep, longest: number) => [
   { share: step.exposed_ns / longest, colour: "data" },
   { share: step.hidden_ns / longest, colour: "data", hatched: true },
 ];

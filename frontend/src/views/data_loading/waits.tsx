@@ -8,6 +8,7 @@ import type { Tab } from "../props";
 /** From what the loader's own share is known; a name that is not here is left out. */
 const SOURCES: Readonly<Record<string, string>> = {
   recorder: "as recorded",
+  stacks: "from the call stacks",
   ready: "from waits for prefetched batches",
   steady: "all waits are alike",
 };
@@ -29,7 +30,7 @@ export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
   ];
   return (
     <p class="quiet small aside">
-      The training process itself spends <b>{ns(own)}</b> a batch on receiving it, at best
+      The training process itself spends <b>{ns(own)}</b> per batch on receiving it, at best
       {exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
       {parts.length > 0 && ` (on average, ${parts.join(", ")})`}
       {by !== null && by in SOURCES && `: ${SOURCES[by]}`}.
@@ -37,14 +38,16 @@ export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
   );
 }
 
-/** What the exposed wait of a step is for, where it is for more than one thing: the parts that the cards' gains are of. */
+/**
+ * What the exposed wait of a step is for, where it is for more than one thing: the parts that the cards' gains are of.
+ */
 export function Shares({ result: { causes, multiprocess } }: { result: DataLoadingResult }) {
   if (!causes) return null;
   const { shares, starts } = causes;
   const parts = [
     { label: multiprocess === false ? "batch production" : "late batches", ns: shares.late_ns },
     {
-      label: starts ? counted(starts.batches, "epoch that begins", "epochs that begin") : "epochs that begin",
+      label: starts ? counted(starts.batches, "start of an epoch", "starts of epochs") : "starts of epochs",
       ns: shares.first_ns,
     },
     { label: "rare long waits", ns: shares.jitter_ns },

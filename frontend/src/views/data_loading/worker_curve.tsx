@@ -3,7 +3,8 @@ import { WorkerCurveChart } from "../../charts/lines/worker_curve";
 import type { CurveMark } from "../../charts/lines/worker_curve_layout";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { counted, ns, rough, scaleFor, sentence } from "../../format";
+import { counted, ns, rough, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
 import type { Compared, Tab, Titles } from "../props";
 
 const HEIGHT = 206;
@@ -39,7 +40,11 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
   return (
     <Picture title={title} name={`workers ${name}`} table={() => curveTable(curve)} link={() => tab.address()}>
       <WorkerCurveChart
-        label={`${sentence(title)}. Step time against number of workers: measured ${scale.text(now_ns)} with ${workers}; ${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`}
+        label={
+          `${sentence(title)}. Step time against number of workers: measured ` +
+          `${scale.text(now_ns)} with ${workers}; ` +
+          `${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`
+        }
         height={HEIGHT}
         points={points}
         axis="num_workers"
@@ -52,7 +57,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
         tip={(at) => tipOf(curve, others, at)}
       />
-      {compared && <Elsewhere compared={compared} mark={others[0] ?? null} />}
+      {compared && <ComparedNote compared={compared} mark={others[0] ?? null} />}
       {epochs && (
         <p class="quiet small aside">
           <Sentence phrase={epochs} />
@@ -74,8 +79,17 @@ const Hollow = () => (
   </svg>
 );
 
-/** The other span in words: beside its own point it would often find no place, and without a number of workers it has none. */
-function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"data_loading">; mark: CurveMark | null }) {
+/**
+ * The other span in words: next to its own point it would often find no place, and without a number of workers it has
+ * none.
+ */
+function ComparedNote({
+  compared: { name, page },
+  mark,
+}: {
+  compared: Compared<"data_loading">;
+  mark: CurveMark | null;
+}) {
   const { mean } = page.result;
   if (mark)
     return (
@@ -91,7 +105,7 @@ function Elsewhere({ compared: { name, page }, mark }: { compared: Compared<"dat
   return (
     mean && (
       <p class="quiet small aside">
-        {name} measured {ns(mean.duration_ns)}; its trace does not tell the number of workers.
+        {name} measured {ns(mean.duration_ns)}; its trace does not show the number of workers.
       </p>
     )
   );

@@ -1,16 +1,16 @@
-import { sorting } from "../choices";
 import type { RecordedWorker } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import { DASH, type Scale, count, counted, percent, scaleFor } from "../../format";
+import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import {
-  BOUND_MEANING,
   type LoaderNames,
-  boundOf,
+  limitOf,
   loaderNames,
-  sampledOf,
   sampledInAll,
+  sampledText,
   summed,
   workerName,
 } from "./batch_production";
@@ -28,19 +28,19 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   const sampled = sampledInAll(workers);
   return (
     <Picture
-      title={titleOf(workers)}
+      title={titleOf(workers, tab.meanings)}
       sub={cores === null ? undefined : `on ${counted(cores, "core")}`}
       name={`workers ${name}`}
       drawn={false}
-      table={() => workersTable(workers, names)}
+      table={() => workersTable(workers, names, tab.meanings)}
       link={() => tab.address()}
     >
       <Table
         label="Worker processes"
-        columns={columns(scale, longest, names)}
+        columns={columns(scale, longest, names, tab.meanings)}
         rows={workers}
         rowKey={(worker) => `${worker.loader} ${worker.worker} ${worker.pid}`}
-        most={MOST}
+        maxRows={MOST}
         {...sorting(tab, "workers")}
       />
       {sampled && <p class="quiet small aside">{sampled}</p>}
@@ -49,7 +49,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
 }
 
 /** Where all agree, the title says it, and of how few batches where that is an estimate. */
-function titleOf(workers: readonly RecordedWorker[]): string {
+function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
   const who = workers.length > 1 ? "Every worker" : first!.worker < 0 ? "The training process" : "The worker";
@@ -61,10 +61,10 @@ function titleOf(workers: readonly RecordedWorker[]): string {
   const from = workers.some((worker) => worker.few_sampled)
     ? `, est. from ${count(sampled)} of ${counted(batches, "batch", "batches")}`
     : "";
-  return `${who} is ${boundOf({ ...first!, few_sampled: false })}${from}`;
+  return `${who} is ${limitOf({ ...first!, few_sampled: false }, meanings)}${from}`;
 }
 
-function columns(scale: Scale, longest: number, names: LoaderNames): Column<RecordedWorker>[] {
+function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {
   const loader: Column<RecordedWorker> = {
     id: "loader",
     label: "Loader",
@@ -77,14 +77,14 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
     label: "",
     cell: (row) => (
       <InlineBar
-        pieces={[
+        segments={[
           { share: row.dataset_ns / longest, colour: "data" },
           { share: row.collate_ns / longest, colour: "cpu" },
         ]}
       />
     ),
   };
-  const wide = (px: number, beside: number) => `${names.several ? beside : px}px`;
+  const wide = (px: number, withLoader: number) => `${names.several ? withLoader : px}px`;
   return [
     ...(names.several ? [loader] : []), // in the place of the bar
     {
@@ -94,7 +94,10 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
       order: (row) => names.place(row.loader) * 1e6 + row.worker,
       cell: (row) => (
         <span
-          title={`${names.before(row.loader, workerName(row.worker))}, process ${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`}
+          title={
+            `${names.before(row.loader, workerName(row.worker))}, process ` +
+            `${row.pid}${row.ended === false ? ". It was killed: its last batches are not recorded." : ""}`
+          }
         >
           {row.worker < 0 ? "main" : row.worker}
         </span>
@@ -102,68 +105,61 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
     },
     {
       id: "batches",
-      label: "Batches",
+      ...columnHead(meanings, "worker_batches"),
       width: wide(58, 60),
       numeric: true,
       order: (row) => row.batches,
       cell: (row) => count(row.batches),
-      meaning: "Batches that it makes while the span lasts, also those that only steps after it take.",
     },
     ...(names.several ? [] : [bar]),
     {
       id: "dataset",
-      label: "Dataset",
+      ...columnHead(meanings, "worker_dataset_ns"),
       width: wide(72, 64),
       numeric: true,
       order: (row) => row.dataset_ns,
       cell: (row) => scale.text(row.dataset_ns),
-      meaning: "A batch, in the dataset's own code.",
     },
     {
       id: "collate",
-      label: "Collate",
+      ...columnHead(meanings, "worker_collate_ns"),
       width: wide(72, 58),
       numeric: true,
       order: (row) => row.collate_ns,
       cell: (row) => scale.text(row.collate_ns),
-      meaning: "A batch, putting its samples together.",
     },
     {
       id: "busy",
-      label: "Busy",
+      ...columnHead(meanings, "worker_busy_share"),
       width: wide(60, 54),
       numeric: true,
       order: (row) => row.busy_share,
       cell: (row) => percent(row.busy_share),
-      meaning: "Share of the span in which it makes batches.",
     },
     {
       id: "cpu",
-      label: "CPU",
+      ...columnHead(meanings, "worker_cpu_share"),
       width: wide(60, 50),
       numeric: true,
       order: (row) => row.cpu_share,
-      cell: (row) => <span title={sampledOf(row)}>{percent(row.cpu_share)}</span>,
-      meaning: "CPU time of the worker's thread, of the time in which it produces sampled batches.",
+      cell: (row) => <span title={sampledText(row)}>{percent(row.cpu_share)}</span>,
     },
     {
       id: "core_wait",
-      label: "No core",
+      ...columnHead(meanings, "worker_core_wait_share"),
       width: wide(64, 60),
       numeric: true,
       order: (row) => row.core_wait_share,
-      cell: (row) => <span title={sampledOf(row)}>{percent(row.core_wait_share)}</span>,
-      meaning: "Of that time, how long the thread could have run but had no core. Linux tells.",
+      cell: (row) => <span title={sampledText(row)}>{percent(row.core_wait_share)}</span>,
     },
     {
       id: "kind",
-      label: "Limit",
+      ...columnHead(meanings, "worker_limit"),
       width: wide(128, 114),
       order: (row) => row.kind,
-      meaning: BOUND_MEANING,
       cell: (row) => (
-        <span class="after" title={sampledOf(row)}>
-          {boundOf(row) ?? DASH}
+        <span class="after" title={sampledText(row)}>
+          {limitOf(row, meanings) ?? DASH}
           {row.ended === false && <b>, killed</b>}
         </span>
       ),
@@ -171,7 +167,7 @@ function columns(scale: Scale, longest: number, names: LoaderNames): Column<Reco
   ];
 }
 
-function workersTable(workers: readonly RecordedWorker[], names: LoaderNames) {
+function workersTable(workers: readonly RecordedWorker[], names: LoaderNames, meanings: Meanings) {
   const columns = ["Dataset", "Collate"].map((label) => ({ label, unit: "ns" as const }));
   const shares = ["Busy", "CPU", "No core"].map((label) => ({ label, unit: "fraction" as const }));
   return {
@@ -181,7 +177,7 @@ function workersTable(workers: readonly RecordedWorker[], names: LoaderNames) {
       { label: "Process" },
       { label: "Batches", unit: "count" as const },
       ...columns,
-      { label: "Looked at", unit: "count" as const },
+      { label: "Sampled", unit: "count" as const },
       ...shares,
       { label: "Limit" },
       { label: "Ended" },
@@ -197,7 +193,7 @@ function workersTable(workers: readonly RecordedWorker[], names: LoaderNames) {
       row.busy_share,
       row.cpu_share,
       row.core_wait_share,
-      boundOf(row),
+      limitOf(row, meanings),
       row.ended === null ? null : row.ended ? "yes" : "killed",
     ]),
   };

@@ -1,13 +1,13 @@
 /** Columns of the kernel table: labels and meanings from the catalogue, widths and looks from here. */
 
-import type { KernelGroup, Metric } from "../../api.gen";
-import { CopyButton } from "../../components/copy";
+import type { KernelGroup } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
-import type { Column } from "../../components/table";
+import { CopyButton } from "../../components/copy";
 import type { TableData } from "../../components/data_table";
+import type { Column } from "../../components/table";
 import { count, counted, DASH, percent, type Scale, scaleFor, text } from "../../format";
-import type { Meanings } from "../../meanings";
-import { BINS } from "../tensor_cores/bins";
+import { columnHead, type Meanings } from "../../meanings";
+import { binsOf } from "../tensor_cores/bins";
 import { fitted } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";
 
@@ -65,8 +65,12 @@ export function columnsOf(
     FILLING.reduce((sum, [, wide]) => sum + wide, 0) +
     (grouping.id === "name,op" ? OP : 0);
   let room = width - fixed;
-  const more = WIDE.filter(([, wide]) => room - wide >= ENOUGH && (room -= wide) > 0);
-  const about = (id: string) => ({ id, ...headOf(meanings.metric(id)) });
+  const more = WIDE.filter(([, wide]) => {
+    const fits = room - wide >= ENOUGH;
+    if (fits) room -= wide;
+    return fits;
+  });
+  const about = (id: string) => ({ id, ...columnHead(meanings, id) });
   const figure = ([id, wide]: readonly [Figure, number]): Column<KernelGroup> => ({
     ...about(id),
     width: `${wide}px`,
@@ -106,7 +110,7 @@ export function columnsOf(
       width: `${total}px`,
       numeric: true,
       order: (row) => row.total_ns,
-      cell: (row) => <Total row={row} longest={longest} scale={scale} />,
+      cell: (row) => <Total row={row} longest={longest} scale={scale} meanings={meanings} />,
     },
     {
       ...about("share"),
@@ -118,11 +122,6 @@ export function columnsOf(
     ...[...FILLING, ...more].map(figure),
   ];
 }
-
-const headOf = ({ label, short, meaning }: Metric) => ({
-  label: short || label,
-  meaning: short ? `${label}. ${meaning}` : meaning,
-});
 
 const opColumn: Column<KernelGroup> = {
   id: "op",
@@ -170,22 +169,29 @@ function Cores({ row }: { row: KernelGroup }) {
   );
 }
 
+interface TotalProps {
+  row: KernelGroup;
+  longest: number;
+  scale: Scale;
+  meanings: Meanings;
+}
+
 /** Time with its bar, split as the picture above it splits all of it. */
-function Total({ row, longest, scale }: { row: KernelGroup; longest: number; scale: Scale }) {
+function Total({ row, longest, scale, meanings }: TotalProps) {
   const parts = {
     tensor_core: row.tensor_core_ns,
     matmul_like: row.matmul_like_ns,
     unknown: row.unknown_ns,
     other: row.other_ns,
   };
-  const pieces = BINS.map(({ id, colour, hatched }) => ({
+  const segments = binsOf(meanings).map(({ id, colour, hatched }) => ({
     colour,
     hatched,
-    share: (parts[id as keyof typeof parts] ?? 0) / longest,
+    share: (parts[id] ?? 0) / longest,
   }));
   return (
     <span class="total">
-      <InlineBar pieces={pieces} />
+      <InlineBar segments={segments} />
       {scale.text(row.total_ns)}
     </span>
   );

@@ -4,9 +4,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type { DeviceGpu, GpuResult, KernelDetail } from "../../api.gen";
 import { Calls } from "../../charts/bars/calls";
 import { Histogram } from "../../charts/bars/histogram";
-import { Sized } from "../../dom/size";
 import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
+import { Sized } from "../../dom/size";
 import { count, counted, ns, percent, scaleFor } from "../../format";
 import type { Tab } from "../props";
 import { fitted } from "../tensor_cores/kernel_name";
@@ -21,7 +21,7 @@ interface KernelDetailsProps {
   close(): void;
 }
 
-/** Room for the buttons beside the name, px. */
+/** Room for the buttons next to the name, px. */
 const BESIDE = 130;
 
 const HEIGHT = 172;
@@ -141,7 +141,9 @@ function CallsOverTime({
   const busy = calls.busy_ns.reduce((sum, each) => sum + each, 0) / whole;
   const all = calls.count.reduce((sum, each) => sum + each, 0);
   const [first, last] = [calls.count.findIndex((each) => each > 0), calls.count.findLastIndex((each) => each > 0)];
-  const label = `It runs for ${percent(busy)} of the span: ${count(all)} launches between ${ns(first * calls.bin_ns)} and ${ns((last + 1) * calls.bin_ns)}.`;
+  const label =
+    `It runs for ${percent(busy)} of the span: ${count(all)} launches between ` +
+    `${ns(first * calls.bin_ns)} and ${ns((last + 1) * calls.bin_ns)}.`;
   return (
     <Picture
       title={`It runs for ${percent(busy)} of the span`}

@@ -4,7 +4,7 @@ import type { DeviceGpu, KernelGroup, KernelGrouping } from "../../api.gen";
 
 export interface Grouping {
   /** KernelGrouping.by, and in the address. */
-  id: string;
+  id: KernelGrouping["by"];
   label: string;
   /** What a row is, and several of them. */
   one: string;
@@ -21,7 +21,7 @@ export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
 export const groupingOf = (id: string | undefined): Grouping =>
   GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
 
-const NOTHING: KernelGrouping = { by: "", rows: [], more_rows: 0, more_count: 0, more_ns: 0 };
+const NOTHING: KernelGrouping = { by: "name", rows: [], more_rows: 0, more_count: 0, more_ns: 0 };
 
 export const tableBy = (device: DeviceGpu, { id }: Grouping): KernelGrouping =>
   device.tables.find((table) => table.by === id) ?? NOTHING;

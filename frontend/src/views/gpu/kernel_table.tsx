@@ -1,14 +1,14 @@
-import { sorting } from "../choices";
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
-import { Sized } from "../../dom/size";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { ROW_PX, Table } from "../../components/table";
+import { Sized } from "../../dom/size";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { columnsOf, csvOf } from "./columns";
-import { type Grouping, GROUPINGS, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
+import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restOf, tableBy } from "./groups";
 
 interface GpuKernelsProps {
   device: DeviceGpu;
@@ -49,7 +49,7 @@ export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernel
             columns={columnsOf(grouping, tab.meanings, scale, table.rows[0]?.total_ns ?? 1, width)}
             rows={rows}
             rowKey={keyOf}
-            most={MOST}
+            maxRows={MOST}
             {...sorting(tab, "sort", "-total")}
             {...(choose && { onChoose: choose })}
             chosen={opened === null ? undefined : rows.filter((row) => row.name === opened).map(keyOf)[0]}

@@ -1,9 +1,10 @@
 import type { DeviceGpu, LaunchShape } from "../../api.gen";
 import type { Launch } from "../../charts/bars/wave_rows";
 import { Waves, wavesHeight } from "../../charts/bars/waves";
-import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
-import { count, counted, DASH, percent, sentence } from "../../format";
+import { Picture } from "../../components/picture";
+import { count, counted, DASH, percent } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 
 interface LaunchPictureProps {
@@ -92,7 +93,8 @@ function factsOf(shape: LaunchShape, launches: number, tab: Tab): Fact[] {
     [
       "Persistent",
       shape.persistent ? "yes" : "no",
-      "Yes: the blocks stay until all is done, or there are no more of them than SMs, so no last wave holds up the launch.",
+      "Yes: the blocks stay until all is done, or there are no more of them than SMs, so no last " +
+        "wave delays the launch.",
     ],
     metric("slot_efficiency", shape.slot_efficiency),
     metric("est_achieved_occupancy", shape.occupancy),

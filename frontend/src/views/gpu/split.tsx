@@ -1,11 +1,12 @@
 import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { percent, scaleFor, sentence } from "../../format";
+import { Picture } from "../../components/picture";
+import { percent, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
-import { BINS } from "../tensor_cores/bins";
+import { type Bin, binsOf } from "../tensor_cores/bins";
 
 interface KernelSplitProps {
   device: DeviceGpu;
@@ -18,12 +19,12 @@ interface KernelSplitProps {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Kernel time in four; why is told in its own view. */
+/** Kernel time in four; why is given in its own view. */
 export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProps) {
   const { split } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
-  const parts = BINS.map((bin) => {
+  const parts = binsOf(tab.meanings).map((bin) => {
     const share = bin.of(split) / split.kernel_ns;
     return {
       ...bin,
@@ -36,7 +37,7 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
     <Picture
       title={title}
       name={`kernel time split ${name}`}
-      table={() => tableOf(device)}
+      table={() => tableOf(device, binsOf(tab.meanings))}
       link={() => tab.address()}
       drawn={false}
       sub={
@@ -49,7 +50,10 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
       }
     >
       <SplitBar
-        label={`${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ${parts.map((part) => part.title).join("; ")}.`}
+        label={
+          `${sentence(title)}. Kernel time of ${scale.text(a_step(split.kernel_ns))} a step: ` +
+          `${parts.map((part) => part.title).join("; ")}.`
+        }
         parts={parts}
         off={NONE}
       />
@@ -71,9 +75,9 @@ export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProp
   );
 }
 
-function tableOf({ split }: DeviceGpu): TableData {
+function tableOf({ split }: DeviceGpu, bins: readonly Bin[]): TableData {
   return {
     columns: [{ label: "Kernel time" }, { label: "Total", unit: "ns" }, { label: "Share", unit: "fraction" }],
-    rows: BINS.map((bin) => [bin.label, bin.of(split), bin.of(split) / split.kernel_ns]),
+    rows: bins.map((bin) => [bin.label, bin.of(split), bin.of(split) / split.kernel_ns]),
   };
 }

@@ -1,24 +1,25 @@
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
-import { DASH, type Scale, counted, scaleFor } from "../../format";
-import { timelineKeys, sorting } from "../choices";
+import { counted, DASH, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
 export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
-  blocking.length > 0 && (titles["blocking_remark"] === undefined || tab.state.blocking !== undefined);
+  blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
 
-/** Calls that hold the host up, and how long the GPU idles for each; one sentence where none of them costs anything. */
+/** Calls that block the host, and how long the GPU idles for each; one sentence where none of them costs anything. */
 export function BlockingCalls(part: HostPart) {
   const { result, titles, tab, name } = part;
   const { blocking } = result;
-  const remark = titles["blocking_remark"];
-  const title = titles["blocking"] ?? "Which calls block the CPU?";
+  const remark = titles.blocking_remark;
+  const title = titles.blocking ?? "Which calls block the CPU?";
   if (!blockingShown(part)) {
     return (
       <section class="nothing-blocks">
@@ -59,11 +60,11 @@ export function BlockingCalls(part: HostPart) {
     >
       <Table
         label="Blocking calls"
-        columns={columnsOf(blocking, labelsOf(result))}
+        columns={columnsOf(blocking, labelsOf(result), tab.meanings)}
         rows={rows}
         rowKey={blockingKey}
         {...sorting(tab, "blocking", "-bubble")}
-        most={12}
+        maxRows={12}
         onChoose={(row) =>
           tab.update(timelineKeys({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
         }
@@ -98,11 +99,7 @@ const labelsOf = ({ phases, sites }: HostResult): Labels =>
 const placeOf = ({ site, phase }: BlockingRow, labels: Labels): string =>
   labels.get(site) ?? labels.get(phase) ?? phase;
 
-const BLOCKED = "Time a step in which the host stands in the call.";
-const BUBBLE =
-  "Time a step in which the GPU idles because of the call: from when it runs dry to the next work launched after the call returned.";
-
-function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingRow>[] {
+function columnsOf(all: readonly BlockingRow[], sites: Labels, meanings: Meanings): Column<BlockingRow>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.bubble_ns), 0);
   const scale = scaleFor(
     all.reduce((most, row) => Math.max(most, row.blocked_ns), longest),
@@ -126,9 +123,8 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingR
     },
     {
       id: "line",
-      label: "Made by",
+      ...columnHead(meanings, "blocking_source"),
       width: "20%",
-      meaning: "The source line, or the module; for backward those of the forward op that made it.",
       order: (row) => madeBy(row)[0] ?? null,
       cell: (row) => <MadeBy row={row} />,
     },
@@ -142,19 +138,17 @@ function columnsOf(all: readonly BlockingRow[], sites: Labels): Column<BlockingR
     },
     {
       id: "blocked",
-      label: "Blocked",
+      ...columnHead(meanings, "blocked_ns"),
       width: "76px",
       numeric: true,
-      meaning: BLOCKED,
       order: (row) => row.blocked_ns,
       cell: (row) => scale.text(row.blocked_ns),
     },
     {
       id: "bubble",
-      label: "GPU idle",
+      ...columnHead(meanings, "bubble_ns"),
       width: "132px",
       numeric: true,
-      meaning: BUBBLE,
       order: (row) => row.bubble_ns,
       cell: (row) => <Bubble row={row} longest={longest} scale={scale} />,
     },
@@ -186,7 +180,7 @@ function Bubble({ row, longest, scale }: { row: BlockingRow; longest: number; sc
   return (
     <span class="total">
       <InlineBar
-        pieces={[
+        segments={[
           { colour: "blocking", hatched: row.kind === "allocator", share: longest ? row.bubble_ns / longest : 0 },
         ]}
       />

@@ -1,8 +1,9 @@
-import { sorting } from "../choices";
 import type { CopyRow } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { bytes, ns, rate } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
@@ -10,7 +11,7 @@ import { perStep } from "./sites";
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["copies"] ?? "What is copied?"}
+      title={titles.copies ?? "What is copied?"}
       sub="a step"
       name={`copies ${name}`}
       drawn={false}
@@ -19,7 +20,7 @@ export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
     >
       <Table
         label="Copies"
-        columns={columns}
+        columns={columnsOf(tab.meanings)}
         rows={copies}
         rowKey={(row) => [row.direction, row.source, row.target].join()}
         {...sorting(tab, "copies")}
@@ -28,15 +29,17 @@ export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   );
 }
 
-const PAGEABLE = "Pageable memory cannot be copied while the host goes on: the call stages it first.";
-
-const columns: Column<CopyRow>[] = [
+const columnsOf = (meanings: Meanings): Column<CopyRow>[] => [
   {
     id: "copy",
     label: "Copy",
     order: (row) => row.direction,
     cell: (row) => (
-      <span title={[row.direction, row.op, row.pageable ? PAGEABLE : null].filter(Boolean).join("\n")}>
+      <span
+        title={[row.direction, row.op, row.pageable ? meanings.metric("pageable_copy").meaning : null]
+          .filter(Boolean)
+          .join("\n")}
+      >
         {row.source} to {row.target}
         {row.op && <span class="faint">, {row.op}</span>}
       </span>
@@ -60,10 +63,9 @@ const columns: Column<CopyRow>[] = [
   },
   {
     id: "rate",
-    label: "Rate",
+    ...columnHead(meanings, "copy_rate"),
     width: "76px",
     numeric: true,
-    meaning: "Of the copies' own time.",
     order: (row) => row.bytes_per_second,
     cell: (row) => rate(row.bytes_per_second),
   },
@@ -77,19 +79,17 @@ const columns: Column<CopyRow>[] = [
   },
   {
     id: "hidden",
-    label: "Hidden",
+    ...columnHead(meanings, "copy_hidden_ns"),
     width: "64px",
     numeric: true,
-    meaning: "Time in which a kernel runs too.",
     order: (row) => row.hidden_ns,
     cell: (row) => ns(row.hidden_ns),
   },
   {
     id: "blocked",
-    label: "Blocked",
+    ...columnHead(meanings, "copy_blocked_ns"),
     width: "64px",
     numeric: true,
-    meaning: "Time in which the host stands in the copy's call.",
     order: (row) => row.blocked_ns,
     cell: (row) => ns(row.blocked_ns),
   },

@@ -1,9 +1,10 @@
-import { sorting } from "../choices";
 import type { HostResult, PhaseRow } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { percent, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
 
 /** What the host spends in each phase, where there is no GPU to wait for. */
@@ -21,7 +22,7 @@ export function HostPhases({ result, tab, name }: HostPart) {
     >
       <Table
         label="Phases of the mean step"
-        columns={columnsOf(rows, result)}
+        columns={columnsOf(rows, result, tab.meanings)}
         rows={rows}
         rowKey={(row) => row.phase}
         {...sorting(tab, "phases")}
@@ -30,7 +31,11 @@ export function HostPhases({ result, tab, name }: HostPart) {
   );
 }
 
-function columnsOf(rows: readonly PhaseRow[], { mean_step_ns: whole }: HostResult): Column<PhaseRow>[] {
+function columnsOf(
+  rows: readonly PhaseRow[],
+  { mean_step_ns: whole }: HostResult,
+  meanings: Meanings,
+): Column<PhaseRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, row.host_ns), 1);
   const scale = scaleFor(longest, "ns");
   return [
@@ -39,7 +44,9 @@ function columnsOf(rows: readonly PhaseRow[], { mean_step_ns: whole }: HostResul
       id: "bar",
       label: "",
       cell: (row) => (
-        <InlineBar pieces={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]} />
+        <InlineBar
+          segments={[{ share: row.host_ns / longest, colour: row.phase === "data_loading" ? "data" : "cpu" }]}
+        />
       ),
     },
     {
@@ -52,10 +59,9 @@ function columnsOf(rows: readonly PhaseRow[], { mean_step_ns: whole }: HostResul
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "phase_share"),
       width: "70px",
       numeric: true,
-      meaning: "Of the mean step.",
       order: (row) => row.host_ns,
       cell: (row) => percent(whole ? row.host_ns / whole : null),
     },

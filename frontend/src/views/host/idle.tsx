@@ -25,7 +25,7 @@ export function IdleCell({ idle, reasons, longest, scale }: IdleBarProps) {
   const segments = parts.map(({ ns, colour, hatched }) => ({ colour, hatched, share: longest ? ns / longest : 0 }));
   return (
     <span class="total" title={parts.map(({ label, ns }) => `${label} ${scale.text(ns)}`).join("\n")}>
-      <InlineBar pieces={segments} />
+      <InlineBar segments={segments} />
       {scale.text(idleOf(idle))}
     </span>
   );

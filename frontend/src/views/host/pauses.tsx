@@ -2,14 +2,15 @@ import type { Pause } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { count, ns } from "../../format";
-import { timelineKeys, sorting } from "../choices";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles["pauses"] ?? "When does the CPU pause?"}
+      title={titles.pauses ?? "When does the CPU pause?"}
       name={`pauses ${name}`}
       drawn={false}
       table={() => tableOf(pauses, tab.meanings.causes)}
@@ -17,7 +18,7 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
     >
       <Table
         label="Pauses of the host"
-        columns={columnsOf(tab.meanings.causes)}
+        columns={columnsOf(tab.meanings)}
         rows={pauses}
         rowKey={(row) => `${row.cause} ${row.name ?? ""}`}
         {...sorting(tab, "pauses")}
@@ -31,37 +32,35 @@ export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
 
 type Causes = Readonly<Record<string, string>>;
 
-/** A cause that the trace does not name is told from the pattern, if from anything. */
+/** A cause that the trace does not name is given from the pattern, if from anything. */
 const causeOf = ({ cause, sure, name }: Pause, causes: Causes): string =>
   (causes[cause] ?? cause) + (sure || name === null ? "" : ", by its pattern");
 
-const columnsOf = (causes: Causes): Column<Pause>[] => [
+const columnsOf = (meanings: Meanings): Column<Pause>[] => [
   {
     id: "cause",
     label: "Cause",
-    order: (row) => causeOf(row, causes),
+    order: (row) => causeOf(row, meanings.causes),
     cell: (row) => (
       <span title={row.name ?? ""}>
-        {causeOf(row, causes)}
+        {causeOf(row, meanings.causes)}
         {row.name && <span class="faint"> {row.name}</span>}
       </span>
     ),
   },
   {
     id: "count",
-    label: "Count",
+    ...columnHead(meanings, "pause_count"),
     width: "52px",
     numeric: true,
-    meaning: "In all steps.",
     order: (row) => row.count,
     cell: (row) => count(row.count),
   },
   {
     id: "total",
-    label: "Total",
+    ...columnHead(meanings, "pause_total_ns"),
     width: "76px",
     numeric: true,
-    meaning: "In all steps.",
     order: (row) => row.total_ns,
     cell: (row) => ns(row.total_ns),
   },

@@ -1,12 +1,13 @@
 import { useMemo } from "preact/hooks";
 import type { HostResult, HostStep } from "../../api.gen";
-import type { Bins } from "../../charts/time/time_bins";
-import { lengthOf } from "../../time_range";
-import { QueueChart } from "../../charts/time/queue_chart";
 import type { BinLayer } from "../../charts/time/bin_layers";
-import { Picture } from "../../components/picture";
+import { QueueChart } from "../../charts/time/queue_chart";
+import type { Bins } from "../../charts/time/time_bins";
 import type { TableData } from "../../components/data_table";
-import { ns, scaleFor, sentence } from "../../format";
+import { Picture } from "../../components/picture";
+import { ns, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
+import { lengthOf } from "../../time_range";
 import { shownStep, zoomWithin } from "../choices";
 import type { HostPart } from "../props";
 
@@ -17,7 +18,7 @@ export function QueuePicture({ result, titles, tab, name }: HostPart) {
   const length = step.end_ns - step.start_ns;
   const zoom = zoomWithin(tab.state, { from: step.start_ns, to: step.end_ns });
   const drawn = useMemo(() => levelsOf(result), [result]);
-  const title = titles["queue"] ?? { template: "How far ahead is the host?", values: {} };
+  const title = titles.queue ?? { template: "How far ahead is the host?", values: {} };
   const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
   return (
     <Picture
@@ -137,7 +138,11 @@ function spokenOf(result: HostResult, step: HostStep, title: string): string {
   const phases = step.phase_spans
     .filter((span) => !span.inner)
     .map((span) => `${span.label} ${ns(span.end_ns - span.start_ns)}`);
-  return `${title}. Queue depth over step ${step.name}, ${ns(step.end_ns - step.start_ns)}; in the span it peaks at ${peak}. ${phases.length > 0 ? `Phases: ${phases.join(", ")}. ` : ""}Below it, when the GPU works.`;
+  return (
+    `${title}. Queue depth over step ${step.name}, ${ns(step.end_ns - step.start_ns)}; in the ` +
+    `span it peaks at ${peak}. ${phases.length > 0 ? `Phases: ${phases.join(", ")}. ` : ""}Below ` +
+    "it, when the GPU works."
+  );
 }
 
 /** The finest bins of the step. */

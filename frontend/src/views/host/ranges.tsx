@@ -1,10 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RangeRow } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
 import type { HostPart } from "../props";
 import { linesOf, openAtFirst, type RangeLine } from "./range_tree";
 import { perStep } from "./sites";
@@ -30,13 +31,13 @@ export function Ranges({ result, tab, name }: HostPart) {
     >
       <Table
         label="Named ranges"
-        columns={onDevice ? columns : columns.slice(0, 4)}
+        columns={columnsOf(tab.meanings).slice(0, onDevice ? 6 : 4)}
         rows={lines}
         rowKey={(line) => line.key}
         sort={undefined}
         onSort={() => {}}
         onChoose={(line) => line.inside > 0 && setOpen(toggled(line.key, open))}
-        most={AT_ONCE}
+        maxRows={AT_ONCE}
       />
     </Picture>
   );
@@ -44,45 +45,42 @@ export function Ranges({ result, tab, name }: HostPart) {
 
 const INDENT = 14;
 
-const columns: Column<RangeLine>[] = [
+const columnsOf = (meanings: Meanings): Column<RangeLine>[] => [
   { id: "range", label: "Range", cell: (line) => <Name line={line} /> },
   { id: "count", label: "Count", width: "50px", numeric: true, cell: ({ row }) => perStep(row.count) },
   {
     id: "host",
-    label: "Host",
+    ...columnHead(meanings, "range_host_ns"),
     width: "68px",
     numeric: true,
-    meaning: "Time in which the range is open.",
     cell: ({ row }) => ns(row.host_ns),
   },
   {
     id: "self",
-    label: "Self",
+    ...columnHead(meanings, "range_self_ns"),
     width: "68px",
     numeric: true,
-    meaning: "Less the ranges inside it.",
     cell: ({ row }) => ns(row.self_ns),
   },
   {
     id: "device",
-    label: "GPU works",
+    ...columnHead(meanings, "range_device_ns"),
     width: "72px",
     numeric: true,
-    meaning: "Time in which work launched inside it runs.",
     cell: ({ row }) => ns(row.device_ns),
   },
   {
     id: "idle",
-    label: "GPU idle",
+    ...columnHead(meanings, "range_idle_ns"),
     width: "68px",
     numeric: true,
-    meaning: "Idle time before work launched inside it.",
     cell: ({ row }) => ns(row.idle_ns),
   },
 ];
 
 function Name({ line }: { line: RangeLine }) {
   return (
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: the row opens and closes, and only its name can say so
     <span
       class="range-name"
       style={{ paddingLeft: `${INDENT * line.depth}px` }}

@@ -1,14 +1,16 @@
 import { useMemo, useState } from "preact/hooks";
 import type { HostResult, IdleNs, PartMeaning } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
-import { Chips } from "../../components/chips";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
+import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
-import { rangeText, scaleFor, sentence } from "../../format";
-import { selectedStep, keysOfHidden } from "../choices";
-import { hiddenReasons, withToggled } from "./idle";
+import { Picture } from "../../components/picture";
+import { rangeText, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { keysOfHidden, selectedStep } from "../choices";
 import type { HostPart } from "../props";
+import { hiddenReasons, withToggled } from "./idle";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
 export interface IdleBar {
@@ -21,9 +23,9 @@ const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
 export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
-  const off = hiddenReasons(result.segments, hidden);
+  const off = useMemo(() => hiddenReasons(result.segments, hidden), [result, hidden]);
   const by = tab.state.idle === "phase" ? "phase" : "step";
-  const [hovered, setLit] = useState<number | null>(null);
+  const [hovered, hover] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
   const present = useMemo(
     () => tab.meanings.idle_reasons.filter((reason) => bars.some(({ idle }) => reasonOf(idle, reason) > 0)),
@@ -35,11 +37,12 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
         bars,
         present.filter(({ id }) => !off.has(id)),
       ),
-    [bars, present, [...off].join()],
+    [bars, present, off],
   );
   const { scale } = drawn;
   const names = bars.map((bar) => bar.name);
-  const title = titles["reasons"] ?? { template: "Why is the GPU idle?", values: {} };
+  const bySteps = by === "step" ? `of steps ${rangeText(names[0] ?? "", names[names.length - 1] ?? "")}` : null;
+  const title = titles.reasons ?? { template: "Why is the GPU idle?", values: {} };
   const tip = (at: number) => ({
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
     rows: present
@@ -61,14 +64,17 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
           <Chips
             label="A bar per"
             chosen={by}
-            options={BARS}
+            options={barChoices(tab.meanings)}
             choose={(next) => tab.update({ idle: next === "phase" ? next : null })}
           />
         </div>
       }
     >
       <StackedBars
-        label={`${sentence(title)}. Idle time by reason, a bar for each ${by === "step" ? `of steps ${rangeText(names[0] ?? "", names[names.length - 1] ?? "")}` : `phase: ${names.join(", ")}`}, up to ${scale.text(drawn.longest)}.`}
+        label={
+          `${sentence(title)}. Idle time by reason, a bar for each ` +
+          `${bySteps ?? `phase: ${names.join(", ")}`}, up to ${scale.text(drawn.longest)}.`
+        }
         names={names}
         parts={drawn.parts}
         unit={scale.unit}
@@ -79,7 +85,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
         tip={tip}
         hovered={hovered}
         selected={by === "step" ? selectedStep(tab.state, names) : null}
-        hover={setLit}
+        hover={hover}
         select={(at) => by === "step" && tab.update({ step: at === null ? null : (names[at] ?? null), zoom: null })}
       />
       <Keys
@@ -91,14 +97,8 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
   );
 }
 
-const BARS = [
-  { id: "step", label: "Step", meaning: "Idle time of each step." },
-  {
-    id: "phase",
-    label: "Phase",
-    meaning: "Idle time of the mean step, by the phase that launched the work that ended it.",
-  },
-];
+const barChoices = (meanings: Meanings) =>
+  (["step", "phase"] as const).map((id) => ({ id, ...columnHead(meanings, `idle_by_${id}`) }));
 
 export const barsOfSteps = ({ steps }: HostResult): IdleBar[] =>
   steps.map((step) => ({ name: step.name, idle: step.idle_ns }));

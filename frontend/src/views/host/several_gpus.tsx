@@ -1,12 +1,12 @@
-import { sorting } from "../choices";
-import type { DeviceIdle, Blocker, SeveralDevices } from "../../api.gen";
+import type { Blocker, DeviceIdle, SeveralDevices } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { ns, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
-import { idleOf, IdleCell } from "./idle";
+import { sorting } from "../choices";
 import type { HostPart } from "../props";
+import { IdleCell, idleOf } from "./idle";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
 export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {
@@ -14,7 +14,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
   return (
     <>
       <Picture
-        title={titles["devices"] ?? "Do the GPUs work at the same time?"}
+        title={titles.devices ?? "Do the GPUs work at the same time?"}
         sub={`${text(several.concurrency, "number")} at a time while any works`}
         name={`devices ${name}`}
         drawn={false}
@@ -31,7 +31,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
       </Picture>
       {several.blockers.length > 0 && (
         <Picture
-          title="Which op holds whom up?"
+          title="Which op blocks which GPU?"
           sub="a step"
           name={`holders ${name}`}
           drawn={false}
@@ -44,7 +44,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
             rows={several.blockers}
             rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
             {...sorting(tab, "holders")}
-            most={10}
+            maxRows={10}
           />
         </Picture>
       )}

@@ -1,12 +1,12 @@
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
-import type { Meanings } from "../../meanings";
-import { timelineKeys, sorting } from "../choices";
-import { idleOf, IdleCell } from "./idle";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
+import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
 export function Sites({ result, titles, tab, name }: HostPart) {
@@ -17,7 +17,7 @@ export function Sites({ result, titles, tab, name }: HostPart) {
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
-        title={titles["sites"] ?? "Where does the GPU wait for launches?"}
+        title={titles.sites ?? "Where does the GPU wait for launches?"}
         sub="run-ahead is the median"
         name={`launched from ${name}`}
         drawn={false}
@@ -54,17 +54,14 @@ export function verdictsDiffer(rows: readonly SiteRow[], bounds: ReadonlyMap<str
   return new Set(rows.filter((row) => row.launches > 0).map((row) => bounds.get(row.phase))).size > 1;
 }
 
-const IDLE = "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.";
-
 function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const longest = rows.reduce((most, row) => Math.max(most, idleOf(row.idle_ns)), 0);
   const scale = scaleFor(longest, "ns");
   const differ = verdictsDiffer(rows, bounds);
   const verdict: Column<SiteRow> = {
     id: "verdict",
-    label: "Verdict",
+    ...columnHead(meanings, "site_bound"),
     width: "84px",
-    meaning: "What holds up the phase.",
     order: (row) => bounds.get(row.phase) ?? null,
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
@@ -104,10 +101,9 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     },
     {
       id: "idle",
-      label: "GPU idle a step",
+      ...columnHead(meanings, "site_idle_ns"),
       width: differ ? "112px" : "124px",
       numeric: true,
-      meaning: IDLE,
       order: (row) => idleOf(row.idle_ns),
       cell: (row) => <IdleCell idle={row.idle_ns} reasons={meanings.idle_reasons} longest={longest} scale={scale} />,
     },

@@ -2,7 +2,7 @@ import type { Grown } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
 import { ns } from "../../format";
-import { timelineKeys, sorting } from "../choices";
+import { sorting, timelineKeys } from "../choices";
 import type { HostPart } from "../props";
 
 /** Steps that are longer than the others, and what grew in them. */
@@ -22,7 +22,7 @@ export function SlowSteps({ result: { grown }, tab, name }: HostPart) {
         rows={grown}
         rowKey={(row) => row.step}
         {...sorting(tab, "grown")}
-        most={10}
+        maxRows={10}
         onChoose={(row) => tab.update(timelineKeys(row))}
       />
     </Picture>

@@ -3,7 +3,7 @@
 import type { DeviceSplit, Split } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import type { Meanings } from "../../meanings";
-import { BINS, type Bin } from "./bins";
+import type { Bin } from "./bins";
 
 export interface Grouping {
   /** In the address, as in the GPU view. */
@@ -48,28 +48,36 @@ export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meani
   }));
 }
 
-export const shownBins = (off: ReadonlySet<string>): readonly Bin[] => BINS.filter((bin) => !off.has(bin.id));
-
 /** Time in the bins that are shown. */
 export const timeIn = (bins: readonly Bin[], split: Split): number => bins.reduce((sum, bin) => sum + bin.of(split), 0);
 
 /** Rows that hold what was typed, in any case, and time in a bin that is shown. */
-export function matching(rows: readonly SplitRow[], typed: string, bins: readonly Bin[]): readonly SplitRow[] {
+export function matching(
+  rows: readonly SplitRow[],
+  typed: string,
+  bins: readonly Bin[],
+  all: number,
+): readonly SplitRow[] {
   const wanted = typed.trim().toLowerCase();
   return rows.filter(
-    (row) => row.name.toLowerCase().includes(wanted) && (bins.length === BINS.length || timeIn(bins, row.split) > 0),
+    (row) => row.name.toLowerCase().includes(wanted) && (bins.length === all || timeIn(bins, row.split) > 0),
   );
 }
 
-export function splitData(rows: readonly SplitRow[], { label }: Grouping, total: Split): TableData {
-  const times = [{ label: "Total" }, ...BINS].map((each) => ({ label: each.label, unit: "ns" as const }));
+export function splitData(
+  rows: readonly SplitRow[],
+  { label }: Grouping,
+  total: Split,
+  bins: readonly Bin[],
+): TableData {
+  const times = [{ label: "Total" }, ...bins].map((each) => ({ label: each.label, unit: "ns" as const }));
   return {
     columns: [{ label }, { label: "Launches", unit: "count" }, ...times, { label: "Share", unit: "fraction" }],
     rows: rows.map(({ name, count, split }) => [
       name,
       count,
       split.kernel_ns,
-      ...BINS.map((bin) => bin.of(split)),
+      ...bins.map((bin) => bin.of(split)),
       total.kernel_ns ? split.kernel_ns / total.kernel_ns : null,
     ]),
   };

@@ -1,17 +1,18 @@
-import { sorting } from "../choices";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
-import { Sized } from "../../dom/size";
+import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { Chips } from "../../components/chips";
 import { CopyButton } from "../../components/copy";
-import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, ROW_PX, Table } from "../../components/table";
+import { Sized } from "../../dom/size";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
-import { binOf } from "./bins";
-import { type Grouping, GROUPINGS, groupingOf, matching, shownBins, splitData, splitRows } from "./groups";
+import { binOf, binsOf, shownBins } from "./bins";
+import { GROUPINGS, type Grouping, groupingOf, matching, splitData, splitRows } from "./groups";
 import { fitted } from "./kernel_name";
 import { SplitTable } from "./split_table";
 
@@ -36,8 +37,8 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
   const typed = id === "phase" ? "" : (tab.state.kernel ?? "");
   const kernels = useMemo(() => filtered(device.kernels, typed, off), [device, typed, off]);
   const all = id === "name" ? [] : splitRows(device, id, tab.meanings.phases);
-  const bins = shownBins(off);
-  const splits = matching(all, typed, bins);
+  const bins = shownBins(tab.meanings, off);
+  const splits = matching(all, typed, bins, tab.meanings.kernel_bins.length);
   const length = id === "name" ? kernels.length : splits.length;
   const empty = typed ? (
     <>
@@ -56,7 +57,11 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
       name={`kernel time by ${grouping.label.toLowerCase()} ${name}`}
       link={() => tab.address()}
       drawn={false}
-      table={() => (id === "name" ? kernelsTable(device.kernels) : splitData(splits, grouping, device.total))}
+      table={() =>
+        id === "name"
+          ? kernelsTable(device.kernels, tab.meanings)
+          : splitData(splits, grouping, device.total, binsOf(tab.meanings))
+      }
       tools={<Tools grouping={grouping} typed={typed} tab={tab} />}
     >
       <Sized height={(Math.min(MOST, Math.max(1, length)) + 1) * ROW_PX}>
@@ -71,7 +76,7 @@ export function KernelTable({ device, title, off, tab, name }: KernelTableProps)
               bins={bins}
               total={device.total}
               tab={tab}
-              most={MOST}
+              maxRows={MOST}
               empty={empty}
             />
           )
@@ -118,10 +123,10 @@ function Kernels({
   return (
     <Table
       label="Kernels"
-      columns={columns(device, scale, width)}
+      columns={columns(device, scale, width, tab.meanings)}
       rows={rows}
       rowKey={(row) => `${row.bin} ${row.name}`}
-      most={MOST}
+      maxRows={MOST}
       {...sorting(tab, "sort", "-total")}
       empty={empty}
       foot={<Foot device={device} rows={rows} scale={scale} />}
@@ -135,7 +140,7 @@ export function filtered(rows: readonly KernelRow[], typed: string, off: Readonl
   return rows.filter((row) => !off.has(row.bin) && row.name.toLowerCase().includes(wanted));
 }
 
-/** Widths of the columns beside the name, px; the name has the rest. */
+/** Widths of the columns next to the name, px; the name has the rest. */
 const CORES = 264;
 const COUNT = 72;
 const TOTAL = 178;
@@ -146,22 +151,21 @@ const COPY = 48;
 /** The least that a name has, px. */
 const NAME = 120;
 
-function columns(device: DeviceSplit, scale: Scale, width: number): Column<KernelRow>[] {
+function columns(device: DeviceSplit, scale: Scale, width: number, meanings: Meanings): Column<KernelRow>[] {
   const room = Math.max(NAME, width - CORES - COUNT - TOTAL - SHARE - COPY);
   const longest = device.kernels.reduce((most, row) => Math.max(most, row.total_ns), 1);
   return [
     { id: "name", label: "Kernel", cell: (row) => <Name name={row.name} most={room} />, order: (row) => row.name },
     {
       id: "cores",
-      label: "Tensor cores",
+      ...columnHead(meanings, "kernel_bin"),
       width: `${CORES}px`,
-      cell: (row) => <Cores row={row} />,
-      order: (row) => binOf(row.bin).short,
-      meaning: "Whether the kernel runs on tensor cores, and the rule that tells.",
+      cell: (row) => <Cores row={row} bin={binOf(meanings, row.bin)} />,
+      order: (row) => binOf(meanings, row.bin).answer,
     },
     {
       id: "count",
-      label: "Launches",
+      ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
       numeric: true,
       cell: (row) => count(row.count),
@@ -169,25 +173,24 @@ function columns(device: DeviceSplit, scale: Scale, width: number): Column<Kerne
     },
     {
       id: "total",
-      label: "Total",
+      ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
       numeric: true,
       order: (row) => row.total_ns,
       cell: (row) => (
         <span class="total">
-          <InlineBar pieces={[{ ...binOf(row.bin), share: row.total_ns / longest }]} />
+          <InlineBar segments={[{ ...binOf(meanings, row.bin), share: row.total_ns / longest }]} />
           {scale.text(row.total_ns)}
         </span>
       ),
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "share"),
       width: `${SHARE}px`,
       numeric: true,
       cell: (row) => percent(row.share),
       order: (row) => row.share,
-      meaning: "Share of the device's kernel time.",
     },
   ];
 }
@@ -203,17 +206,16 @@ function Name({ name, most }: { name: string; most: number }) {
   );
 }
 
-function Cores({ row }: { row: KernelRow }) {
-  const bin = binOf(row.bin);
+function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
   return (
     <span title={`${bin.meaning} ${row.reason}`}>
-      {bin.short}
+      {bin.answer}
       <span class="faint">, {row.reason}</span>
     </span>
   );
 }
 
-/** What is folded or filtered away, so that the column still tells the whole. */
+/** What is folded or filtered away, so that the column still says the whole. */
 function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly KernelRow[]; scale: Scale }) {
   const shown = rows.reduce((sum, row) => ({ count: sum.count + row.count, ns: sum.ns + row.total_ns }), {
     count: 0,
@@ -233,7 +235,7 @@ function Foot({ device, rows, scale }: { device: DeviceSplit; rows: readonly Ker
   );
 }
 
-function kernelsTable(rows: readonly KernelRow[]) {
+function kernelsTable(rows: readonly KernelRow[], meanings: Meanings) {
   return {
     columns: [
       { label: "Kernel" },
@@ -243,6 +245,13 @@ function kernelsTable(rows: readonly KernelRow[]) {
       { label: "Total", unit: "ns" as const },
       { label: "Share", unit: "fraction" as const },
     ],
-    rows: rows.map((row) => [row.name, binOf(row.bin).short, row.reason, row.count, row.total_ns, row.share]),
+    rows: rows.map((row) => [
+      row.name,
+      binOf(meanings, row.bin).answer,
+      row.reason,
+      row.count,
+      row.total_ns,
+      row.share,
+    ]),
   };
 }

@@ -2,8 +2,8 @@
 
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
-import { sentence } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
 
 /** Rows that hold what was typed, in any case, in op, shapes, types, kernel or reason. */
 export function holding(rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] {

@@ -1,18 +1,19 @@
-import { sorting } from "../choices";
 import { useMemo } from "preact/hooks";
 import type { DeviceSplit, Opportunity } from "../../api.gen";
-import { Sized } from "../../dom/size";
-import { CopyButton } from "../../components/copy";
 import { InlineBar } from "../../charts/bars/split_bar";
+import { CopyButton } from "../../components/copy";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, ROW_PX, Table } from "../../components/table";
-import { DASH, type Scale, count, counted, scaleFor, sentence } from "../../format";
-import type { Meanings } from "../../meanings";
+import { Sized } from "../../dom/size";
+import { count, counted, DASH, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import { binOf } from "./bins";
-import { type Left, gainOf, holding, inputsOf, leftOf, opportunitiesData } from "./opportunities";
 import { fitted } from "./kernel_name";
+import { gainOf, holding, inputsOf, type Left, leftOf, opportunitiesData } from "./opportunities";
 
 const TITLE = "What could use the tensor cores, and why does it not?";
 
@@ -61,7 +62,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
             columns={opportunityColumns(all, width, tab.meanings)}
             rows={rows}
             rowKey={keyOf}
-            most={MOST}
+            maxRows={MOST}
             {...sorting(tab, "could_sort", "-gain")}
             empty={
               <>
@@ -130,7 +131,7 @@ export function opportunityColumns(
     },
     {
       id: "count",
-      label: "Launches",
+      ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
       numeric: true,
       order: (row) => row.count,
@@ -138,7 +139,7 @@ export function opportunityColumns(
     },
     {
       id: "total",
-      label: "Total",
+      ...columnHead(meanings, "total_ns"),
       width: `${TOTAL}px`,
       numeric: true,
       order: (row) => row.total_ns,
@@ -146,14 +147,13 @@ export function opportunityColumns(
     },
     {
       id: "gain",
-      label: "Gain, up to",
+      ...columnHead(meanings, "opportunity_gain_ns"),
       width: `${GAIN}px`,
       numeric: true,
       order: gainOf,
-      meaning: "At most, over the span. The formula stands in each row's tooltip.",
       cell: (row) => (
         <span class="total" title={sentence(meanings.explain(row.formula))}>
-          <InlineBar pieces={[{ ...binOf("matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
+          <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
       ),

@@ -1,12 +1,13 @@
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
+import { Swatch } from "../../colour";
+import { toggled } from "../../components/legend";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { toggled } from "../../components/legend";
-import { Swatch } from "../../colour";
-import { percent, scaleFor, sentence } from "../../format";
+import { percent, scaleFor } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
-import { BINS } from "./bins";
+import { type Bin, binsOf } from "./bins";
 
 interface SplitProps {
   device: DeviceSplit;
@@ -24,14 +25,15 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
   const { total, steps } = device;
   const perStep = (ns: number) => ns / Math.max(1, steps.length);
   const scale = scaleFor(perStep(total.kernel_ns), "ns");
-  const parts = partsOf(device);
+  const bins = binsOf(tab.meanings);
+  const parts = partsOf(device, bins);
   const spoken = parts.map((part) => part.title).join("; ");
   return (
     <Picture
       title={title}
       sub={`${scale.text(perStep(total.kernel_ns))} of kernel time a step`}
       name={`kernel time split ${name}`}
-      table={() => splitTable(device)}
+      table={() => splitTable(device, bins)}
       link={() => tab.address()}
       drawn={false}
     >
@@ -40,7 +42,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
         parts={parts}
         off={off}
       />
-      {other && <OtherBar {...other} off={off} />}
+      {other && <OtherBar {...other} bins={bins} off={off} />}
       <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
         {parts.map((each) => (
           <li key={each.id}>
@@ -72,9 +74,9 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
 }
 
 /** The bins with their shares, and each in words. */
-function partsOf({ total, steps }: DeviceSplit) {
+function partsOf({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
   const scale = scaleFor(total.kernel_ns / Math.max(1, steps.length), "ns");
-  return BINS.map((bin) => {
+  return bins.map((bin) => {
     const share = total.kernel_ns ? bin.of(total) / total.kernel_ns : 0;
     return {
       ...bin,
@@ -84,9 +86,16 @@ function partsOf({ total, steps }: DeviceSplit) {
   });
 }
 
+interface OtherBarProps {
+  name: string;
+  device: DeviceSplit;
+  bins: readonly Bin[];
+  off: ReadonlySet<string>;
+}
+
 /** The same split of another span, for comparison. */
-function OtherBar({ name, device, off }: { name: string; device: DeviceSplit; off: ReadonlySet<string> }) {
-  const parts = partsOf(device);
+function OtherBar({ name, device, bins, off }: OtherBarProps) {
+  const parts = partsOf(device, bins);
   return (
     <>
       <p class="quiet small aside">{name}</p>
@@ -110,13 +119,7 @@ function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
       <dd>
         <b>{percent(theirs)}</b>{" "}
         <span class="quiet">
-          {why ? (
-            <Sentence phrase={tab.meanings.explain(why)} />
-          ) : theirs === null ? (
-            "cannot be told"
-          ) : (
-            "counts the same"
-          )}
+          {why ? <Sentence phrase={tab.meanings.explain(why)} /> : theirs === null ? "not known" : "counts the same"}
         </span>
       </dd>
     </dl>
@@ -131,13 +134,13 @@ function between(low: number, high: number): Phrase {
   };
 }
 
-export function splitTable({ total, steps }: DeviceSplit) {
-  const row = (name: string, split: typeof total) => [name, split.kernel_ns, ...BINS.map((bin) => bin.of(split))];
+export function splitTable({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
+  const row = (name: string, split: typeof total) => [name, split.kernel_ns, ...bins.map((bin) => bin.of(split))];
   return {
     columns: [
       { label: "Step" },
       { label: "Kernel time", unit: "ns" as const },
-      ...BINS.map((bin) => ({ label: bin.label, unit: "ns" as const })),
+      ...bins.map((bin) => ({ label: bin.label, unit: "ns" as const })),
     ],
     rows: [...steps.map((step) => row(step.name, step.split)), row("all", total)],
   };

@@ -1,11 +1,11 @@
 import type { DeviceSplit } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
-import { Picture } from "../../components/picture";
 import { Swatch } from "../../colour";
+import { Picture } from "../../components/picture";
 import { percent, rangeText, scaleFor } from "../../format";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
-import { BINS } from "./bins";
+import { binsOf, shownBins } from "./bins";
 import { splitTable } from "./split";
 
 const TITLE = "Do steps differ?";
@@ -28,7 +28,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
     steps.reduce((most, step) => Math.max(most, step.split.kernel_ns), 0),
     "ns",
   );
-  const shown = BINS.filter((bin) => !off.has(bin.id));
+  const shown = shownBins(tab.meanings, off);
   const place = (key: string | null) => (key !== null && names.includes(key) ? names.indexOf(key) : null);
   const keyAt = (at: number | null) => (at === null ? null : (names[at] ?? null));
   const spoken = steps
@@ -40,7 +40,7 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
       title={TITLE}
       sub="kernel time in each step"
       name={`kernel time by step ${name}`}
-      table={() => splitTable(device)}
+      table={() => splitTable(device, binsOf(tab.meanings))}
       link={() => tab.address()}
     >
       <StackedBars
@@ -68,7 +68,9 @@ export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) 
             .map((bin) => ({
               mark: <Swatch colour={bin.colour} hatched={bin.hatched} />,
               name: bin.label,
-              value: `${scale.text(bin.of(steps[at]!.split))}, ${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
+              value:
+                `${scale.text(bin.of(steps[at]!.split))}, ` +
+                `${percent(bin.of(steps[at]!.split) / steps[at]!.split.kernel_ns)}`,
             })),
         })}
       />

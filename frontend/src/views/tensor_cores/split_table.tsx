@@ -1,9 +1,10 @@
-import { sorting } from "../choices";
 import type { ComponentChildren } from "preact";
 import type { Split } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { type Column, Table } from "../../components/table";
 import { count, counted, percent, type Scale, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
 import type { Tab } from "../props";
 import type { Bin } from "./bins";
 import { type Grouping, type SplitRow, timeIn } from "./groups";
@@ -17,20 +18,20 @@ interface SplitTableProps {
   bins: readonly Bin[];
   total: Split;
   tab: Tab;
-  most: number;
+  maxRows: number;
   empty: ComponentChildren;
 }
 
 /** Ops or phases, each with its kernel time in four. */
-export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty }: SplitTableProps) {
+export function SplitTable({ grouping, all, rows, bins, total, tab, maxRows, empty }: SplitTableProps) {
   const scale = scaleFor(longestOf(all), "ns");
   return (
     <Table
       label={`Kernel time by ${grouping.label.toLowerCase()}`}
-      columns={splitColumns(grouping, all, bins, total)}
+      columns={splitColumns(grouping, all, bins, total, tab.meanings)}
       rows={rows}
       rowKey={(row) => `${row.nameless} ${row.name}`}
-      most={most}
+      maxRows={maxRows}
       {...sorting(tab, "sort", "-total")}
       empty={empty}
       foot={
@@ -43,9 +44,9 @@ export function SplitTable({ grouping, all, rows, bins, total, tab, most, empty 
 }
 
 const longestOf = (rows: readonly SplitRow[]): number =>
-  rows.reduce((most, row) => Math.max(most, row.split.kernel_ns), 0);
+  rows.reduce((maxRows, row) => Math.max(maxRows, row.split.kernel_ns), 0);
 
-/** Widths of the columns beside the name, px; the name has the rest. */
+/** Widths of the columns next to the name, px; the name has the rest. */
 const COUNT = 72;
 const TIME = 88;
 const TOTAL = 230;
@@ -56,6 +57,7 @@ export function splitColumns(
   all: readonly SplitRow[],
   bins: readonly Bin[],
   total: Split,
+  meanings: Meanings,
 ): Column<SplitRow>[] {
   const longest = Math.max(1, longestOf(all));
   const scale = scaleFor(longest, "ns");
@@ -72,7 +74,7 @@ export function splitColumns(
     },
     {
       id: "count",
-      label: "Launches",
+      ...columnHead(meanings, "count"),
       width: `${COUNT}px`,
       numeric: true,
       order: (row) => row.count,
@@ -81,7 +83,7 @@ export function splitColumns(
     ...bins.map(
       (bin): Column<SplitRow> => ({
         id: bin.id,
-        label: bin.head,
+        label: bin.short,
         meaning: `${bin.label}. ${bin.meaning}`,
         width: `${TIME}px`,
         numeric: true,
@@ -91,15 +93,14 @@ export function splitColumns(
     ),
     {
       id: "total",
-      label: "Total",
+      ...columnHead(meanings, "shown_ns"),
       width: `${TOTAL}px`,
       numeric: true,
       order: (row) => timeIn(bins, row.split),
-      meaning: "Kernel time in the parts that are shown.",
       cell: (row) => (
         <span class="total">
           <InlineBar
-            pieces={bins.map((bin) => ({
+            segments={bins.map((bin) => ({
               colour: bin.colour,
               hatched: bin.hatched,
               share: bin.of(row.split) / longest,
@@ -111,12 +112,11 @@ export function splitColumns(
     },
     {
       id: "share",
-      label: "Share",
+      ...columnHead(meanings, "share"),
       width: `${SHARE}px`,
       numeric: true,
       order: (row) => timeIn(bins, row.split),
       cell: (row) => percent(shareOf(timeIn(bins, row.split), total)),
-      meaning: "Share of the device's kernel time.",
     },
   ];
 }
@@ -128,7 +128,7 @@ function Time({ ns, scale }: { ns: number; scale: Scale }) {
   return <span class={ns === 0 ? "faint" : ""}>{scale.text(ns)}</span>;
 }
 
-type FootProps = Omit<SplitTableProps, "tab" | "most" | "empty"> & { scale: Scale };
+type FootProps = Omit<SplitTableProps, "tab" | "maxRows" | "empty"> & { scale: Scale };
 
 /** What is filtered away, so that the columns still tell the whole. */
 function Foot({ grouping, all, rows, bins, total, scale }: FootProps) {

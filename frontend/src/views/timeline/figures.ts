@@ -3,11 +3,11 @@
 import type { TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { ns } from "../../format";
+import { lengthOf, type TimeRange, touches } from "../../time_range";
 import { boxAt, inSight } from "./data/boxes";
-import type { Layout } from "./layout";
 import type { Layer } from "./data/pages";
 import { rangeOf } from "./data/steps";
-import { lengthOf, type TimeRange, touches } from "../../time_range";
+import type { Layout } from "./layout";
 
 /** A table with more rows helps nobody; the picture's range is named in its link. */
 const MOST_ROWS = 20_000;
@@ -15,16 +15,16 @@ const MOST_ROWS = 20_000;
 export const stepTitle = (step: TimelineStep): string =>
   `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
 
-/** "12.3 ms of it in sight". */
-export function inSightText(step: TimelineStep, visible: TimeRange): string {
+/** "12.3 ms of it visible". */
+export function visibleText(step: TimelineStep, visible: TimeRange): string {
   const own = rangeOf(step);
   if (!touches(own, visible))
-    return `in sight: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
+    return `visible: ${ns(Math.round(lengthOf(visible)))} ${visible.to <= own.from ? "before" : "after"} it`;
   const common = Math.min(own.to, visible.to) - Math.max(own.from, visible.from);
-  return common >= lengthOf(own) ? "all of it in sight" : `${ns(Math.round(common))} of it in sight`;
+  return common >= lengthOf(own) ? "all of it visible" : `${ns(Math.round(common))} of it visible`;
 }
 
-/** Every box in sight, in the order of the tracks. */
+/** Every box visible, in the order of the tracks. */
 export function tableOf(layers: readonly Layer[], layout: Layout, step: TimelineStep): TableData {
   const rows = layers.flatMap((layer) =>
     [...layer.boxes.rows.values()].flatMap((row) => {

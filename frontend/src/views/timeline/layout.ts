@@ -96,7 +96,10 @@ export function rowTop(layout: Layout, track: number, row: number): number | nul
 /** How tall its boxes are: the rest of the row parts it from the next. */
 export const boxHeight = (row_px: number): number => (row_px >= ROW_PX ? ROW_PX - 2 : row_px - 1);
 
-/** Tracks that any page has named, in the order of the newest; those that it lacks keep their place after their neighbour. */
+/**
+ * Tracks that any page has named, in the order of the newest; those that it lacks keep their place after their
+ * neighbour.
+ */
 export function mergedTracks(known: readonly Track[], fresh: readonly Track[]): readonly Track[] {
   const missing = known.filter((track) => !fresh.some(({ id }) => id === track.id));
   const deepest = fresh.map((track) => ({

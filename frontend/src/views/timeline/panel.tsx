@@ -57,8 +57,8 @@ function Hints() {
       Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
       <kbd>Ctrl</kbd> and the wheel to zoom, drag on the time axis to zoom to a range, double click to see the step
       again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
-      arrows go from event to event, <kbd>Enter</kbd> opens one, <kbd>F</kbd> fills the picture with it, <kbd>[</kbd>{" "}
-      <kbd>]</kbd> change the step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
+      arrows go from event to event, <kbd>Enter</kbd> opens one, <kbd>F</kbd> fills the picture with it,
+      <kbd>[</kbd> <kbd>]</kbd> change the step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
     </>
   );
 }
@@ -71,7 +71,7 @@ function Event({ detail, together, origin_ns, go, zoom, close }: Omit<PanelProps
     <>
       <div class="head">
         <h2 title={name}>{shortened(name, TITLE_LETTERS)}</h2>
-        {together > 1 && <span class="sub">the longest of {count(together)} events that stand together</span>}
+        {together > 1 && <span class="sub">the longest of {count(together)} merged events</span>}
         <CopyButton class="button low" text={() => name}>
           Copy the name
         </CopyButton>
@@ -114,7 +114,7 @@ function Fact({ label, value }: { label: string; value: string }) {
   );
 }
 
-/** Lengths of single events are told more finely than means over steps. */
+/** Lengths of single events are given more finely than means over steps. */
 function factText({ value, unit }: Quantity): string {
   if (typeof value === "string") return value;
   return unit === "ns" && value !== null ? fine(value) : text(value, unit);

@@ -2,12 +2,12 @@
 
 import type { EventDetail, TimelineStep } from "../../api.gen";
 import type { Scale } from "../../format";
+import type { TimeRange, TimeScale } from "../../time_range";
 import type { Box } from "./data/boxes";
-import type { Layout } from "./layout";
 import type { Layer } from "./data/pages";
-import type { Palette } from "./paint/palette";
 import type { Matcher } from "./data/search";
-import type { TimeScale, TimeRange } from "../../time_range";
+import type { Layout } from "./layout";
+import type { Palette } from "./paint/palette";
 
 /** Names of tracks stand left of this. */
 export const GUTTER_PX = 180;
@@ -29,7 +29,7 @@ export interface Scene {
   layers: readonly Layer[];
   palette: Palette;
   steps: readonly TimelineStep[];
-  /** The step that is looked at: the axis counts from its start. */
+  /** The step that is shown: the axis counts from its start. */
   step: TimelineStep;
   scale: Scale;
   matches: Matcher | null;

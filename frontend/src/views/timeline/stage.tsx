@@ -1,17 +1,19 @@
-/** The picture itself: a canvas that stays while its tracks scroll under it, and what pointer, wheel and keys do to it. */
+/**
+ * The picture itself: a canvas that stays while its tracks scroll under it, and what pointer, wheel and keys do to it.
+ */
 
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Sheet } from "../../charts/canvas/canvas";
 import { Tip } from "../../charts/pointer/tip";
-import { type Actions, commandOf, run } from "./input/commands";
-import { useGestures, usePointer } from "./input/gestures";
-import { type Layout, ROW_PX, rowTop } from "./layout";
-import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
-import { tipOf, tipSpot } from "./input/hit";
-import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 import { type Size, useSize } from "../../dom/size";
 import { type TimeRange, touches } from "../../time_range";
+import { type Actions, commandOf, run } from "./input/commands";
+import { useGestures, usePointer } from "./input/gestures";
+import { tipOf, tipSpot } from "./input/hit";
+import { type Layout, ROW_PX, rowTop } from "./layout";
+import { groundOf, overOf, paintOver, paintScene } from "./paint/paint";
+import { AXIS_PX, GUTTER_PX, type Scene } from "./scene";
 
 /** All but what the stage knows itself. */
 export type Shown = Omit<Scene, "scroll" | "pointer_ns" | "band" | "width" | "height">;
@@ -34,7 +36,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
   const scene: Scene = { ...shown, ...size, scroll, band, pointer_ns: at && at.x >= GUTTER_PX ? time.ns(at.x) : null };
   const { dragging, handlers } = useGestures(scroller, scene, whole, actions, pointer);
   useSize(scroller, resize);
-  useSelectionInSight(scroller, scene);
+  useSelectionInView(scroller, scene);
   const type = (event: KeyboardEvent) => {
     const command = commandOf(event);
     if (!command) return;
@@ -82,7 +84,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
 const POINTER_PX = 14;
 
 /** Scrolls to the row of the event that was chosen, or that the keys went to. */
-function useSelectionInSight(
+function useSelectionInView(
   scroller: RefObject<HTMLDivElement | null>,
   { layout, chosen, pointed, pointer_ns }: Scene,
 ) {

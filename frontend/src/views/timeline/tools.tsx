@@ -1,4 +1,4 @@
-/** Beside the title: another step, closer and further, and the search. */
+/** Next to the title: another step, closer and further, and the search. */
 
 import type { RefObject } from "preact";
 import { count } from "../../format";
@@ -46,7 +46,7 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
 interface SearchProps {
   field: RefObject<HTMLInputElement | null>;
   words: string;
-  /** Boxes in sight that are lit; null while nothing is searched for. */
+  /** Boxes visible that are highlighted; null while nothing is searched for. */
   found: number | null;
   write(words: string): void;
   next(backwards: boolean): void;
@@ -57,8 +57,10 @@ interface SearchProps {
 export function Search({ field, words, found, write, next, leave }: SearchProps) {
   const type = (event: KeyboardEvent) => {
     if (event.key === "Enter") next(event.shiftKey);
-    else if (event.key === "Escape") write(""), leave();
-    else return;
+    else if (event.key === "Escape") {
+      write("");
+      leave();
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -77,7 +79,7 @@ export function Search({ field, words, found, write, next, leave }: SearchProps)
         onInput={(event) => write(event.currentTarget.value)}
       />
       <span class="found small" role="status">
-        {found !== null && (found === 0 ? "none in sight" : `${count(found)} in sight`)}
+        {found !== null && (found === 0 ? "none visible" : `${count(found)} visible`)}
       </span>
     </label>
   );

@@ -2,7 +2,7 @@
 
 import type { LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { clockSeconds, date } from "../../format";
-import type { Cell, Run } from "./runs";
+import type { Run, StepAggregate } from "./runs";
 
 export const OVERS = [
   ["steps", "Steps"],
@@ -18,8 +18,10 @@ export interface TrendAxis {
   segments: LineSegment[];
   stops: LineStop[];
   pad: number;
-  /** The cells of a run at each of its points: the stop, and the cell or null where this run has none there. */
-  pointsOf(run: Run): { stop: number; cell: Cell | null }[];
+  /**
+   * The aggregates of a run at each of its points: the stop, and the aggregate or null where this run has none there.
+   */
+  pointsOf(run: Run): { stop: number; aggregate: StepAggregate | null }[];
 }
 
 export function axisOver(over: Over, runs: readonly Run[]): TrendAxis {
@@ -39,11 +41,11 @@ export function axisOver(over: Over, runs: readonly Run[]): TrendAxis {
 const STEP_PAD = 0.6;
 
 function overSteps(runs: readonly Run[]): TrendAxis {
-  const cells = union(runs.flatMap((run) => run.steps));
-  const numbers = [...new Set(cells.map((cell) => cell.number))];
+  const aggregates = union(runs.flatMap((run) => run.steps));
+  const numbers = [...new Set(aggregates.map((aggregate) => aggregate.number))];
   const stops: LineStop[] = [];
   const segments = numbers.map((number, segment): LineSegment => {
-    const steps = cells.filter((cell) => cell.number === number);
+    const steps = aggregates.filter((aggregate) => aggregate.number === number);
     stops.push(...steps.map((step, at) => ({ key: step.key, segment, at })));
     const marks = steps.map((step, at) => ({ at, text: step.step }));
     return { from: 0, to: steps.length - 1, caption: numbers.length > 1 ? `span ${number}, step` : "step", marks };
@@ -52,25 +54,28 @@ function overSteps(runs: readonly Run[]): TrendAxis {
 }
 
 function overSpans(runs: readonly Run[]): TrendAxis {
-  const cells = union(runs.flatMap((run) => run.wholes));
-  const stops = cells.map((cell, at) => ({ key: cell.key, segment: 0, at }));
-  const marks = cells.map((cell, at) => ({ at, text: String(cell.number) }));
-  const segments = [{ from: 0, to: Math.max(0, cells.length - 1), caption: "span", marks }];
+  const aggregates = union(runs.flatMap((run) => run.wholes));
+  const stops = aggregates.map((aggregate, at) => ({ key: aggregate.key, segment: 0, at }));
+  const marks = aggregates.map((aggregate, at) => ({ at, text: String(aggregate.number) }));
+  const segments = [{ from: 0, to: Math.max(0, aggregates.length - 1), caption: "span", marks }];
   return { segments, stops, pad: STEP_PAD, pointsOf: (run) => atEveryStop(stops, run.wholes) };
 }
 
 /** One of each key, by span and step. */
-function union(cells: readonly Cell[]): Cell[] {
-  const distinct = new Map(cells.map((cell) => [cell.key, cell]));
+function union(aggregates: readonly StepAggregate[]): StepAggregate[] {
+  const distinct = new Map(aggregates.map((aggregate) => [aggregate.key, aggregate]));
   return [...distinct.values()].sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
 }
 
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
 /** A run that lacks a step has a break there. */
-function atEveryStop(stops: readonly LineStop[], cells: readonly Cell[]): { stop: number; cell: Cell | null }[] {
-  const own = new Map(cells.map((cell) => [cell.key, cell]));
-  return stops.map(({ key }, stop) => ({ stop, cell: own.get(key) ?? null }));
+function atEveryStop(
+  stops: readonly LineStop[],
+  aggregates: readonly StepAggregate[],
+): { stop: number; aggregate: StepAggregate | null }[] {
+  const own = new Map(aggregates.map((aggregate) => [aggregate.key, aggregate]));
+  return stops.map(({ key }, stop) => ({ stop, aggregate: own.get(key) ?? null }));
 }
 
 /** A pause longer than this share of what was recorded around it is a break. */
@@ -82,18 +87,23 @@ const MAX_RANGES = 8;
 const TIME_PAD_FRACTION = 0.03;
 
 function overTime(runs: readonly Run[]): TrendAxis {
-  const cells = runs.flatMap((run) => run.steps).sort((a, b) => a.start - b.start);
-  const ranges = recordedRanges(runs, cells);
+  const aggregates = runs.flatMap((run) => run.steps).sort((a, b) => a.start - b.start);
+  const ranges = recordedRanges(runs, aggregates);
   const pad = TIME_PAD_FRACTION * ranges.reduce((sum, [from, to]) => sum + to - from, 0);
   const stops: LineStop[] = [];
-  const stopOf = new Map<Cell, number>();
-  for (const cell of cells) {
-    stopOf.set(cell, stops.length);
-    stops.push({ key: cell.key, segment: ranges.findIndex(([, to]) => cell.start <= to), at: cell.start });
+  const stopOf = new Map<StepAggregate, number>();
+  for (const aggregate of aggregates) {
+    stopOf.set(aggregate, stops.length);
+    stops.push({
+      key: aggregate.key,
+      segment: ranges.findIndex(([, to]) => aggregate.start <= to),
+      at: aggregate.start,
+    });
   }
   let day = "";
   const segments = ranges.map(([from, to]): LineSegment => {
-    const caption = date(from) === day ? "" : (day = date(from));
+    const caption = date(from) === day ? "" : date(from);
+    day = date(from);
     return { from, to, caption, marks: marksWithin(from, to, ranges.length) };
   });
   return { segments, stops, pad, pointsOf: (run) => inTime(run, stopOf) };
@@ -108,22 +118,25 @@ function marksWithin(from: number, to: number, ranges: number): { at: number; te
 }
 
 /** A run's own steps; a break wherever one span ends. */
-function inTime(run: Run, stopOf: ReadonlyMap<Cell, number>): { stop: number; cell: Cell | null }[] {
-  return run.steps.flatMap((cell, at) => {
-    const stop = stopOf.get(cell)!;
+function inTime(
+  run: Run,
+  stopOf: ReadonlyMap<StepAggregate, number>,
+): { stop: number; aggregate: StepAggregate | null }[] {
+  return run.steps.flatMap((aggregate, at) => {
+    const stop = stopOf.get(aggregate)!;
     const next = run.steps[at + 1];
-    return next && next.number !== cell.number
+    return next && next.number !== aggregate.number
       ? [
-          { stop, cell },
-          { stop, cell: null },
+          { stop, aggregate },
+          { stop, aggregate: null },
         ]
-      : [{ stop, cell }];
+      : [{ stop, aggregate }];
   });
 }
 
 type TimeRange = readonly [from: number, to: number];
 
-function recordedRanges(runs: readonly Run[], cells: readonly Cell[]): TimeRange[] {
+function recordedRanges(runs: readonly Run[], aggregates: readonly StepAggregate[]): TimeRange[] {
   const windows = runs.flatMap((run) =>
     run.spans.map((span): TimeRange => {
       const { origin_ns: origin, steps } = span.result;
@@ -139,7 +152,7 @@ function recordedRanges(runs: readonly Run[], cells: readonly Cell[]): TimeRange
     else joined.push([from, to]);
   }
   if (joined.length <= MAX_RANGES) return joined;
-  return [[cells[0]!.start, cells[cells.length - 1]!.start]];
+  return [[aggregates[0]!.start, aggregates[aggregates.length - 1]!.start]];
 }
 
 /** What the address may hold and the axis has. */

@@ -1,10 +1,12 @@
-/** From which span on a figure is another one, in sentences: the marks in the picture above stand at the same places. */
+/**
+ * From which span on a figure is another one, in sentences: the marks in the picture above stand at the same places.
+ */
 
 import type { Change } from "../../api.gen";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import type { TableData } from "../../components/data_table";
-import { sentence } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 
 interface ChangesProps {

@@ -73,7 +73,7 @@ function MetricList({ typed, metric, metrics, choose }: MetricListProps) {
   return (
     <>
       {found.map(({ id, label, meaning }) => (
-        <button key={id} aria-selected={id === metric.id} onClick={() => choose(id)}>
+        <button key={id} aria-pressed={id === metric.id} onClick={() => choose(id)}>
           <b>{label}</b>
           <span>{meaning}</span>
         </button>

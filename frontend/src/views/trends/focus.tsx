@@ -1,16 +1,16 @@
 /** The run in focus: which line is which run, and the way to the views of a span. */
 
 import { LineSample } from "../../colour";
-import type { Run } from "./runs";
 import { Chips } from "../../components/chips";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
+import type { Run } from "./runs";
 
 /** More names would push the figures out of sight. */
 const MOST = 5;
 
-/** Beside a longer name there is no room for the rule. */
+/** Next to a longer name there is no room for the rule. */
 const SHORT_NAME = 20;
 
 /** Which line is which run; a press brings a run into focus. One run needs no telling. */

@@ -6,15 +6,16 @@ import { LineChart } from "../../charts/lines/line_chart";
 import type { ChartLine, LineSegment } from "../../charts/lines/line_layout";
 import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import type { TipContent } from "../../charts/pointer/tip";
-import { Picture } from "../../components/picture";
-import type { TableData } from "../../components/data_table";
-import { type Scale, scaleFor, sentence, shortened } from "../../format";
-import type { StepSelection } from "../choices";
-import type { Meanings } from "../../meanings";
 import { LineSample } from "../../colour";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { type Scale, scaleFor, shortened } from "../../format";
+import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
-import { isSlow, medianOf, type Run, valueOf } from "./runs";
+import { isSlow, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
   metric: Metric;
@@ -53,7 +54,7 @@ export function TrendPicture({
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : HEIGHT;
   const shown = title ?? { template: metric.label, values: {} };
-  const label = useMemo(() => spokenLines(sentence(shown), lines, scale), [shown, lines]);
+  const label = useMemo(() => spokenLines(sentence(shown), lines, scale), [shown, lines, scale]);
   return (
     <Picture
       title={shown}
@@ -112,10 +113,15 @@ const spansOf = (changes: readonly Change[], { name }: Run): Set<number> =>
   new Set(changes.filter((change) => change.run === name).map((change) => change.span));
 
 function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, changed: Set<number>): ChartLine {
-  const points = axis.pointsOf(run).map(({ stop, cell }) => {
+  const points = axis.pointsOf(run).map(({ stop, aggregate }) => {
     // Only the first point of the span that is another: the set forgets it.
     return (
-      cell && { stop, ...valueOf(cell, metric), slow: isSlow(cell), changed: focus && changed.delete(cell.number) }
+      aggregate && {
+        stop,
+        ...stepValue(aggregate, metric),
+        slow: isSlow(aggregate),
+        changed: focus && changed.delete(aggregate.number),
+      }
     );
   });
   return { key: run.name, name: run.name, focus, points };
@@ -153,7 +159,10 @@ function spokenLines(title: string, lines: readonly ChartLine[], scale: Scale): 
   const ranges = lines.slice(-TIP_RUNS).map((line) => {
     const values = line.points.flatMap((point) => (point === null || point.value === null ? [] : [point.value]));
     if (values.length === 0) return `${line.name}: not measured`;
-    return `${line.name}: ${scale.number(values.reduce((a, b) => Math.min(a, b)))} to ${scale.text(values.reduce((a, b) => Math.max(a, b)))}`;
+    return (
+      `${line.name}: ${scale.number(values.reduce((a, b) => Math.min(a, b)))} to ` +
+      `${scale.text(values.reduce((a, b) => Math.max(a, b)))}`
+    );
   });
   return `${title}. ${ranges.join(". ")}.`;
 }
@@ -169,10 +178,10 @@ function whyNot(runs: readonly Run[], metric: Metric, meanings: Meanings): strin
 
 function tableOf(metric: Metric, runs: readonly Run[], axis: TrendAxis): TableData {
   const rows = runs.flatMap((run) =>
-    axis.pointsOf(run).flatMap(({ cell }) => {
-      if (!cell) return [];
-      const { value, low, high } = valueOf(cell, metric.id);
-      return [[run.name, cell.number, cell.step, value, low, high]];
+    axis.pointsOf(run).flatMap(({ aggregate }) => {
+      if (!aggregate) return [];
+      const { value, low, high } = stepValue(aggregate, metric.id);
+      return [[run.name, aggregate.number, aggregate.step, value, low, high]];
     }),
   );
   const figure = (label: string) => ({ label, unit: metric.unit });

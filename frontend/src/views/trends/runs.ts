@@ -5,7 +5,7 @@ import type { TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
 export type ReadSpan = TrendSpan & { result: TrendsResult };
 
 /** One step (or span) of a run, in each of its processes. */
-export interface Cell {
+export interface StepAggregate {
   /** The same for a step of the same name and span number in every run: such steps light together. */
   key: string;
   number: number;
@@ -27,8 +27,8 @@ export interface Run {
   spans: readonly ReadSpan[];
   /** Processes. */
   workers: number;
-  steps: readonly Cell[];
-  wholes: readonly Cell[];
+  steps: readonly StepAggregate[];
+  wholes: readonly StepAggregate[];
 }
 
 const isRead = (span: TrendSpan): span is ReadSpan => span.result !== null;
@@ -41,34 +41,37 @@ export function runsOf({ spans }: TrendsPage): Run[] {
     name,
     spans: read,
     workers: new Set(read.map((span) => span.worker)).size,
-    steps: cellsOf(read, (span) => span.result.steps.map((step, at) => ({ name: step.name, at }))),
-    wholes: cellsOf(read, () => [{ name: "", at: null }]),
+    steps: aggregatesOf(read, (span) => span.result.steps.map((step, at) => ({ name: step.name, at }))),
+    wholes: aggregatesOf(read, () => [{ name: "", at: null }]),
   }));
 }
 
-function cellsOf(spans: readonly ReadSpan[], steps: (span: ReadSpan) => { name: string; at: number | null }[]): Cell[] {
+function aggregatesOf(
+  spans: readonly ReadSpan[],
+  steps: (span: ReadSpan) => { name: string; at: number | null }[],
+): StepAggregate[] {
   const found = new Map<string, { number: number; step: string; start: number; members: Member[] }>();
   for (const span of spans) {
     for (const { name, at } of steps(span)) {
-      const key = cellKey(span.number, name);
+      const key = stepKey(span.number, name);
       const start = span.result.origin_ns + (span.result.steps[at ?? 0]?.start_ns ?? 0);
-      const cell = found.get(key) ?? { number: span.number, step: name, start, members: [] };
-      cell.members.push({ result: span.result, at });
-      cell.start = Math.min(cell.start, start);
-      found.set(key, cell);
+      const aggregate = found.get(key) ?? { number: span.number, step: name, start, members: [] };
+      aggregate.members.push({ result: span.result, at });
+      aggregate.start = Math.min(aggregate.start, start);
+      found.set(key, aggregate);
     }
   }
   return [...found]
-    .map(([key, cell]) => ({ key, ...cell }))
+    .map(([key, aggregate]) => ({ key, ...aggregate }))
     .sort((a, b) => a.number - b.number || BY_NAME.compare(a.step, b.step));
 }
 
 const BY_NAME = new Intl.Collator("en", { numeric: true });
 
 /** As it stands in the address. */
-export const cellKey = (number: number, step: string): string => `${number}/${step}`;
+export const stepKey = (number: number, step: string): string => `${number}/${step}`;
 
-export interface CellValue {
+export interface AggregateValue {
   /** The mean over the processes. */
   value: number | null;
   /** null: one process, no range. */
@@ -76,7 +79,7 @@ export interface CellValue {
   high: number | null;
 }
 
-export function valueOf({ members }: Cell, metric: string): CellValue {
+export function stepValue({ members }: StepAggregate, metric: string): AggregateValue {
   const values = members.map(({ result, at }) => {
     const series = result.series.find((each) => each.metric === metric);
     return (at === null ? series?.value : series?.steps[at]) ?? null;
@@ -89,7 +92,7 @@ export function valueOf({ members }: Cell, metric: string): CellValue {
     : { value, low: Math.min(...known), high: Math.max(...known) };
 }
 
-export const isSlow = ({ members, step }: Cell): boolean =>
+export const isSlow = ({ members, step }: StepAggregate): boolean =>
   members.some(({ result }) => result.slow_steps.some((slow) => slow.name === step));
 
 /** The middle of what is drawn. */

@@ -1,17 +1,17 @@
 /** The slow steps of the run in focus, and what grew in them. */
 
-import { type StepSelection, sorting } from "../choices";
 import type { Phrase, SlowStep } from "../../api.gen";
+import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Swatch } from "../../colour";
 import { type Column, Table } from "../../components/table";
-import type { TableData } from "../../components/data_table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
+import { type StepSelection, sorting } from "../choices";
 import type { Tab } from "../props";
-import { type Run, cellKey } from "./runs";
+import { type Run, stepKey } from "./runs";
 
 interface Row extends SlowStep {
   key: string;
@@ -30,7 +30,7 @@ interface SlowStepsProps {
   tab: Tab;
 }
 
-/** Rows before the table scrolls: it stands beside the main picture. */
+/** Rows before the table scrolls: it stands next to the main picture. */
 const MOST = 5;
 
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
@@ -50,11 +50,11 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           columns={columns(tab.meanings, run, rows)}
           rows={rows}
           rowKey={(row) => row.id}
-          most={MOST}
+          maxRows={MOST}
           {...sorting(tab, "slow")}
           chosen={rows.find((row) => row.key === (chosen.hovered ?? chosen.selected))?.id}
           onChoose={(row) => chosen.select(row.key)}
-          onHover={(row) => chosen.hover(row && row.key)}
+          onHover={(row) => chosen.hover(row?.key ?? null)}
         />
       )}
       {rule && (
@@ -69,7 +69,7 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
 function rowsOf(run: Run): Row[] {
   const rows = run.spans.flatMap((span) =>
     span.result.slow_steps.map((slow): Row => {
-      const key = cellKey(span.number, slow.name);
+      const key = stepKey(span.number, slow.name);
       return {
         ...slow,
         key,

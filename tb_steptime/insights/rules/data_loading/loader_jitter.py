@@ -12,7 +12,10 @@ FORMULA = phrase("Mean over the steps of what these waits cost beyond the usual 
 
 
 def loader_jitter(facts: Facts) -> Insight | None:
-    """Fires when rare long waits, beyond the usual one, are worth a card."""
+    """Fires when rare long waits, beyond the usual one, are worth a card.
+
+    Gain: what these waits cost beyond the usual one, mean over the steps.
+    """
     result = facts.data_loading
     jitter = result.causes.jitter if result.causes else None
     if jitter is None:

@@ -9,7 +9,10 @@ from tb_steptime.text import ns, phrase
 
 
 def loader_overhead(facts: Facts) -> Insight | None:
-    """Fires when what each wait lasts, though its batch is ready, is worth a card."""
+    """Fires when what each wait lasts, though its batch is ready, is worth a card.
+
+    Gain: the exposed wait that passes though the batch is ready, mean over the steps.
+    """
     result = facts.data_loading
     overhead = result.causes.overhead if result.causes else None
     if overhead is None or overhead.ns is None:

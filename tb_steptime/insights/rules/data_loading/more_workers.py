@@ -19,7 +19,10 @@ _FORMULA = phrase(
 
 def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, their late batches cost enough, and as
-    many workers do not win clearly more with more prefetched batches."""
+    many workers do not win clearly more with more prefetched batches.
+
+    Gain: the mean step less the predicted step with the recommended number of workers.
+    """
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
         return None

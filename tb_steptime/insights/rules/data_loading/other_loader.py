@@ -14,7 +14,10 @@ _FORMULA = phrase(
 
 
 def other_loader(facts: Facts) -> Insight | None:
-    """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest."""
+    """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest.
+
+    Gain: the exposed wait for these other loaders, mean over the steps, without first batches of epochs.
+    """
     result = facts.data_loading
     others = result.causes.other_loaders if result.causes else None
     if others is None:

@@ -10,7 +10,10 @@ from tb_steptime.text import nbytes, ns, phrase
 
 def pageable_batch_copies(facts: Facts) -> Insight | None:
     """Fires when copies of batches from pageable memory run alone for long enough. The copy's time is no idle time of
-    the GPU, so that no other card claims it."""
+    the GPU, so that no other card claims it.
+
+    Gain: the time of the batches' copies while no kernel runs, mean over the steps.
+    """
     copy = facts.data_loading.copy
     if copy is None or not copy.pageable:
         return None

@@ -25,7 +25,7 @@ from tb_steptime.ingest.summaries import (
 from tb_steptime.ingest.summaries.freshness import stamp
 from tb_steptime.ingest.summaries.layout import FORMAT
 from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED
 from tests.drawn.small_trace import write_trace
 
 #: What a summary may take: a share of its trace, or so much.

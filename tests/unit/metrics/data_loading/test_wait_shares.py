@@ -21,8 +21,8 @@ from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import WaitShares, shared_out
 from tb_steptime.terminal.printer import plain
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File, drawn, write_two_workers
 from tests.unit.metrics.data_loading.scaling.test_bursts import FEED, simulated, steps_that_wait
@@ -137,7 +137,7 @@ def test_shares_are_disjoint_and_sum_to_the_exposed_wait():
 
 @pytest.mark.parametrize("name", REAL)
 def test_on_real_traces_shares_sum_to_the_exposed_wait(trace_path: Callable[[str], Path], name: str):
-    result = analyse(read_trace(trace_path(name)))
+    result = analyse(read_real(trace_path(name)))
     if result.mean is None:
         pytest.skip("no loader events")
     assert min(shares_of(result)) >= 0

@@ -21,8 +21,8 @@ from tb_steptime.metrics.data_loading.waits import (
     loader_waits,
 )
 from tb_steptime.text import Reason
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 from tests.unit.metrics.data_loading.scaling.test_bursts import steps_that_wait
 
@@ -329,7 +329,7 @@ REAL = (
 
 @pytest.mark.parametrize("name", REAL)
 def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: Callable[[str], Path], name: str):
-    trace = read_trace(trace_path(name))
+    trace = read_real(trace_path(name))
     batches, rows = find_batches(trace), loader_table(trace)
     assert int((batches.wait_ns - batches.exposed_ns).min(initial=0)) >= 0
     assert all(row.wait_ns == row.exposed_ns + row.hidden_ns for row in rows)
@@ -343,7 +343,7 @@ def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: C
 
 
 def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[str], Path]):
-    trace = read_trace(trace_path(REAL[1]))
+    trace = read_real(trace_path(REAL[1]))
     overhead, burst = find_overhead(trace, find_burst(trace), None), find_burst(trace)
     assert overhead is not None
     assert burst is not None
@@ -353,6 +353,6 @@ def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[st
 
 
 def test_the_recorded_pageable_batch_is_copied_alone(trace_path: Callable[[str], Path]):
-    copy = batch_copies(read_trace(trace_path(REAL[0])))
+    copy = batch_copies(read_real(trace_path(REAL[0])))
     assert copy is not None
     assert (copy.count, copy.bytes, copy.pageable, copy.hidden_ns) == (1.0, 32 * 3 * 224 * 224 * 4, True, 0)

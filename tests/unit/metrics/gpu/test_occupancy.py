@@ -23,9 +23,8 @@ from tb_steptime.metrics.gpu.occupancy import (
 )
 from tb_steptime.metrics.gpu.utilization import Figure
 from tb_steptime.metrics.kernels.launch_shapes import sm_active
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Device, Trace
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 H100 = Device(0, "NVIDIA H100 80GB HBM3", 132, (9, 0), 32, 2048, 65536, 233472, 85_018_279_936)
@@ -155,7 +154,7 @@ def recorded(name: str) -> Trace:
     path = SHARED / "traces" / name
     if not path.is_file():
         pytest.skip("the reference traces are not beside the checkout")
-    return read_trace(path)
+    return read_real(path)
 
 
 @pytest.mark.parametrize("name", NVIDIA)

@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.metrics.gpu.copy_directions import Way, way
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
-from tb_steptime.trace.kineto import read_trace
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
 
@@ -72,7 +72,7 @@ def test_copies_outside_the_steps_are_left_out():
 
 
 def test_a_pageable_batch(trace_path: Callable[[str], object]):
-    trace = read_trace(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
+    trace = read_real(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
     (row,) = copy_rows(trace)
     assert (row.direction, row.source, row.target, row.pageable, row.op) == (
         "HtoD", "Pageable", "Device", True, "aten::to",

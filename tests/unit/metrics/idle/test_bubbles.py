@@ -10,8 +10,8 @@ import pytest
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows, bubbles
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
 CALLS = {
@@ -277,7 +277,7 @@ def test_a_wait_in_the_backward_pass_names_the_op_that_made_it():
 
 
 def test_events_that_are_waited_for_on_an_idle_device_cost_nothing(trace_path: Callable[[str], Path]):
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     (row,) = blocking_rows(trace, 0)
     assert (row.call, row.kind, row.op, row.count) == ("cudaEventSynchronize", "sync", None, 8.0)
     assert (row.blocked_ns, row.bubble_ns) == (26_245, 26_245)
@@ -285,7 +285,7 @@ def test_events_that_are_waited_for_on_an_idle_device_cost_nothing(trace_path: C
 
 def test_a_pageable_batch_costs_what_it_leaves_idle(trace_path: Callable[[str], Path]):
     """Two copies a step, of the images and the labels, and the synchronize after each."""
-    trace = read_trace(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
+    trace = read_real(trace_path("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"))
     (row,) = blocking_rows(trace, 0)
     assert (row.op, row.outer_op, row.call, row.kind) == (
         "aten::copy_", "aten::to", "cudaMemcpyAsync + cudaStreamSynchronize", "pageable_copy",

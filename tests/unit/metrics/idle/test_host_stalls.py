@@ -9,9 +9,8 @@ import pytest
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.host_stalls import LOADING_TIMES, Pause, pauses
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
 RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
@@ -120,7 +119,7 @@ def test_a_stop_in_which_an_op_runs_is_the_ops():
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
 def test_the_idle_time_of_pauses_is_part_of_the_devices(path: Path):
-    trace = read_trace(path)
+    trace = read_real(path)
     steps = find_steps(trace)
     low, high = steps.window
     for device in devices_with_activity(trace):
@@ -143,6 +142,6 @@ def test_the_idle_time_of_pauses_is_part_of_the_devices(path: Path):
     ],
 )
 def test_pauses_of_recorded_traces(trace_path, name: str, expected: list[tuple[str, bool, int, int]]):
-    trace = read_trace(trace_path(name))
+    trace = read_real(trace_path(name))
     found = pauses(trace, devices_with_activity(trace)[0])
     assert [(pause.cause, pause.sure, pause.count, pause.total_ns // 1_000) for pause in found] == expected

@@ -16,11 +16,10 @@ from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
 from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
 RECORDED = sorted((SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
@@ -333,12 +332,12 @@ def assert_conserved(trace: Trace) -> None:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}"[:60])
 def test_every_idle_instant_of_real_traces_has_one_reason(path: Path):
-    assert_conserved(read_trace(path))
+    assert_conserved(read_real(path))
 
 
 def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
     """An A100 that waits for Python, as a picture of this trace was drawn by hand from its events."""
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     partition = idle_partition(trace)[0]
     ms = {reason: round(float(ns.mean()) / 1e6, 1) for reason, ns in partition.per_step_ns.items() if ns.any()}
     assert ms == {

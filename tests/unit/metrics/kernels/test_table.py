@@ -22,10 +22,9 @@ from tb_steptime.metrics.kernels.table import COLUMNS, By, KernelGroup, kernel_t
 from tb_steptime.metrics.tensor_cores.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.trace.groups import Groups, numbered
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 GROUPINGS: tuple[By, ...] = get_args(By)
@@ -398,7 +397,7 @@ def traces() -> list[Path]:
 
 @pytest.mark.parametrize("path", traces(), ids=lambda path: path.parent.name + path.name[-12:-8])
 def test_kernels_ops_and_modules_sum_to_kernel_time_on_recorded_traces(path: Path):
-    trace = read_trace(path)
+    trace = read_real(path)
     expected = {device: split_kernel_time(trace, device).total for device in devices_with_activity(trace)}
     could = {device: opportunities(trace, device) for device in expected}
     for by in GROUPINGS:

@@ -31,12 +31,11 @@ from tb_steptime.metrics.launches.run_ahead import (
     run_ahead_ns,
 )
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Job, Thread, Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
-from tests.conftest import SHARED
 from tests.drawn.columns import Drawn, trace_of
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
 RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
@@ -219,7 +218,7 @@ def test_other_launches_do_not(depth: int, call_ns: int):
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
 def test_figures_of_recorded_traces_agree_with_each_other(path: Path):
-    trace = read_trace(path)
+    trace = read_real(path)
     steps = find_steps(trace)
     low, high = steps.window
     for device in devices_with_activity(trace):
@@ -237,7 +236,7 @@ def test_figures_of_recorded_traces_agree_with_each_other(path: Path):
 
 
 def test_the_host_of_a_distributed_training_never_gets_ahead(trace_path: Callable[[str], Path]):
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     figures = launch_figures(trace, 0)
     assert (figures.calls, figures.activities, figures.queue_max) == (1258, 1258, 11)
     assert figures.run_ahead_p50_ns is not None
@@ -254,7 +253,7 @@ def test_the_host_of_a_distributed_training_never_gets_ahead(trace_path: Callabl
 
 
 def test_a_full_queue_stalls_the_host_of_a_recorded_training(trace_path: Callable[[str], Path]):
-    trace = read_trace(trace_path("hta_v100_ns"))
+    trace = read_real(trace_path("hta_v100_ns"))
     assert launch_figures(trace, 0).queue_max == 1022
     step_ns = np.mean([step.duration_ns for step in find_steps(trace).steps])
     assert full_queue_ns(trace, 0) / step_ns == pytest.approx(0.49, abs=0.005)

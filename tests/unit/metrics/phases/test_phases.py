@@ -12,11 +12,10 @@ from tb_steptime.metrics.host.annotations import RANGE_ROWS, RangeRow, range_row
 from tb_steptime.metrics.phases.assignment import PHASES, activity_sites, host_phases, host_time_ns, kernel_phases
 from tb_steptime.metrics.phases.marks import NO_MARK, SITE, SITES, backward_passes, site_of_name, training_threads
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
 
 RECORDED = sorted(path for path in (SHARED / "traces").rglob("*.json*")) if SHARED.is_dir() else []
@@ -342,7 +341,7 @@ def test_only_the_ranges_with_most_time_are_listed():
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
 def test_every_instant_and_every_activity_has_one_phase(path: Path):
-    trace = read_trace(path)
+    trace = read_real(path)
     steps = find_steps(trace)
     assert host_time_ns(trace).sum(axis=1).tolist() == (steps.end_ns - steps.start_ns).tolist()
     parts = host_phases(trace).values()
@@ -362,7 +361,7 @@ def test_every_instant_and_every_activity_has_one_phase(path: Path):
 
 
 def test_the_recorded_step_of_a_distributed_training(trace_path: Callable[[str], Path]):
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     step = find_steps(trace).steps[1]
     start = trace.events.start_ns[find_launches(trace).activity]
     launched = activity_sites(trace)[(start >= step.start_ns) & (start < step.end_ns)]
@@ -385,7 +384,7 @@ def test_the_recorded_step_of_a_distributed_training(trace_path: Callable[[str],
     ("name", "broadcast"), [("hta_a100_ddp_nccl", 163), ("hta_v100_ns", 161), ("tracelens_mi300_resnet", 64)]
 )
 def test_recorded_buffer_broadcasts(trace_path: Callable[[str], Path], name: str, broadcast: int):
-    trace = read_trace(trace_path(name))
+    trace = read_real(trace_path(name))
     step = find_steps(trace).steps[1]
     start = trace.events.start_ns[find_launches(trace).activity]
     launched = activity_sites(trace)[(start >= step.start_ns) & (start < step.end_ns)]

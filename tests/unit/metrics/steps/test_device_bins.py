@@ -9,8 +9,8 @@ from tb_steptime.metrics.launches.queue import QueueLevel, queue_levels
 from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import find_steps
+from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -63,7 +63,7 @@ REAL = ["hta_a100_ddp_nccl", "tracelens_h100_bert", "hta_cpu_gloo", "hta_v100_ns
 
 @pytest.mark.parametrize("name", REAL)
 def test_what_is_drawn_of_real_phases_lies_in_its_step_and_in_its_phase(name, trace_path):
-    trace = read_trace(trace_path(name))
+    trace = read_real(trace_path(name))
     steps = find_steps(trace)
     for step, spans in enumerate(phase_spans(trace)):
         low, high = int(steps.start_ns[step]), int(steps.end_ns[step])
@@ -79,7 +79,7 @@ def test_what_is_drawn_of_real_phases_lies_in_its_step_and_in_its_phase(name, tr
 
 
 def test_the_broadcast_opens_the_forward_pass(trace_path):
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     spans = {span.label: span for span in phase_spans(trace)[1]}
     lengths_ms = {label: round((span.end_ns - span.start_ns) / 1e6, 1) for label, span in spans.items()}
     assert lengths_ms == {"forward": 103.1, "buffer broadcast": 38.5, "backward": 101.1, "optimizer": 14.8}
@@ -87,7 +87,7 @@ def test_the_broadcast_opens_the_forward_pass(trace_path):
 
 
 def test_levels_of_a_real_device_agree_with_one_another(trace_path):
-    trace = read_trace(trace_path("hta_a100_ddp_nccl"))
+    trace = read_real(trace_path("hta_a100_ddp_nccl"))
     queue = queue_levels(trace, 0)
     found = device_levels(trace, 0, queue)
     assert [(level.bin_ns, len(level.kernel_permille)) for level in found] == [

@@ -10,9 +10,8 @@ from tb_steptime.analyses.tensor_cores import ANALYSIS, DeviceSplit
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Device, Trace
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 RECORDED = sorted(str(path.relative_to(SHARED / "traces")) for path in (SHARED / "traces").rglob("*.json.gz"))
@@ -184,7 +183,7 @@ def test_the_tables_of_a_drawn_trace():
 
 
 def _devices(name: str) -> list[DeviceSplit]:
-    return ANALYSIS.analyse(read_trace(SHARED / "traces" / name)).devices
+    return ANALYSIS.analyse(read_real(SHARED / "traces" / name)).devices
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -203,7 +202,7 @@ def test_every_table_sums_to_the_split(name: str):
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_only_what_is_eligible_gains(name: str):
-    trace = read_trace(SHARED / "traces" / name)
+    trace = read_real(SHARED / "traces" / name)
     found, bins = eligibility(trace), kernel_bins(trace)
     dur: Any = trace.events.dur_ns[trace.kernels.event]
     could = bins == BINS.index("matmul_like")

@@ -13,9 +13,8 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.peaks import PEAKS, peaks_of
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, split_kernel_time
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
 RECORDED = sorted(str(path.relative_to(SHARED / "traces")) for path in (SHARED / "traces").rglob("*.json.gz"))
@@ -234,7 +233,7 @@ def test_work_of_unknown_size_proves_nothing():
 @pytest.mark.parametrize("name", RECORDED)
 def test_no_kernel_that_is_known_to_be_on_plain_cores_is_proved_to_be_elsewhere(name: str):
     """And of those that are known to be on tensor cores, whatever arithmetic says agrees."""
-    trace = read_trace(SHARED / "traces" / name)
+    trace = read_real(SHARED / "traces" / name)
     answers, products = kernel_answers(trace), find_products(trace)
     rate, device = rates(trace, answers), trace.events.device[trace.kernels.event]
     for row in np.flatnonzero(np.isfinite(rate)).tolist():

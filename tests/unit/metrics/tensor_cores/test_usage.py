@@ -26,9 +26,8 @@ from tb_steptime.metrics.tensor_cores.usage import (
     tensor_core_share_in,
 )
 from tb_steptime.text import Unit
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Device, Trace
-from tests.conftest import SHARED
+from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import V100, timeline
 
 LABELLED = SHARED / "kernels" / "labelled.tsv"
@@ -369,7 +368,7 @@ def test_where_both_count_the_same_there_is_no_difference_to_explain():
 
 @cache
 def recorded(name: str) -> Trace:
-    return read_trace(SHARED / "traces" / name)
+    return read_real(SHARED / "traces" / name)
 
 
 @pytest.mark.parametrize("name", RECORDED)

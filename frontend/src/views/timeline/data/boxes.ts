@@ -1,13 +1,13 @@
 /**
  * A page of events, made ready for drawing: typed columns, cut into rows in which boxes lie one after the other.
  *
- *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: what is in sight is found by halving
+ *     row of a track   [a   ][b ]   [c      ]      from and to both ascend: what is visible is found by halving
  */
 
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
 import { type Colour, colourOf } from "../../../colour";
-import { shadeOf } from "../paint/palette";
 import type { TimeRange } from "../../../time_range";
+import { shadeOf } from "../paint/palette";
 
 /** Boxes [first, end) of the columns. */
 export interface Row {

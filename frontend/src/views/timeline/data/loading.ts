@@ -1,14 +1,17 @@
-/** Brings the pages of what is in sight: one request at a time, at most one in a short while, outdated ones abandoned. */
+/**
+ * Brings the pages of what is visible: one request at a time, at most one in a short while, outdated ones abandoned.
+ */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../../api.gen";
+import { useLatest } from "../../../dom/latest";
 import type { Answer } from "../../../server/client";
 import { isHidden } from "../../../server/watch";
+import { lengthOf, type TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
-import { boxesOf } from "./boxes";
 import { mergedTracks } from "../layout";
-import { type Page, type Wanted, cachedPages, wanted } from "./pages";
-import { type TimeRange, lengthOf } from "../../../time_range";
+import { boxesOf } from "./boxes";
+import { cachedPages, type Page, type Wanted, wanted } from "./pages";
 
 /** While the picture moves, so often. */
 const PACE_MS = 60;
@@ -45,39 +48,50 @@ export function usePages(
   whole: TimeRange,
 ): Loaded {
   const [state, setState] = useState(NOTHING);
-  const [tries, setTries] = useState(0);
   const asking = useRef<Asking | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const latest = useRef(() => {});
+  const next = width > 0 && !state.problem ? wanted(state.pages, visible, lengthOf(visible) / width, whole) : null;
 
-  latest.current = () => {
+  const ask = useLatest(async () => {
     timer.current = undefined;
-    const next = width > 0 && !state.problem ? wanted(state.pages, visible, lengthOf(visible) / width, whole) : null;
     if (isHidden()) return later(WAITING_MS);
-    if (next === null || (asking.current && sameWanted(asking.current.wanted, next))) return;
+    if (next === null || (asking.current && keyOf(asking.current.wanted) === keyOf(next))) return;
     asking.current?.abort.abort();
-    const mine = (asking.current = { wanted: next, abort: new AbortController() });
-    void events.timeline(span, next, mine.abort.signal).then((answer) => {
-      if (asking.current !== mine) return;
-      asking.current = null;
-      setState((before) => answered(before, next, answer));
-      if (answer.kind === "waiting" || answer.kind === "gone") later(answer.kind === "gone" ? GONE_MS : WAITING_MS);
-    });
-  };
-  const later = (pause_ms: number) => {
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => latest.current(), pause_ms);
-  };
+    const mine = { wanted: next, abort: new AbortController() };
+    asking.current = mine;
+    const answer = await events.timeline(span, next, mine.abort.signal);
+    if (asking.current !== mine) return;
+    asking.current = null;
+    setState((before) => answered(before, next, answer));
+    if (answer.kind === "waiting" || answer.kind === "gone") later(answer.kind === "gone" ? GONE_MS : WAITING_MS);
+  });
+  const later = useCallback(
+    (pause_ms: number) => {
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => void ask.current(), pause_ms);
+    },
+    [ask],
+  );
 
+  const nextKey = next && keyOf(next);
+  const first = state.pages.length === 0;
   useEffect(() => {
-    if (state.pages.length === 0 && !asking.current && timer.current === undefined) latest.current();
-    else if (timer.current === undefined) later(PACE_MS);
-  }, [visible, width, tries, state.pages]);
-  useEffect(() => () => (clearTimeout(timer.current), asking.current?.abort.abort(), (asking.current = null)), []);
-  return { ...state, again: () => (setState({ ...state, problem: null }), setTries(tries + 1)) };
+    if (nextKey === null || timer.current !== undefined) return;
+    if (first && !asking.current) void ask.current();
+    else later(PACE_MS);
+  }, [nextKey, first, ask, later]);
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current);
+      asking.current?.abort.abort();
+      asking.current = null;
+    },
+    [],
+  );
+  return { ...state, again: () => setState({ ...state, problem: null }) };
 }
 
-const sameWanted = (a: Wanted, b: Wanted): boolean => a.from === b.from && a.to === b.to && a.detail_ns === b.detail_ns;
+const keyOf = ({ from, to, detail_ns }: Wanted): string => `${from} ${to} ${detail_ns}`;
 
 /** A failure keeps what was there before: the picture stays, only finer pages do not come. */
 export function answered(before: State, asked: Wanted, answer: Answer<TimelinePage>): State {

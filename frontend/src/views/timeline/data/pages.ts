@@ -1,12 +1,12 @@
 /**
  * The pages that were answered lately, which of them to draw, and what to ask for next.
  *
- * A page holds more than what is in sight, at a detail that is a power of two: small moves need no request, and going
+ * A page holds more than what is visible, at a detail that is a power of two: small moves need no request, and going
  * back draws at once. What is there is drawn until the finer page comes, so the picture never goes blank.
  */
 
+import { lengthOf, type TimeRange, touches } from "../../../time_range";
 import type { Boxes } from "./boxes";
-import { type TimeRange, lengthOf, touches } from "../../../time_range";
 
 export interface Page {
   boxes: Boxes;
@@ -26,7 +26,7 @@ export interface Layer extends TimeRange {
 /** Pages kept: half an hour's ways through a trace, some tens of MB at most. */
 const MAX_PAGES = 24;
 
-/** Of the length in sight, how much is asked for at either side. */
+/** Of the length visible, how much is asked for at either side. */
 const BESIDE = 0.5;
 
 /** Borders of pages lie on a grid of so many pixels, so that nearby views ask for the same. */
@@ -34,7 +34,7 @@ const GRID_PX = 256;
 
 export const detailFor = (ns_per_px: number): number => 2 ** Math.max(0, Math.floor(Math.log2(ns_per_px)));
 
-/** What to ask for, or null where a kept page holds what is in sight finely enough. */
+/** What to ask for, or null where a kept page holds what is visible finely enough. */
 export function wanted(pages: readonly Page[], visible: TimeRange, ns_per_px: number, whole: TimeRange): Wanted | null {
   const detail_ns = detailFor(ns_per_px);
   if (pages.some((page) => page.asked_ns <= detail_ns && holds(page.boxes.covers, visible, whole))) return null;
@@ -54,7 +54,7 @@ export function cachedPages(pages: readonly Page[], page: Page): Page[] {
   return [...pages.filter((other) => other !== page), page].slice(-MAX_PAGES);
 }
 
-/** What to draw where: each instant in sight once, from the page whose detail suits it best. */
+/** What to draw where: each instant visible once, from the page whose detail suits it best. */
 export function layers(pages: readonly Page[], visible: TimeRange, ns_per_px: number): Layer[] {
   const detail_ns = detailFor(ns_per_px);
   const found: Layer[] = [];

@@ -1,4 +1,4 @@
-/** Boxes by name: which are lit, how many of them are in sight, and which comes next. */
+/** Boxes by name: which are highlighted, how many of them are visible, and which comes next. */
 
 import { type Box, type Boxes, boxAt, inSight } from "./boxes";
 import type { Layer } from "./pages";
@@ -25,7 +25,7 @@ export function matchCount(layers: readonly Layer[], matches: Matcher): number {
   return count;
 }
 
-/** The lit box that begins next after (or, backwards, before) `here`; from the last on to the first again. */
+/** The highlighted box that begins next after (or, backwards, before) `here`; from the last on to the first again. */
 export function nextMatch(
   layers: readonly Layer[],
   matches: Matcher,

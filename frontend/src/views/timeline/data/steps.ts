@@ -1,9 +1,9 @@
-/** Which step is looked at, and what is in sight of it. */
+/** Which step is shown, and what is visible of it. */
 
-import type { TimelineResult, TimelineStep } from "../../../api.gen";
-import { selectedStep } from "../../choices";
 import type { Address } from "../../../address/keys";
-import { type TimeRange, lengthOf, touches } from "../../../time_range";
+import type { TimelineResult, TimelineStep } from "../../../api.gen";
+import { lengthOf, type TimeRange, touches } from "../../../time_range";
+import { selectedStep } from "../../choices";
 
 export const rangeOf = ({ start_ns, end_ns }: TimelineStep): TimeRange => ({ from: start_ns, to: end_ns });
 
@@ -13,7 +13,9 @@ export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange
   return { from, to: Math.max(last_ns, from + 1, ...steps.slice(-1).map((step) => step.end_ns)) };
 }
 
-/** The step of the address, else that of a zoom that it names, else the one of median length: a step like the others. */
+/**
+ * The step of the address, else that of a zoom that it names, else the one of median length: a step like the others.
+ */
 export function stepAt(result: TimelineResult, state: Address, zoom: TimeRange | null): number | null {
   const { steps } = result;
   if (steps.length === 0) return null;
@@ -28,13 +30,13 @@ export function stepAt(result: TimelineResult, state: Address, zoom: TimeRange |
   return byLength[(byLength.length - 1) >> 1]![1];
 }
 
-/** A trace without steps is looked at as one. */
+/** A trace without steps is shown as one. */
 export const stepOrWhole = (result: TimelineResult, at: number | null): TimelineStep => {
   const whole = wholeOf(result);
   return (at === null ? undefined : result.steps[at]) ?? { name: "", start_ns: whole.from, end_ns: whole.to };
 };
 
-/** The step that is looked at while any of it is in sight, else the one that the picture has come to. */
+/** The step that is shown while any of it is visible, else the one that the picture has come to. */
 export function stepInSight({ steps }: TimelineResult, step: TimelineStep, visible: TimeRange): TimelineStep {
   if (touches(rangeOf(step), visible)) return step;
   const middle = (visible.from + visible.to) / 2;

@@ -1,13 +1,13 @@
 /** Commands of the timeline: which key or wheel gives which, and what each does. */
 
-import { type Direction, boxBeside } from "./neighbours";
+import { around, lengthOf, panned, showing, type TimeRange, touches, zoomed } from "../../../time_range";
 import type { Box } from "../data/boxes";
 import type { Scene } from "../scene";
-import { type TimeRange, around, lengthOf, panned, showing, touches, zoomed } from "../../../time_range";
+import { type Direction, nextBox } from "./neighbours";
 
 export type Command =
   | { kind: "zoom"; factor: number }
-  /** By a share of what is in sight. */
+  /** By a share of what is visible. */
   | { kind: "pan"; share: number }
   | { kind: "move"; direction: Direction }
   | { kind: "step"; by: 1 | -1 }
@@ -50,8 +50,8 @@ export interface Pressed {
 /** Null: the key is the browser's. */
 export function commandOf({ key, ctrlKey, metaKey, altKey, shiftKey }: Pressed): Command | null {
   if (ctrlKey || metaKey || altKey) return null;
-  if (shiftKey && key === "ArrowLeft") return COMMANDS["a"]!;
-  if (shiftKey && key === "ArrowRight") return COMMANDS["d"]!;
+  if (shiftKey && key === "ArrowLeft") return COMMANDS.a!;
+  if (shiftKey && key === "ArrowRight") return COMMANDS.d!;
   return (Object.hasOwn(COMMANDS, key) ? COMMANDS[key] : COMMANDS[key.length === 1 ? key.toLowerCase() : key]) ?? null;
 }
 
@@ -115,14 +115,14 @@ export function run(command: Command, scene: Scene, whole: TimeRange, actions: A
   }
 }
 
-/** The picture follows to an event that is not in sight; of a long one its begin is enough. */
+/** The picture follows to an event that is not visible; of a long one its begin is enough. */
 function move(
   direction: Direction,
   { layers, layout, pointed, visible }: Scene,
   whole: TimeRange,
   actions: Actions,
 ): void {
-  const next = boxBeside(layers, layout, pointed, direction, visible);
+  const next = nextBox(layers, layout, pointed, direction, visible);
   if (!next) return;
   actions.point(next);
   actions.setVisible((before) =>

@@ -1,10 +1,10 @@
 /** What lies under a point of the picture, and what the tip says of it. */
 
-import { count, fine, shortened } from "../../../format";
 import type { TipContent } from "../../../charts/pointer/tip";
+import { count, fine, shortened } from "../../../format";
 import { type Box, boxAt, hit, rowKey } from "../data/boxes";
-import { type Layout, type Placed, ROW_PX, placeAt, rowTop } from "../layout";
 import type { Layer } from "../data/pages";
+import { type Layout, type Placed, placeAt, ROW_PX, rowTop } from "../layout";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 
 /** A box this near is meant. */
@@ -41,7 +41,7 @@ export function boxUnder(
 const layerAt = (layers: readonly Layer[], ns: number): Layer | undefined =>
   layers.find(({ from, to }) => ns >= from && ns < to);
 
-/** Where a box's tip points to: the middle of what is in sight of it, under its row. */
+/** Where a box's tip points to: the middle of what is visible of it, under its row. */
 export function tipSpot(
   { layout, scroll, time, width }: Pick<Scene, "layout" | "scroll" | "time" | "width">,
   box: Box,

@@ -1,14 +1,14 @@
 /** Moving from box to box by keys: along a row in time, and to the rows above and below. */
 
-import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
-import type { Layout } from "../layout";
-import type { Layer } from "../data/pages";
 import { type TimeRange, touches } from "../../../time_range";
+import { type Box, boxAt, firstAbove, inSight, rowKey } from "../data/boxes";
+import type { Layer } from "../data/pages";
+import type { Layout } from "../layout";
 
 export type Direction = "left" | "right" | "up" | "down";
 
-/** The box beside `here`, or the first in sight where there is none or it is not in sight; null at the end. */
-export function boxBeside(
+/** The box next to `here`, or the first visible where there is none or it is not visible; null at the end. */
+export function nextBox(
   layers: readonly Layer[],
   layout: Layout,
   here: Box | null,
@@ -51,12 +51,12 @@ const rowsOf = (layout: Layout): RowPlace[] =>
 const placeOf = (layout: Layout, here: Box): number =>
   rowsOf(layout).findIndex(([track, row]) => track === here.track && row === here.row);
 
-/** A long box is left from the part of it that is in sight. */
+/** A long box is left from the part of it that is visible. */
 function middleOf(here: Box, visible: TimeRange): number {
   return (Math.max(here.from, visible.from) + Math.min(here.to, visible.to)) / 2;
 }
 
-/** The nearest box to an instant in the next row that has one in sight. */
+/** The nearest box to an instant in the next row that has one visible. */
 function inRows(layers: readonly Layer[], layout: Layout, from: number, sign: 1 | -1, ns: number): Box | null {
   const rows = rowsOf(layout);
   for (let at = from + sign; at >= 0 && at < rows.length; at += sign) {

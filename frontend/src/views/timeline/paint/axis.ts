@@ -1,16 +1,16 @@
-/** Time, from the start of the step that is looked at, and the borders of steps. */
+/** Time, from the start of the step that is shown, and the borders of steps. */
 
 import { labelWidth, thinned } from "../../../charts/axes/labels";
-import type { Pen } from "../../../charts/canvas/canvas";
 import { ticks } from "../../../charts/axes/ticks";
+import type { Pen } from "../../../charts/canvas/canvas";
 import { tick } from "../../../format";
-import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 import { lengthOf } from "../../../time_range";
+import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 
 /** About a digit of axis type, px. */
 const DIGIT_PX = 6.2;
 
-/** What a tick wants beside its own label, px. */
+/** What a tick wants next to its own label, px. */
 const BESIDE_PX = 40;
 
 export function paintAxis(pen: Pen, scene: Scene): void {
@@ -23,13 +23,15 @@ export function paintAxis(pen: Pen, scene: Scene): void {
   const marks = axisMarks(scene);
   pen.fillStyle = palette.firm;
   pen.fillRect(GUTTER_PX, AXIS_PX - 2, width - GUTTER_PX, 1);
-  marks.forEach(({ x }) => pen.fillRect(Math.round(x), AXIS_PX - 7, 1, 5));
-  pen.fillStyle = palette.ink; // the step that is looked at
+  for (const { x } of marks) pen.fillRect(Math.round(x), AXIS_PX - 7, 1, 5);
+  pen.fillStyle = palette.ink; // the step that is shown
   const [left, right] = [Math.max(GUTTER_PX, time.x(step.start_ns)), Math.min(width, time.x(step.end_ns))];
   if (right > left) pen.fillRect(left, AXIS_PX - 3, right - left, 2);
   pen.textAlign = "center";
   pen.fillStyle = palette.third;
-  thinned(marks).forEach(({ x, text }) => pen.fillText(text, Math.max(GUTTER_PX + labelWidth({ text }) / 2, x), 11));
+  for (const { x, text } of thinned(marks)) {
+    pen.fillText(text, Math.max(GUTTER_PX + labelWidth({ text }) / 2, x), 11);
+  }
   pen.textAlign = "left";
 }
 

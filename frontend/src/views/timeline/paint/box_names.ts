@@ -8,7 +8,7 @@ const LEAST_LETTERS = 3;
 /** Shorter than this, the begin of a name says more than its two ends. */
 const ENDS_LETTERS = 20;
 
-/** What to write in `room` px; null: no room for a word. `measure` tells what a text takes. */
+/** What to write in `room` px; null: no room for a word. `measure` says what a text takes. */
 export function fitted(name: string, measure: (text: string) => number, room: number): string | null {
   const free = room - 2 * PADDING;
   if (name === "" || free <= 0) return null;
@@ -33,7 +33,7 @@ export function briefer(name: string): string[] {
 
 /** `void at::native::fill<int>(…)` is `fill<int>(…)`, `evaluate_function: Mul` is `Mul`. */
 export function unscoped(name: string): string {
-  const head = name.search(/[<(\[{]/);
+  const head = name.search(/[<([{]/);
   const scopes = head < 0 ? name : name.slice(0, head);
   const cut = Math.max(scopes.lastIndexOf("::"), scopes.lastIndexOf(": "));
   const type = /^void /.exec(name)?.[0].length ?? 0;

@@ -1,19 +1,19 @@
 /**
- * The boxes of a track. Each row is searched for what is in sight and then walked pixel by pixel: boxes that share a
+ * The boxes of a track. Each row is searched for what is visible and then walked pixel by pixel: boxes that share a
  * pixel are drawn once, so a frame costs what is on the screen and not what is in the page.
  */
 
-import { comb } from "../../../charts/canvas/marks";
 import type { Pen } from "../../../charts/canvas/canvas";
+import { comb } from "../../../charts/canvas/marks";
 import { drawStrip, setPixels, stripFor } from "../../../charts/canvas/pixel_row";
+import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
 import { type Boxes, firstAbove, inSight, rowKey } from "../data/boxes";
-import { textWidth } from "../../../dom/text_width";
-import { fitted } from "./box_names";
-import { type Placed, boxHeight } from "../layout";
 import type { Layer } from "../data/pages";
-import type { Fill, Palette } from "./palette";
+import { boxHeight, type Placed } from "../layout";
 import { BOX_PX, GUTTER_PX, type Scene, topOf } from "../scene";
+import { fitted } from "./box_names";
+import type { Fill, Palette } from "./palette";
 
 /** Boxes wider than this may hold a name. */
 const NAMED_PX = 26;
@@ -24,7 +24,7 @@ const COMBED_PX = 5;
 /** Neighbours wider than this are parted by the background. */
 const PARTED_PX = 3;
 
-/** Of so many device pixels or fewer, a box is set in the strip of its row. */
+/** Of so many device pixels or fewer, a box is set in the row of its row. */
 const NARROW = 2;
 
 export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "track" }): void {
@@ -85,7 +85,7 @@ export function walkRow(
   }
 }
 
-/** The next box that reaches out of the pixel, or is lit: what a search found is not hidden by a neighbour. */
+/** The next box that reaches out of the pixel, or is highlighted: what a search found is not hidden by a neighbour. */
 function afterPixel(boxes: Boxes, at: number, end: number, pixelEnd_ns: number, matches: Uint8Array | null): number {
   const next = firstAbove(boxes.to, pixelEnd_ns, at + 1, end);
   if (!matches || matches[boxes.name[at]!]) return next;
@@ -119,7 +119,8 @@ function paintBox(
 
 function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number, wide: number, y: number): void {
   const many = boxes.count[at]! > 1;
-  const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? ""); // one name for many would read as one long event
+  // one name for many would read as one long event
+  const name = many ? counted(boxes.count[at]!, "event") : (boxes.names[boxes.name[at]!] ?? "");
   const measure = (text: string) => textWidth(text, "axis");
   const text = many && measure(name) + 8 > wide ? null : fitted(name, measure, wide);
   if (text === null) return;

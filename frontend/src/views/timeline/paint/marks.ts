@@ -1,13 +1,14 @@
 /** What the chosen event and the pointed one add to the picture: rings, the launch arrow, the idle time before it. */
 
 import type { EventDetail, EventLink } from "../../../api.gen";
-import { arrow, haloed, stripes } from "../../../charts/canvas/marks";
 import type { Pen } from "../../../charts/canvas/canvas";
-import { ns, sentence } from "../../../format";
+import { arrow, haloed, stripes } from "../../../charts/canvas/marks";
 import { textWidth } from "../../../dom/text_width";
-import { fitted } from "./box_names";
+import { ns } from "../../../format";
+import { sentence } from "../../../phrase";
 import { boxHeight, rowTop } from "../layout";
 import { AXIS_PX, BOX_PX, GUTTER_PX, type Scene } from "../scene";
+import { fitted } from "./box_names";
 
 /** A ring around what is narrower is still seen. */
 const LEAST_PX = 5;

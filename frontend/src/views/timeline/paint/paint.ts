@@ -3,17 +3,17 @@
  * that a moving pointer costs next to nothing.
  */
 
-import { haloed } from "../../../charts/canvas/marks";
 import type { Pen } from "../../../charts/canvas/canvas";
-import { shortened } from "../../../format";
+import { haloed } from "../../../charts/canvas/marks";
 import { textWidth } from "../../../dom/text_width";
-import { fitted } from "./box_names";
+import { shortened } from "../../../format";
 import { type Placed, ROW_PX } from "../layout";
+import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 import { paintAxis, paintBand, paintPointer, paintStepBorders } from "./axis";
+import { fitted } from "./box_names";
 import { paintBoxes } from "./boxes";
 import { paintGap, paintLaunches, paintRings } from "./marks";
 import { paintQueue } from "./queue";
-import { AXIS_PX, GUTTER_PX, type Scene, topOf } from "../scene";
 
 export function paintScene(pen: Pen, scene: Scene): void {
   const { width, height, palette } = scene;
@@ -24,7 +24,9 @@ export function paintScene(pen: Pen, scene: Scene): void {
     (place) => place.top + place.height > scene.scroll && place.top < scene.scroll + height - AXIS_PX,
   );
   clipped(pen, GUTTER_PX, AXIS_PX, width, height, () => paintTracks(pen, scene, visible));
-  clipped(pen, 0, AXIS_PX, width, height, () => visible.forEach((place) => paintName(pen, scene, place)));
+  clipped(pen, 0, AXIS_PX, width, height, () => {
+    for (const place of visible) paintName(pen, scene, place);
+  });
   paintAxis(pen, scene);
 }
 
@@ -87,7 +89,7 @@ function clipped(pen: Pen, left: number, top: number, right: number, bottom: num
 
 const INDENT_PX = 10;
 
-/** A track's name stays in sight while any of its rows is. */
+/** A track's name stays visible while any of its rows is. */
 function paintName(pen: Pen, scene: Scene, place: Placed): void {
   const { palette, width, height } = scene;
   const top = topOf(scene, place);
@@ -112,8 +114,18 @@ function paintTrackName(pen: Pen, { palette }: Scene, place: Placed & { kind: "t
 /** Points down while names can be read, right while the track is folded. */
 function paintFold(pen: Pen, x: number, y: number, folded: boolean): void {
   pen.beginPath();
-  if (folded) pen.moveTo(x - 2, y - 4), pen.lineTo(x + 2, y), pen.lineTo(x - 2, y + 4);
-  else pen.moveTo(x - 4, y - 2), pen.lineTo(x + 4, y - 2), pen.lineTo(x, y + 2.5);
+  const corners = folded
+    ? ([
+        [-2, -4],
+        [2, 0],
+        [-2, 4],
+      ] as const)
+    : ([
+        [-4, -2],
+        [4, -2],
+        [0, 2.5],
+      ] as const);
+  for (const [dx, dy] of corners) pen.lineTo(x + dx, y + dy);
   pen.fill();
 }
 

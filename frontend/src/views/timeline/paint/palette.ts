@@ -3,14 +3,14 @@
  * part neighbours that mean the same. Shades go towards the ink, so that none is fainter than the colour itself.
  */
 
-import { COLOURS, type Colour } from "../../../colour";
 import { useEffect, useState } from "preact/hooks";
+import { COLOURS, type Colour } from "../../../colour";
 
 export interface Fill {
   plain: string;
   /** Text on it. */
   ink: string;
-  /** Beside boxes that a search lit. */
+  /** Next to boxes that a search highlighted. */
   dim: string;
   /** The same two as a canvas's pixels are stored. */
   plainPixel: number;

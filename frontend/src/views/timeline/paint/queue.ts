@@ -1,8 +1,8 @@
 /** Work that was launched and has not begun: the area is the mean in each pixel, the thin line the peak. */
 
-import { haloed } from "../../../charts/canvas/marks";
 import { zeroAxis } from "../../../charts/axes/ticks";
 import type { Pen } from "../../../charts/canvas/canvas";
+import { haloed } from "../../../charts/canvas/marks";
 import { count } from "../../../format";
 import type { Layer } from "../data/pages";
 import { GUTTER_PX, type Scene } from "../scene";
@@ -25,13 +25,18 @@ export function paintQueue(pen: Pen, scene: Scene, top: number, height: number):
   pen.fillStyle = fill[0]!.plain;
   pen.beginPath();
   pen.moveTo(GUTTER_PX, y(0));
-  pixels.mean.forEach((depth, x) => (pen.lineTo(GUTTER_PX + x, y(depth)), pen.lineTo(GUTTER_PX + x + 1, y(depth))));
+  pixels.mean.forEach((depth, x) => {
+    pen.lineTo(GUTTER_PX + x, y(depth));
+    pen.lineTo(GUTTER_PX + x + 1, y(depth));
+  });
   pen.lineTo(GUTTER_PX + pixels.mean.length, y(0));
   pen.fill();
   pen.strokeStyle = fill[2]!.plain;
   pen.lineWidth = 1;
   pen.beginPath();
-  pixels.peak.forEach((depth, x) => pen.lineTo(GUTTER_PX + x + 0.5, y(depth) + 0.5));
+  pixels.peak.forEach((depth, x) => {
+    pen.lineTo(GUTTER_PX + x + 0.5, y(depth) + 0.5);
+  });
   pen.stroke();
   paintEnd(pen, scene, end, top);
 }
@@ -44,7 +49,7 @@ function paintEnd(pen: Pen, { palette }: Scene, end: number, top: number): void 
 export function queuePixels({ layers, time, width }: Pick<Scene, "layers" | "time" | "width">): QueuePixels {
   const size = Math.max(0, Math.ceil(width - GUTTER_PX));
   const pixels = { mean: new Float64Array(size), peak: new Float64Array(size) };
-  layers.forEach((layer) => addLayer(pixels, layer, time));
+  for (const layer of layers) addLayer(pixels, layer, time);
   return pixels;
 }
 

@@ -1,17 +1,18 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, GpuResult, MetricLevels, Metric, Phrase, Series } from "../../api.gen";
-import { lengthOf, type TimeRange } from "../../time_range";
-import { Ramp } from "../../colour";
+import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, Series } from "../../api.gen";
 import type { BinLayer } from "../../charts/time/bin_layers";
 import { type MetricRow, MetricRows } from "../../charts/time/metric_rows";
-import { Picture } from "../../components/picture";
+import { Ramp } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { ns, percent, scaleFor, sentence, share } from "../../format";
+import { Picture } from "../../components/picture";
+import { ns, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { lengthOf, type TimeRange } from "../../time_range";
 import { type StepSelection, zoomWithin } from "../choices";
 import type { Tab } from "../props";
 
-interface GpuStripsProps {
+interface GpuOverTimeProps {
   result: GpuResult;
   device: DeviceGpu;
   title: Phrase;
@@ -24,8 +25,8 @@ interface GpuStripsProps {
 
 const FULL = 1000;
 
-/** Figures that share a strip: the second is the hatched sense of the first. */
-const BESIDE: Readonly<Record<string, string>> = { loader_exposed_share: "loader_hidden_share" };
+/** Figures that share a row: the second is the hatched sense of the first. */
+const SECOND_SENSE: Readonly<Record<string, string>> = { loader_exposed_share: "loader_hidden_share" };
 
 /** Not drawn: utilization and copies say it apart. */
 const LEFT_OUT = new Set(["busy_share"]);
@@ -36,7 +37,7 @@ const LETTERS = 22;
 const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && short ? short : label);
 
 /** All figures of a device over the span. */
-export function GpuStrips({ result, device, title, number, chosen, tab, name }: GpuStripsProps) {
+export function GpuOverTime({ result, device, title, number, chosen, tab, name }: GpuOverTimeProps) {
   const whole = result.end_ns - result.start_ns;
   const zoom = relativeZoom(result, tab);
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
@@ -69,7 +70,7 @@ export function GpuStrips({ result, device, title, number, chosen, tab, name }: 
           colour="kernel"
           low={share(0)}
           high={share(1)}
-          label={`Scale of the strips, from ${share(0)} to ${share(1)}`}
+          label={`Scale of the rows, from ${share(0)} to ${share(1)}`}
         />
       }
     >
@@ -108,7 +109,7 @@ const marksOf = (result: GpuResult) =>
 
 /** Strips in the order of the server; a figure that it cannot measure keeps its place among them and says why. */
 export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
-  const apart = new Set([...LEFT_OUT, ...Object.values(BESIDE)]);
+  const apart = new Set([...LEFT_OUT, ...Object.values(SECOND_SENSE)]);
   const rows = device.time_bins
     .filter((strip) => !apart.has(strip.metric))
     .map((strip) => rowOf(device, strip, meanings));
@@ -136,7 +137,7 @@ function emptyRow({ metric: key, reason }: Series, meanings: Meanings): MetricRo
 
 function rowOf(device: DeviceGpu, strip: MetricLevels, meanings: Meanings): MetricRow {
   const metric = meanings.metric(strip.metric);
-  const second = device.time_bins.find((other) => other.metric === BESIDE[strip.metric]);
+  const second = device.time_bins.find((other) => other.metric === SECOND_SENSE[strip.metric]);
   const layers = [layerOf(strip, meanings, false), ...(second ? [layerOf(second, meanings, true)] : [])];
   const tile = device.tiles.find((series) => series.metric === strip.metric);
   return {

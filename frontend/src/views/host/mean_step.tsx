@@ -1,18 +1,18 @@
 import type { HostResult, PartMeaning, Segment } from "../../api.gen";
-import { Anatomy, type Brace } from "../../charts/bars/step_bar";
+import { type Brace, StepBar } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
 import { ns, type Scale, scaleFor, share } from "../../format";
 import { keysOfHidden } from "../choices";
 import type { HostPart } from "../props";
 
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
-export function HostAnatomy({ result, tab, off }: HostPart) {
+export function HostMeanStep({ result, tab, off }: HostPart) {
   const { mean_step_ns: whole } = result;
   const segments = result.segments.filter((segment) => segment.ns > 0);
   const scale = scaleFor(whole, "ns");
   return (
     <>
-      <Anatomy
+      <StepBar
         label={spokenOf(result, scale)}
         end={scale.of(whole)}
         endText={ns(whole)}
@@ -72,7 +72,7 @@ export function sumsOf(segments: readonly Segment[]): { works: number; waits: nu
   return { works: sum(true), waits: sum(false) };
 }
 
-/** The GPU that the step is told of, by its number where there are others. */
+/** The GPU that the step is given of, by its number where there are others. */
 const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ? `GPU ${device}` : "GPU");
 
 function bracesOf(segments: readonly Segment[], gpu: string, whole: number, scale: Scale): Brace[] {
@@ -94,5 +94,8 @@ function spokenOf(result: HostResult, scale: Scale): string {
   const causes = segments
     .filter((segment) => !segment.works && segment.ns > 0)
     .map((segment) => `${segment.label} ${scale.text(segment.ns)}`);
-  return `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`;
+  return (
+    `Mean step of ${ns(whole)}: ${result.devices.length > 1 ? gpuOf(result) : "the GPU"} works ` +
+    `${ns(works)} and waits ${ns(waits)}${causes.length > 0 ? `: ${causes.join(", ")}` : ""}.`
+  );
 }

@@ -1,21 +1,22 @@
-/** Figures within the spans: one strip for each span and device. */
+/** Figures within the spans: one row for each span and device. */
 
 import { useMemo } from "preact/hooks";
-import type { Metric, Phrase, MetricBins } from "../../api.gen";
+import type { Metric, MetricBins, Phrase } from "../../api.gen";
 import { Heatmap, type HeatmapRow } from "../../charts/time/heatmap";
 import { meanWithin } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
 import { Chips } from "../../components/chips";
-import { Picture } from "../../components/picture";
 import type { TableData } from "../../components/data_table";
-import { figure, percent, scaleFor, sentence, share } from "../../format";
+import { Picture } from "../../components/picture";
+import { figure, percent, scaleFor, share } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
 import type { StepSelection } from "../choices";
 import type { Tab } from "../props";
 import { stopTitle } from "./lines";
-import { cellKey, type ReadSpan, type Run } from "./runs";
+import { type ReadSpan, type Run, stepKey } from "./runs";
 
-interface StripsProps {
+interface HeatmapPictureProps {
   title: Phrase | undefined;
   runs: readonly Run[];
   chosen: StepSelection;
@@ -24,11 +25,10 @@ interface StripsProps {
 
 const FULL = 1000;
 
-export function Strips({ title, runs, chosen, tab }: StripsProps) {
+export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps) {
   const metrics = useMemo(() => stripMetrics(runs, tab.meanings), [runs, tab.meanings]);
   const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
-  const strips = useMemo(() => (metric ? stripsOf(runs, metric.id) : []), [runs, metric]);
-  const rows = useMemo(() => strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)), [strips]);
+  const { strips, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
   const shown = title ?? { template: "When is the GPU full?", values: {} };
   if (!metric) return null;
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
@@ -42,7 +42,7 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
       tools={
         <>
           <Chips
-            label="Figure of the strips"
+            label="Figure of the rows"
             chosen={metric.id}
             options={metrics.map((each) => ({ id: each.id, label: each.label, meaning: each.meaning }))}
             choose={(strip) => tab.update({ strip })}
@@ -74,6 +74,11 @@ export function Strips({ title, runs, chosen, tab }: StripsProps) {
   );
 }
 
+function rowsFor(runs: readonly Run[], metric: Metric | undefined) {
+  const strips = metric ? stripsOf(runs, metric.id) : [];
+  return { strips, rows: strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)) };
+}
+
 type Placed = readonly [span: ReadSpan, strip: MetricBins, run: Run];
 
 const stripsOf = (runs: readonly Run[], metric: string): Placed[] =>
@@ -101,7 +106,7 @@ function rowOf(span: ReadSpan, strip: MetricBins, run: Run, metric: Metric): Hea
     value: series ? `${number}\u00a0${unit}` : "",
     bins: { start: 0, bin: strip.bin_ns, values: strip.permille },
     steps: span.result.steps.map((step) => ({
-      key: cellKey(span.number, step.name),
+      key: stepKey(span.number, step.name),
       from: step.start_ns - strip.start_ns,
       to: step.end_ns - strip.start_ns,
       slow: span.result.slow_steps.some((slow) => slow.name === step.name),

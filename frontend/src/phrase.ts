@@ -1,0 +1,74 @@
+/** Sentences that the server sends as a template with quantities, as text and as what a sentence component draws. */
+
+import type { Phrase, Quantity, Unit } from "./api.gen";
+import { DASH, figure, rough, type Style, scaleFor, text } from "./format";
+
+/** A range of a sentence. Code is something to type, strong the words that count; both may hold. */
+export interface Segment {
+  text: string;
+  strong: boolean;
+  code: boolean;
+}
+
+/** A sentence in segments. Text out of a trace stays text: it is never read as a template. */
+export function segmentsOf(phrase: Phrase, style: Style = "prose"): Segment[] {
+  const found: Segment[] = [];
+  let strong = false;
+  const parts = phrase.template.split(/(\{\w+\}|\[|\])/);
+  parts.forEach((part, at) => {
+    if (part === "[" || part === "]") strong = part === "[";
+    else if (part !== "")
+      found.push({ ...(paired(parts, at, phrase, style) ?? filled(part, phrase, style, last(found))), strong });
+  });
+  return found;
+}
+
+/** A sentence as plain text, for labels and tooltips. */
+export function sentence(phrase: Phrase, style: Style = "prose"): string {
+  return segmentsOf(phrase, style)
+    .map((segment) => segment.text)
+    .join("");
+}
+
+/** A title before other sentences: a question keeps its mark. */
+export const closed = (title: string): string => (/[.?!]$/.test(title) ? title : `${title}.`);
+
+function filled(part: string, phrase: Phrase, style: Style, before: string): { text: string; code: boolean } {
+  const key = /^\{(\w+)\}$/.exec(part)?.[1];
+  const quantity = key === undefined ? undefined : phrase.values[key];
+  if (quantity === undefined) return { text: part, code: false };
+  return { text: quantityText(quantity, style, before), code: quantity.unit === "code" };
+}
+
+/** "from 47.4 to 0.7 ms": two figures that are compared have one unit, which stands once. */
+function paired(
+  parts: readonly string[],
+  at: number,
+  phrase: Phrase,
+  style: Style,
+): { text: string; code: false } | null {
+  const next = PAIR.test(parts[at + 1] ?? "") ? measured(parts[at + 2], phrase) : null;
+  const before = PAIR.test(parts[at - 1] ?? "") ? measured(parts[at - 2], phrase) : null;
+  const own = measured(parts[at], phrase);
+  const other = next ?? before;
+  if (!own || !other || own.unit !== other.unit || (own.unit !== "ns" && own.unit !== "fraction")) return null;
+  if (own.unit === "fraction")
+    return { text: next ? figure(own.value, own.unit, style).number : text(own.value, own.unit, style), code: false };
+  const scale = scaleFor(Math.max(Math.abs(own.value), Math.abs(other.value)), own.unit);
+  return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
+}
+
+const PAIR = /^ (?:to|and|less|\/) $/;
+
+function measured(part: string | undefined, phrase: Phrase): { value: number; unit: Unit } | null {
+  const quantity = phrase.values[/^\{(\w+)\}$/.exec(part ?? "")?.[1] ?? ""];
+  return quantity && typeof quantity.value === "number" ? { value: quantity.value, unit: quantity.unit } : null;
+}
+
+function quantityText({ value, unit }: Quantity, style: Style, before: string): string {
+  if (value === null) return DASH;
+  if (typeof value === "string") return value;
+  return unit === "ns" && before.endsWith("about ") ? rough(value) : text(value, unit, style);
+}
+
+const last = (found: Segment[]): string => found[found.length - 1]?.text ?? "";

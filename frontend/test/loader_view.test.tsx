@@ -1,0 +1,256 @@
+import { renderToString } from "preact-render-to-string";
+import { describe, expect, test } from "vitest";
+import type { DataLoadingResult, LoaderActivities, Phrase, WaitCauses } from "../src/api.gen";
+import { DataLoading } from "../src/views/data_loading";
+import { recorderLines } from "../src/views/data_loading/record_hint";
+import { shortLine } from "../src/views/data_loading/source_lines";
+import { LOADER, loaderPage, tab } from "./fixtures/figures";
+import { BURST, TITLES, WORKERS } from "./fixtures/loading";
+import { plain } from "./fixtures/pages";
+import { words } from "./fixtures/words";
+
+const MS = 1_000_000;
+const view = (more: Partial<DataLoadingResult> = {}, titles: Record<string, Phrase> = {}): string =>
+  words(
+    <DataLoading page={loaderPage({ ...WORKERS, ...more }, { ...TITLES, ...titles })} tab={tab()} compared={null} />,
+  );
+const SHARES = { first_ns: 0, late_ns: 20 * MS, jitter_ns: 0, overhead_ns: 0, others_ns: 0 };
+const CAUSES: WaitCauses = { shares: SHARES, starts: null, jitter: null, overhead: null, other_loaders: null };
+const STARTS = { batches: 2, wait_ns: 80 * MS, exposed_ns: 11 * MS, setup_ns: 16 * MS, respawned: false, steps: ["5"] };
+
+describe("the view of worker processes", () => {
+  test("answers how many workers, then why, then how to see more", () => {
+    const page = view();
+    const order = [
+      "6 workers would leave a step of 20 ms",
+      "As far as disk or network allow.",
+      "Every third step waits 60 ms.",
+      "Of 3 waits in a row one of 60.0 ms, the others of 1.0 ms at best; waits at that distance " +
+        "correlate by 0.9; the number of workers is known from the period. If it is not 3, every " +
+        "third batch is slow instead.",
+    ];
+    expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(
+      true,
+    );
+    expect(page).toContain("|Every third step waits 60 ms.|long wait|usual wait|");
+    expect(page).toContain("|What do the workers do meanwhile?|Copy|Worker processes are in no trace.");
+    expect(page).toContain(recorderLines("runs/a"));
+  });
+
+  test("says why nothing is predicted, in place of the curve", () => {
+    const why = { code: "ambiguous_record_the_workers", values: {} };
+    const page = view({ curve: null, why_unknown: why, burst: { ...BURST, period: null, why } });
+    expect(page).toContain("|How many workers are enough?|Ambiguous: record the workers.|");
+    expect(page).not.toContain("waits in a row");
+    expect(view({ curve: null, burst: null, why_unknown: why })).toContain(
+      "|How many workers are enough?|Ambiguous: record the workers.|",
+    );
+  });
+
+  test("a period that is not the workers' is said without a length", () => {
+    const burst = { ...BURST, workers: null, workers_from: null, long_wait_ns: null, short_wait_ns: null };
+    const unchecked = loaderPage({ ...WORKERS, burst }, { ...TITLES, burst_check: plain("") });
+    expect(words(<DataLoading page={unchecked} tab={tab()} compared={null} />)).toContain(
+      "|Waits 3 batches apart correlate by 0.9.",
+    );
+    expect(view({ burst: { ...BURST, short_wait_ns: null } })).toContain(
+      "|Of 3 waits in a row one of 60.0 ms; waits at that distance correlate by 0.9; the number of " +
+        "workers is known from the period. If it is not 3, every third batch is slow instead.|",
+    );
+  });
+
+  test("two waits are no pattern", () => {
+    expect(view({ burst: { ...BURST, waits: BURST.waits.slice(0, 2) } })).not.toContain(
+      "Every third step waits 60 ms.",
+    );
+  });
+
+  test("rare long waits are said with their cost, and only some of their steps are named", () => {
+    const jitter = {
+      typical_ns: 1 * MS,
+      long_ns: 50 * MS,
+      long_count: 7,
+      exposed_ns: 4 * MS,
+      steps: ["1", "2", "3", "4", "5", "6", "7"],
+    };
+    expect(view({ causes: { ...CAUSES, jitter } })).toContain(
+      "|7 waits take 50.0 ms instead of 1.0 ms, without a period, in steps 1, 2, 3, 4, 5 and 2 " +
+        "more; the cost is |4.0 ms| a step.|",
+    );
+    expect(view({ causes: { ...CAUSES, jitter: { ...jitter, long_count: 1, steps: ["3"] } } })).toContain(
+      "|1 wait takes 50.0 ms instead of 1.0 ms, without a period, in step 3; the cost is |4.0 ms| a step.|",
+    );
+  });
+
+  test("several loaders are told apart; of one the first batch is said", () => {
+    const loader = {
+      label: "training",
+      iterator: "It",
+      multiprocess: true,
+      role: null,
+      batches: 24,
+      wait_ns: 30 * MS,
+      exposed_ns: 20 * MS,
+      hidden_ns: 10 * MS,
+      first_batches: 1,
+      first_batch_ns: 800 * MS,
+      in_a_row: 1,
+    };
+    expect(view({ loaders: [loader, { ...loader, label: "evaluation", first_batch_ns: null }] })).toContain(
+      "|Which of the 2 loaders do the steps wait for?|a batch|Loader|Batches|Exposed|First|" +
+        "training|24|" +
+        "20.0 ms|800.0 ms|evaluation|24|20.0 ms|–|",
+    );
+    expect(view({ loaders: [loader] })).toContain(
+      "|The first batch of an epoch takes |800.0 ms|, with the start of the workers: not part of " +
+        "the figures per batch.|",
+    );
+  });
+
+  test("a loader in the training process starts no workers", () => {
+    const loader = {
+      label: "Loader",
+      iterator: "It",
+      multiprocess: false,
+      role: null,
+      batches: 24,
+      wait_ns: 30 * MS,
+      exposed_ns: 20 * MS,
+      hidden_ns: 10 * MS,
+      first_batches: 2,
+      first_batch_ns: 80 * MS,
+      in_a_row: 1,
+    };
+    const said = "|2 first batches of epochs take |80.0 ms| each: not part of the figures per batch.|";
+    expect(view({ loaders: [loader] })).toContain(said);
+    const causes = { ...CAUSES, starts: STARTS };
+    expect(view({ loaders: [{ ...loader, multiprocess: true }], causes })).toContain(said); // they stay
+  });
+
+  test("the exposed wait is shared out where it is for several things", () => {
+    const shares = { first_ns: 11 * MS, late_ns: 9 * MS, jitter_ns: 0, overhead_ns: 1 * MS, others_ns: 2 * MS };
+    const causes = { ...CAUSES, shares, starts: STARTS };
+    expect(view({ causes })).toContain(
+      "|Exposed in the mean step: |9.0 ms| for late batches, |11.0 ms| for 2 starts of epochs, |" +
+        "1.0 ms| for receiving batches and |2.0 ms| for other loaders. New iterators take another " +
+        "16.0 ms before they are asked for a batch.|",
+    );
+    const alone = { ...causes, shares: { ...shares, late_ns: 0, overhead_ns: 0, others_ns: 0 } };
+    expect(view({ causes: alone })).not.toContain("Exposed in the mean step");
+  });
+
+  test("below the curve stands what each of its points holds", () => {
+    expect(view({}, { curve_epochs: plain("In each step: 11 ms for epochs that begin.") })).toContain(
+      "|In each step: 11 ms for epochs that begin.|As far as disk or network allow.|",
+    );
+  });
+
+  test("copies of the batch say from which memory, how fast, and what runs beside them", () => {
+    const copy = {
+      count: 2,
+      bytes: 19_000_000,
+      bytes_per_second: 3e9,
+      total_ns: 6 * MS,
+      hidden_ns: 4 * MS,
+      alone_ns: 2 * MS,
+      blocked_ns: 5 * MS,
+      pageable: true,
+    };
+    expect(view({ copy }, { copy: plain("Copied from pageable memory") })).toContain(
+      "|Copied from pageable memory|alone |2.0 ms|overlapping kernels |4.0 ms|host blocked |5.0 ms|" +
+        "2 a " +
+        "step, 19 MB at 3 000 MB/s, from pageable memory.|",
+    );
+    expect(view({ copy: { ...copy, bytes: null, bytes_per_second: null, pageable: null } })).toContain(
+      "|How does the batch reach the GPU?|alone |2.0 ms|overlapping kernels |4.0 ms|host blocked |5.0 ms|2 a step.|",
+    );
+  });
+
+  test("what receiving costs is a figure with its source, or a reason", () => {
+    const why = { code: "overhead_hidden_by_late_batches", values: {} };
+    const overhead = {
+      ns: 3 * MS,
+      exposed_ns: 1 * MS,
+      source: "recorder" as const,
+      unpickle_ns: 2 * MS,
+      pin_ns: null,
+      why: null,
+    };
+    expect(view({ causes: { ...CAUSES, overhead } })).toContain(
+      "|The training process itself spends |3.0 ms| per batch on receiving it, at best; in a step, " +
+        "1.0 ms of it exposed (on average, unpickling takes 2.0 ms): as recorded.|",
+    );
+    expect(view({ causes: { ...CAUSES, overhead: { ...overhead, ns: null, why } } })).toContain(
+      "|Late batches hide it.|",
+    );
+  });
+
+  test("another span has its point where its number of workers is known, and a line where it is not", () => {
+    const beside = (result: DataLoadingResult) =>
+      words(
+        <DataLoading
+          page={loaderPage(WORKERS, TITLES)}
+          tab={tab()}
+          compared={{ name: "b", page: loaderPage(result) }}
+        />,
+      );
+    const unknown = "|b measured 150.0 ms; its trace does not show the number of workers.|";
+    expect(beside({ ...WORKERS, curve: null, burst: { ...BURST, workers: null } })).toContain(unknown);
+    const known = beside({ ...WORKERS, curve: null });
+    expect(known).not.toContain(unknown);
+    expect(known).toContain("|b measured 150.0 ms with 3 workers.|");
+  });
+});
+
+describe("a loader in the training process", () => {
+  const alone = (more: Partial<LoaderActivities> = {}, titles: Record<string, Phrase> = {}): string => {
+    const activities = { ...LOADER.activities!, ...more };
+    return words(<DataLoading page={loaderPage({ ...LOADER, activities }, titles)} tab={tab()} compared={null} />);
+  };
+  const [python, op] = LOADER.activities!.rows;
+  const lines = [
+    { line: "torchvision/transforms/functional.py(138): to_tensor", ns_per_batch: 7 * MS },
+    { line: "data.py(3): crop", ns_per_batch: 2 * MS },
+  ];
+
+  test("has the line of each activity that a call stack shows, the longest first", () => {
+    const page = alone({ rows: [python!, { ...op!, lines }] });
+    expect(page).toContain(
+      "|Activity|Line|A batch|Python, no op|–|40.0 ms|aten::to|70 % in functional.py:138 to_tensor|" +
+        "10.0 ms|4 more|5.0 ms|Self time of the training process.|",
+    );
+  });
+
+  test("all lines of an activity are on hover, with their paths and times", () => {
+    const html = renderToString(
+      <DataLoading
+        page={loaderPage({ ...LOADER, activities: { ...LOADER.activities!, rows: [{ ...op!, lines }] } })}
+        tab={tab()}
+        compared={null}
+      />,
+    );
+    expect(html.replaceAll(/[\u00a0\u202f]/g, " ")).toContain(
+      'title="torchvision/transforms/functional.py(138): to_tensor, 7.0 ms\ndata.py(3): crop, 2.0 ms"',
+    );
+  });
+
+  test("has no column of dashes where no line is known, but the reason", () => {
+    const missing = {
+      template: "Lines are not known. {setting} shows them.",
+      values: { setting: { value: "with_stack=True", unit: "code" as const } },
+    };
+    expect(alone({}, { lines_missing: missing })).toContain(
+      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Self time of the " +
+        "training process. Lines are not known. |with_stack=True| shows them.|",
+    );
+  });
+
+  test("lines of the user are told apart by what stands at their end", () => {
+    expect(alone({ slow_lines: lines })).toContain(
+      "|A batch spends 7.0 ms in functional.py:138 to_tensor|Line|A batch|functional.py:138 " +
+        "to_tensor|7.0 ms|data.py:3 crop|2.0 ms|With what they call in torch and in Python's own " +
+        "library.|",
+    );
+    expect(shortLine("<built-in function sleep>")).toBe("<built-in function sleep>");
+  });
+});

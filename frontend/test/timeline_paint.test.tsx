@@ -1,0 +1,169 @@
+import { expect, test } from "vitest";
+import { setPixels, stripFor } from "../src/charts/canvas/pixel_row";
+import { scaleFor } from "../src/format";
+import { timeScale } from "../src/time_range";
+import { type Boxes, boxAt, rowKey } from "../src/views/timeline/data/boxes";
+import { matcherOf } from "../src/views/timeline/data/search";
+import { boxUnder, tipOf } from "../src/views/timeline/input/hit";
+import { layoutOf } from "../src/views/timeline/layout";
+import { walkRow } from "../src/views/timeline/paint/boxes";
+import { paintScene } from "../src/views/timeline/paint/paint";
+import { paletteOf, pixelOf, shadeOf } from "../src/views/timeline/paint/palette";
+import { queuePixels } from "../src/views/timeline/paint/queue";
+import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
+import { boxes } from "./fixtures/timeline";
+
+const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
+
+const TWO = `
+  thread | aaaa b
+  thread |  cc
+  calls  |  l
+  stream |   kk m`;
+
+const TOKENS: Readonly<Record<string, string>> = {
+  "--surface": "#ffffff",
+  "--ink": "#1d1d1b",
+  "--sunken": "#f4f4f2",
+  "--font": "Roboto",
+};
+const PALETTE = paletteOf(
+  (token) => TOKENS[token] ?? (token === "--c-cpu" ? "#228833" : token === "--c-copy" ? "#81c4e7" : "#888"),
+);
+
+/** Writes down what is drawn within the tracks. */
+function pen() {
+  const drawn: string[] = [];
+  const write =
+    (kind: string) =>
+    (...at: unknown[]) =>
+      void drawn.push([kind, ...at].join(" "));
+  const own = {
+    fillStyle: "",
+    fillText: write("text"),
+    fillRect: (...at: number[]) => void drawn.push(["rect", own.fillStyle, ...at].join(" ")),
+    getTransform: () => ({ a: 1 }),
+    measureText: (text: string) => ({ width: 6 * text.length }),
+  };
+  const quiet = new Proxy(own, {
+    get: (target, key) => (key in target ? target[key as keyof typeof target] : () => undefined),
+    set: (target, key, value) => Reflect.set(target, key, value),
+  });
+  return { pen: quiet as unknown as CanvasRenderingContext2D, drawn };
+}
+
+function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
+  const visible = of.covers;
+  const width = GUTTER_PX + 100;
+  return {
+    width,
+    height: 200,
+    scroll: 0,
+    visible,
+    time: timeScale(visible, GUTTER_PX, width),
+    layout: layoutOf(of.tracks, false, new Set()),
+    layers: [layer(of)],
+    palette: PALETTE,
+    steps: [],
+    step: { name: "1", start_ns: 0, end_ns: 100 },
+    scale: scaleFor(100, "ns"),
+    matches: null,
+    pointed: null,
+    pointer_ns: null,
+    chosen: null,
+    band: null,
+    ...more,
+  };
+}
+
+/** Boxes of the row at a height: not the ground below them. */
+const rectsAt = (drawn: readonly string[], top: number) =>
+  drawn.filter(
+    (each) =>
+      each.startsWith("rect #") &&
+      each.split(" ")[3] === String(top) &&
+      each.split(" ")[5] === "16" &&
+      !each.includes(` ${PALETTE.sunken} `),
+  );
+
+test("boxes that share a pixel are drawn once, with or without a search", () => {
+  const many = boxes(`stream | ${"ab".repeat(2000)}`); // 40 boxes in a pixel
+  const pixels = (more: Partial<Scene> = {}) => {
+    const set: [number, number, number][] = [];
+    walkRow(scene(many, more), layer(many), rowKey(0, 0), 1, {
+      narrow: (from, to, pixel) => void set.push([from, to, pixel]),
+      wide: () => expect.fail(),
+    });
+    return set;
+  };
+  expect(pixels().length).toBeLessThanOrEqual(101);
+  expect(new Set(pixels().map(([from]) => from)).size).toBeGreaterThanOrEqual(100);
+  const found = PALETTE.fills.get("kernel")![shadeOf("b")]!.plainPixel;
+  const matches = new Map(pixels({ matches: matcherOf("b") }).map(([from, , pixel]) => [from, pixel]));
+  // the faded ones next to it do not hide it
+  expect([...matches.values()].filter((pixel) => pixel !== found)).toEqual([]);
+});
+
+test("a row holds pixels as a canvas stores them", () => {
+  const strip = stripFor(4);
+  setPixels(strip, 1, 3, pixelOf("#102030"));
+  expect([...new Uint8Array(strip.pixels.buffer)]).toEqual([0, 0, 0, 0, 16, 32, 48, 255, 16, 32, 48, 255, 0, 0, 0, 0]);
+});
+
+test("a box is as wide as its time, and what a search did not find fades", () => {
+  const of = boxes("stream | aaaa    kk");
+  const { pen: own, drawn } = pen();
+  paintScene(own, scene(of, { matches: matcherOf("k") }));
+  const [plain, dim] = [
+    PALETTE.fills.get("kernel")![shadeOf("k")]!.plain,
+    PALETTE.fills.get("kernel")![shadeOf("a")]!.dim,
+  ];
+  expect(rectsAt(drawn, AXIS_PX + 22)).toEqual([
+    `rect ${dim} ${GUTTER_PX} ${AXIS_PX + 22} 39 16`,
+    `rect ${plain} ${GUTTER_PX + 80} ${AXIS_PX + 22} 19 16`,
+  ]);
+});
+
+test("a point of the picture names the box there, and its tip says what it is", () => {
+  const of = boxes(TWO);
+  const at = scene(of);
+  const under = (ns: number, y: number) => boxUnder(at, at.time.x(ns), AXIS_PX + y)?.name ?? null;
+  expect([under(15, 25), under(15, 45), under(35, 152), under(15, 5), under(45, 60)]).toEqual([
+    "a",
+    "c",
+    null,
+    null,
+    null,
+  ]);
+  expect(boxUnder(at, 20, AXIS_PX + 25)).toBeNull();
+  expect(
+    tipOf({ ...boxAt(of, 0), count: 12 }, at.layout, 0).rows.map(({ name, value }) => `${name}: ${value}`),
+  ).toEqual([
+    "12 events within: 40\u00a0ns",
+    "Start in the step: 0\u00a0ms",
+    "Process 1: The thread",
+    "The name is the longest’s: zoom in to part them",
+  ]);
+});
+
+test("the queue is its mean and its peak in each pixel, from the page that is drawn there", () => {
+  const of = {
+    ...boxes("stream | aaaaaaaaaa"),
+    queue: { bin_ns: 25, mean_permille: [1000, 3000, 0, 500], peak: [2, 7, 0, 1] },
+  };
+  const { mean, peak } = queuePixels({
+    layers: [layer(of)],
+    time: timeScale({ from: 0, to: 100 }, GUTTER_PX, GUTTER_PX + 2),
+    width: GUTTER_PX + 2,
+  });
+  expect([[...mean], [...peak]]).toEqual([
+    [2, 0.25],
+    [7, 1],
+  ]);
+  const close = queuePixels({
+    layers: [layer(of)],
+    time: timeScale({ from: 0, to: 50 }, GUTTER_PX, GUTTER_PX + 4),
+    width: GUTTER_PX + 4,
+  });
+  expect([...close.mean]).toEqual([1, 1, 3, 3]);
+});

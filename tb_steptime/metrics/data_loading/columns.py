@@ -1,0 +1,79 @@
+"""What the tables and pictures of data loading show: heads of columns, the parts of a batch's production, and the words
+for what limits a worker."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.base import Metric, PartMeaning
+from tb_steptime.text import Unit
+
+#: Of `recorded.workers.Kind`.
+LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "mixed", "cores": "short of cores"}
+
+
+def _part(id: str, label: str, meaning: str, colour: str, hatched: bool = False) -> PartMeaning:
+    return PartMeaning(id, label, meaning, colour, hatched, works=False)
+
+
+#: From the first read of a batch until the training loop takes it. The first four are in the order of the numbers in
+#: `ProductionLane.part`; trains is what a training process without workers does in place of idle.
+PRODUCTION_PARTS = (
+    _part("dataset", "Dataset", "The dataset's own code: reading, decoding, transforms.", "data"),
+    _part("collate", "Collate", "Samples are put together into a batch.", "cpu"),
+    _part("transfer", "Transfer",
+          "The batch is on its way from the worker into the training process, pinning included.", "copy"),
+    _part("idle", "Waits for a request",
+          "The worker has nothing to do: the training process has requested enough batches.", "other", True),
+    _part("ready", "Prefetched",
+          "The batch is in the training process and has not been asked for yet: time to spare.", "other", True),
+    _part("trains", "Trains", "The training process produces no batch: it trains.", "other", True),
+    _part("loop_waits", "The training loop waits", "The training loop asks for a batch and waits until it has it.",
+          "data"),
+    _part("reader_waits", "The reading thread waits",
+          "The thread that reads the loader asks for a batch and waits until it has it; whether the training loop "
+          "waits meanwhile is not known.", "data"),
+)  # fmt: skip
+
+COLUMNS = (
+    Metric("wait_share", "Share", Unit.FRACTION, "Exposed wait as a share of the step."),
+    Metric(
+        "first_batch_ns", "First", Unit.NS,
+        "The first batch of an epoch, without the other batches: the workers start in it.",
+    ),
+    Metric("activity_line", "Line", Unit.TEXT, "The line with the largest share of it, as far as call stacks show."),
+    Metric(
+        "stage_share", "Share", Unit.FRACTION,
+        "Share of the time from when the worker begins to produce the batch until it is taken.",
+    ),
+    Metric(
+        "line_error", "±", Unit.FRACTION,
+        "One standard deviation of the share, from how the bursts of samples differ.",
+    ),
+    # worker processes
+    Metric(
+        "worker_batches", "Batches", Unit.COUNT,
+        "Batches that it produces during the span, also those that only later steps take.",
+    ),
+    Metric("worker_dataset_ns", "Dataset", Unit.NS, "Per batch, in the dataset's own code."),
+    Metric("worker_collate_ns", "Collate", Unit.NS, "Per batch, putting its samples together."),
+    Metric("worker_busy_share", "Busy", Unit.FRACTION, "Share of the span in which it produces batches."),
+    Metric(
+        "worker_cpu_share", "CPU", Unit.FRACTION,
+        "CPU time of the worker's thread, as a share of the time in which it produces sampled batches.",
+    ),
+    Metric(
+        "worker_core_wait_share", "No core", Unit.FRACTION,
+        "Share of that time in which the thread was ready to run but had no core. Linux reports it.",
+    ),
+    Metric(
+        "worker_limit", "Limit", Unit.TEXT,
+        "CPU-bound: it computes nearly all the time. I/O-bound: it mostly waits for files or the network. Short of "
+        "cores: it would compute, but waits for a core.",
+    ),
+    # the slowest batches
+    Metric("batch_cpu_share", "CPU", Unit.FRACTION, "CPU time of the worker's thread while it produced the batch."),
+    Metric("batch_wait_ns", "Waited", Unit.NS, "How long the training loop waited for this batch."),
+    Metric(
+        "batch_reader_wait_ns", "Waited", Unit.NS, "How long the thread that reads the loader waited for this batch."
+    ),
+    Metric("batch_copy_blocked_ns", "Host blocked", Unit.NS, "Time in which the call of the copy blocks the host."),
+)  # fmt: skip

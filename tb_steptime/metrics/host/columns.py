@@ -1,0 +1,48 @@
+"""Figures of the host's tables: what stands in the heads of their columns. The unit of a rate or a share is its own."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.base import Metric
+from tb_steptime.text import Unit
+
+COLUMNS = (
+    # where work is launched
+    Metric("site_bound", "Verdict", Unit.TEXT, "What limits the phase."),
+    Metric(
+        "site_idle_ns", "GPU idle a step", Unit.NS,
+        "Idle time a step that ended with work launched from here; a press shows the longest gap in the timeline.",
+    ),
+    # blocking calls
+    Metric(
+        "blocking_source", "Made by", Unit.TEXT,
+        "The source line, or the module; for backward those of the forward op that made it.",
+    ),
+    Metric("blocked_ns", "Blocked", Unit.NS, "Time a step in which the call blocks the host."),
+    Metric(
+        "bubble_ns", "GPU idle", Unit.NS,
+        "Time a step in which the GPU is idle because of the call: from when it runs out of work to the next work "
+        "launched after the call returned.",
+    ),
+    # copies
+    Metric("copy_rate", "Rate", Unit.BYTES_PER_SECOND, "Over the time of the copies themselves."),
+    Metric("copy_hidden_ns", "Hidden", Unit.NS, "Time in which a kernel runs too."),
+    Metric("copy_blocked_ns", "Blocked", Unit.NS, "Time in which the call of the copy blocks the host."),
+    Metric(
+        "pageable_copy", "Pageable", Unit.TEXT,
+        "Pageable memory cannot be copied while the host goes on: the call stages it first.",
+    ),
+    # named ranges
+    Metric("range_host_ns", "Host", Unit.NS, "Time in which the range is open."),
+    Metric("range_self_ns", "Self", Unit.NS, "Time in which it is open, without the ranges inside it."),
+    Metric("range_device_ns", "GPU works", Unit.NS, "Time in which work launched inside it runs."),
+    Metric("range_idle_ns", "GPU idle", Unit.NS, "Idle time before work launched inside it."),
+    # pauses and phases
+    Metric("pause_count", "Count", Unit.COUNT, "In all steps."),
+    Metric("pause_total_ns", "Total", Unit.NS, "In all steps."),
+    Metric("phase_share", "Share", Unit.FRACTION, "Share of the mean step."),
+    Metric("idle_by_step", "Step", Unit.TEXT, "Idle time of each step."),
+    Metric(
+        "idle_by_phase", "Phase", Unit.TEXT,
+        "Idle time of the mean step, by the phase that launched the work that ended it.",
+    ),
+)  # fmt: skip

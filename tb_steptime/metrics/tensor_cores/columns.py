@@ -1,0 +1,50 @@
+"""The four bins of kernel time as the views name and draw them, and the heads of the tables' columns."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tb_steptime.metrics.base import Metric
+from tb_steptime.text import Unit
+
+KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]
+
+
+class BinMeaning(msgspec.Struct, frozen=True):
+    """A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores."""
+
+    id: KernelBin
+    label: str
+    short: str
+    answer: str
+    meaning: str
+    colour: str
+    hatched: bool
+
+
+#: In the order of the bar.
+KERNEL_BINS = (
+    BinMeaning("tensor_core", "Tensor cores", "Tensor cores", "yes",
+               "Kernels that run on tensor cores (AMD: matrix cores).", "tensor", False),
+    BinMeaning("matmul_like", "Matmul-like, no tensor cores", "Matmul-like", "no",
+               "Matrix products, convolutions and attention without tensor cores. This time could move to tensor "
+               "cores.", "kernel", True),
+    BinMeaning("unknown", "Unknown", "Unknown", "unknown",
+               "Kernels whose names do not show whether they use tensor cores.", "other", True),
+    BinMeaning("other", "Other kernels", "Other", "not eligible",
+               "Kernels that cannot use tensor cores: elementwise, reductions, normalization, copies.", "kernel",
+               False),
+)  # fmt: skip
+
+COLUMNS = (
+    Metric(
+        "kernel_bin", "Tensor cores", Unit.TEXT, "Whether the kernel runs on tensor cores, and the rule that decides.",
+    ),
+    Metric("shown_ns", "Total", Unit.NS, "Kernel time in the parts that are shown."),
+    Metric(
+        "opportunity_gain_ns", "Gain, up to", Unit.NS,
+        "At most, over the span. The formula is in the tooltip of each row.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""The real traces, each read once in a process. They are other projects' files and not part of this one."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace
+
+_BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / ".." / "shared"
+#: The folder with `traces/` and `reference/`; it need not be there.
+SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolve()
+
+#: All of them, as paths within `traces/`.
+REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
+
+
+def read_real(path: Path | str) -> Trace:
+    """A trace that many tests ask for, with all that the package keeps of it: nothing in it changes."""
+    return _read(str(Path(path).resolve()))
+
+
+@cache
+def _read(path: str) -> Trace:
+    return read_trace(path)

@@ -1,0 +1,49 @@
+"""The rooms of the package are of a size that a person surveys, and each says what it is for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests import PROJECT
+from tools.rooms import PACKAGE, Room, rooms
+
+#: Fewer modules are no room, and among more nothing is found by looking.
+FEWEST, MOST = 3, 20
+MOST_LINES = 300
+#: The two entrances, and the one error.
+LOOSE = {"cli", "errors", "plugin"}
+
+ROOMS = rooms(PACKAGE)
+
+
+def named(room: Room) -> str:
+    return room.name or "tb_steptime"
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_a_room_is_neither_empty_nor_a_hall(room: Room) -> None:
+    holds_rooms_only = not room.modules and any(each.name.startswith(f"{room.name}/") for each in ROOMS)
+    assert holds_rooms_only or FEWEST <= room.modules <= MOST
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_a_room_says_what_it_is_for(room: Room) -> None:
+    assert re.fullmatch(r"[A-Z].*", room.purpose, re.DOTALL), f"{room.name}/__init__.py has no docstring"
+
+
+def test_nothing_else_lies_loose_at_the_root() -> None:
+    assert {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"} == LOOSE
+
+
+def test_no_module_is_long() -> None:
+    lines = {str(path.relative_to(PACKAGE)): path.read_text().count("\n") for path in PACKAGE.rglob("*.py")}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_the_design_notes_show_every_room() -> None:
+    """Counts change with every commit; which rooms there are does not."""
+    structure = (PROJECT / "docs" / "design.md").read_text().partition("## Structure")[2].partition("\n## ")[0]
+    names = {room.name.rpartition("/")[2] for room in ROOMS} - {""}
+    assert {name for name in names if not re.search(rf"\b{name}\b", structure)} == set()
