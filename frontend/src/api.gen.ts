@@ -108,8 +108,8 @@ export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | 
 /**
  * Events as columns of equal length, ordered by track, row and start.
  * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
- * covered_ns for how much of the box any of them is under way, name is that of the longest of them. event: the number
- * to ask for one event's details; of several, the longest. name: place in `names`; colour: place in `colours`.
+ * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
+ * name: place in `names`; colour: place in `colours`.
  */
 export interface Boxes {
   track: number[];
@@ -119,7 +119,6 @@ export interface Boxes {
   name: number[];
   colour: number[];
   count: number[];
-  covered_ns: number[];
   event: number[];
 }
 
@@ -1070,7 +1069,7 @@ export interface ProductionLane {
   batch: number[];
 }
 
-/** Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told. */
+/** Reading one file. Bytes are bytes on disk; seconds_left is None until it is known. */
 export interface Progress {
   read_bytes: number;
   total_bytes: number;
@@ -1365,7 +1364,7 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts beside the views: which span this is and what recorded it. sidebar: by view id. */
+/** The facts next to the views: which span this is and what recorded it. sidebar: by view id. */
 export interface SpanHead {
   id: string;
   run: string;

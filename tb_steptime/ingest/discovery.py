@@ -19,13 +19,13 @@ from tb_steptime.trace.kineto import looks_like_trace
 
 #: A log directory has hundreds of folders; past this it is a home directory or a data set, and the walk would not end.
 MAX_FOLDERS = 20_000
-#: JSON files whose name does not say that they are traces are opened to look; data sets of JSON files are not for us.
+#: JSON files whose name does not say that they are traces are opened; more than this are a data set.
 MAX_OPENED = 2_000
 #: More spans than a person can choose from; the pickers stay fast up to here.
 MAX_SPANS = 20_000
 #: A recorder writes at once; what it adds to a file that much later than a trace was written is not of that trace.
 RECORDS_PATIENCE_NS = 10_000_000_000
-#: Problems of one kind beyond this tell nothing new.
+#: Beyond this, problems say nothing new.
 MAX_PROBLEMS = 20
 
 

@@ -18,8 +18,8 @@ class FoundSpan:
     """A span under a place. id is opaque and stable; number counts from 1 in time order within run and worker.
 
     file is relative to the place's root; trace is None where only the summary file is left, summary is None where no
-    file lies beside the trace. time is what the file's name says, -1 where it says none. bytes and mtime_ns are the
-    trace's, or the summary's without one. records changes when a recorder's files appear beside the trace, or grow
+    file lies next to the trace. time is what the file's name says, -1 where it says none. bytes and mtime_ns are the
+    trace's, or the summary's without one. records changes when a recorder's files appear next to the trace, or grow
     into its time.
     """
 

@@ -1,6 +1,6 @@
 """Which traces are read now, which wait, and how far each is. One process per trace, at most one per core.
 
-Knows files and ids; what becomes of a summary file is the store's business, which is told by `on_end`.
+Knows files and ids; what becomes of a summary file is the caller's business, whose `on_end` is called.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 
 @dataclass(eq=False)
 class Job:
-    """One trace to read. file is what the user is told, relative to the log directory. events: the folder to write its
+    """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
     event file into; None where it is read for its summary."""
 
     id: str
@@ -160,7 +160,7 @@ class ReadingQueue:
             return _failure(code, job.file)
 
     def _fallback(self) -> Path:
-        """A folder for the summaries that can be written neither beside the trace nor to the user's cache."""
+        """A folder for the summaries that can be written neither next to the trace nor to the user's cache."""
         with self.lock:
             if self.fallback is None:
                 self.fallback = Path(tempfile.mkdtemp(prefix="tb_steptime."))
@@ -251,7 +251,7 @@ def _place(job: Job, number: int, count: int) -> QueuePlace:
 
 
 def _progress(job: Job) -> Progress | None:
-    """How far the reading is; what the analyses need after it cannot be told."""
+    """How far the reading is; how long the analyses take after it is not known."""
     far = job.far
     if far is None or job.started is None:
         return None

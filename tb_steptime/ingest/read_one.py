@@ -102,7 +102,7 @@ def _events(trace: Path, folder: Path, say_progress: Callable[[ReadProgress], No
 
 @contextlib.contextmanager
 def _keeping(trace: Path) -> Iterator[None]:
-    """What goes wrong with writing is not the trace's fault, and told apart."""
+    """What goes wrong with writing is not the trace's fault, and is reported as another problem."""
     from tb_steptime.errors import TraceError
 
     try:

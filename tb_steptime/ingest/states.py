@@ -15,7 +15,7 @@ class SpanState(enum.Enum):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Reading one file. Bytes are bytes on disk; seconds_left is None until it can be told."""
+    """Reading one file. Bytes are bytes on disk; seconds_left is None until it is known."""
 
     read_bytes: int
     total_bytes: int

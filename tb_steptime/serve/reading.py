@@ -150,7 +150,7 @@ def _is_unsettled(found: FoundSpan) -> bool:
 
 
 def _damaged(found: FoundSpan) -> Problem:
-    hint = "Put the trace beside it, or copy the summary file again."
+    hint = "Put the trace next to it, or copy the summary file again."
     return Problem("The summary file is damaged, and its trace is not here", found.file, hint)
 
 
@@ -158,5 +158,5 @@ def _without_trace(found: FoundSpan) -> Problem:
     return Problem(
         "Only the summary of this trace is here, and single events stand in the trace itself",
         found.file,
-        "Put the trace back beside its summary. All other views work without it.",
+        "Put the trace back next to its summary. All other views work without it.",
     )

@@ -1,4 +1,4 @@
-"""A served span: what the tab is told of a span, from when its file is found until the file changes."""
+"""A served span: what the tab shows of a span, from when its file is found until the file changes."""
 
 from __future__ import annotations
 

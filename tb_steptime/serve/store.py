@@ -18,10 +18,12 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.serve.directory import LogDirectory
-from tb_steptime.serve.pages import judgement, run_entries, span_page, trends_page
+from tb_steptime.serve.pages import judgement, span_page
+from tb_steptime.serve.pickers import run_entries
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.refusals import UnknownEvent, UnknownSpan
 from tb_steptime.serve.served import ServedSpan, neighbours_of
+from tb_steptime.serve.trends import trends_page
 from tb_steptime.serve.wire import Index, SpanPage, TrendsPage, Waiting
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
 from tb_steptime.timeline.detail import event_detail

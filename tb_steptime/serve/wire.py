@@ -95,7 +95,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts beside the views: which span this is and what recorded it. sidebar: by view id."""
+    """The facts next to the views: which span this is and what recorded it. sidebar: by view id."""
 
     id: str
     run: str

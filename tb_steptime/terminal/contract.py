@@ -139,7 +139,7 @@ class QueueDepthReport(msgspec.Struct, frozen=True):
 
 class RecordedWorkerReport(msgspec.Struct, frozen=True):
     """A worker process; ns are means per batch, cpu_share is of the time in which it makes one, est. from
-    looked_batches of them: the recorder does not look at each one's CPU time."""
+    looked_batches of them: the recorder samples the CPU time of some."""
 
     worker: int
     pid: int
@@ -151,7 +151,7 @@ class RecordedWorkerReport(msgspec.Struct, frozen=True):
 
 
 class RecordedReport(msgspec.Struct, frozen=True):
-    """What a recorder's files tell of the batches that the steps received; cpu_share is est. from looked_batches."""
+    """What a recorder measured of the batches that the steps received; cpu_share is est. from looked_batches."""
 
     batches: int
     dataset_ns_mean: int | None
@@ -168,7 +168,7 @@ class DataLoadingReport(msgspec.Struct, frozen=True):
     for most, whether or not it has workers or a recorder:
 
     iterator: its class. workers: 0 where the training process makes the batches. period: of long waits, in batches.
-    production_ns: what one process needs for one batch. consumer_ns: what the steps take beside its late batches, per
+    production_ns: what one process needs for one batch. consumer_ns: what the steps take without its late batches, per
     batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
     place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are,
     and at least what another recorded loader's workers need for the batches that the same step takes of it.

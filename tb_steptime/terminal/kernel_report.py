@@ -21,7 +21,7 @@ from tb_steptime.trace.model import Trace
 
 #: Rows of the table; what is beyond them is one line.
 TABLE_ROWS = 40
-#: Names are cut to what is left of a line, but not to less than this; beside an op's name, to less than the other.
+#: Names are cut to what is left of a line, but not to less than this; with an op's name, to less than the other.
 MIN_NAME_WIDTH, MIN_WIDTH_BESIDE_OP = 24, 16
 
 

@@ -26,7 +26,7 @@ _BYTE_STEPS = ((1e10, 1e9, 1, "GB"), (1e8, 1e6, 0, "MB"), (1e6, 1e6, 1, "MB"), (
 
 
 def render(phrase: Phrase, stress: Callable[[str], str] = str) -> str:
-    """A sentence with its numbers; `stress` is applied to each stretch of text between the stress marks."""
+    """A sentence with its numbers; `stress` is applied to the text between stress marks."""
     pieces: list[list[str]] = [[]]
     end = 0
     for token in _TOKEN.finditer(phrase.template):
@@ -56,7 +56,7 @@ def quantity(value: Quantity) -> str:
 
 
 def duration(ns: float) -> str:
-    """In the unit that fits; nothing at all is told in the unit of most times."""
+    """In the unit that fits; zero is written in the unit of most times."""
     return f"0{GAP}ms" if ns == 0 else _in_steps(ns, _TIME_STEPS)
 
 

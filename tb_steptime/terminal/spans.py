@@ -60,7 +60,7 @@ def measured_span(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) 
 def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
     """The trace itself, for what a summary does not hold. Raises TraceError."""
     if span.trace is None:
-        hint = "Put the trace beside it: a summary holds the longest kernels only."
+        hint = "Put the trace next to it: a summary holds the longest kernels only."
         raise TraceError("The trace of this summary file is not there", span.path, hint)
     return read_trace(span.trace, on_progress)
 

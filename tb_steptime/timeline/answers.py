@@ -28,8 +28,8 @@ class Boxes(msgspec.Struct, frozen=True):
     """Events as columns of equal length, ordered by track, row and start.
 
     start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
-    covered_ns for how much of the box any of them is under way, name is that of the longest of them. event: the number
-    to ask for one event's details; of several, the longest. name: place in `names`; colour: place in `colours`.
+    name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
+    name: place in `names`; colour: place in `colours`.
     """
 
     track: list[int]
@@ -39,7 +39,6 @@ class Boxes(msgspec.Struct, frozen=True):
     name: list[int]
     colour: list[int]
     count: list[int]
-    covered_ns: list[int]
     event: list[int]
 
 

@@ -24,7 +24,6 @@ class Bars:
     line      int32, number of the line, all tracks counted through
     end, start  int64
     longest   int64, length of the longest event in the bar: for a single event its own
-    covered   int64, sum of the lengths of its events, which is what of the bar is not gap
     place     int32, that event's place in the event file
     count     int32, how many events
     """
@@ -33,7 +32,6 @@ class Bars:
     start: Int64
     end: Int64
     longest: Int64
-    covered: Int64
     place: Int32
     colour: UInt8
     count: Int32
@@ -47,7 +45,7 @@ class Bars:
         count = len(start)
         place = np.arange(first_place, first_place + count, dtype=np.int32)
         ones, of_line = np.ones(count, np.int32), np.full(count, line, np.int32)
-        return Bars(of_line, start, start + length, length, length, place, colour, ones)
+        return Bars(of_line, start, start + length, length, place, colour, ones)
 
     @staticmethod
     def one_after_another(parts: list[Bars]) -> Bars:
@@ -58,7 +56,7 @@ class Bars:
     def none() -> Bars:
         none = np.empty(0, np.int64)
         short = none.astype(np.int32)
-        return Bars(short, none, none, none, none, short, none.astype(np.uint8), short)
+        return Bars(short, none, none, none, short, none.astype(np.uint8), short)
 
 
 def merge(bars: Bars, detail_ns: int) -> Bars:
@@ -89,8 +87,8 @@ def _joined(bars: Bars, with_previous: Bool) -> Bars:
     last = np.append(first[1:], len(bars)) - 1
     longest = np.maximum.reduceat(bars.longest, first)
     leader = _first_that_is(bars.longest, longest, first)
-    count, covered = (np.add.reduceat(column, first, dtype=column.dtype) for column in (bars.count, bars.covered))
-    times = bars.start[first], bars.end[last], longest, covered
+    count = np.add.reduceat(bars.count, first, dtype=np.int32)
+    times = bars.start[first], bars.end[last], longest
     return Bars(bars.line[first], *times, bars.place[leader], bars.colour[leader], count)
 
 

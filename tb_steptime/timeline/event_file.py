@@ -28,7 +28,7 @@ from tb_steptime.trace.table import Int32, Int64, UInt8
 
 _HEAD, _COLUMNS = "head.json", "columns"
 _ALIGNED_BYTES = 8
-_BARS = ("start", "end", "longest", "covered", "place", "colour", "count")
+_BARS = ("start", "end", "longest", "place", "colour", "count")
 
 
 class Column(msgspec.Struct, frozen=True):

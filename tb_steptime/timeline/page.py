@@ -54,7 +54,6 @@ def _boxes(events: EventFile, bars: Bars, start_ns: int) -> tuple[list[str], Box
         name=name.reshape(-1).tolist(),
         colour=bars.colour.tolist(),
         count=bars.count.tolist(),
-        covered_ns=bars.covered.tolist(),
         event=events.event[bars.place].tolist(),
     )
     return [events.string(number) for number in numbers.tolist()], boxes

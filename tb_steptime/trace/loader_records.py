@@ -16,8 +16,6 @@ from tb_steptime.trace.table import Int64
 
 #: A time that was not recorded.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
-#: The worker of a loader that has none: the training process itself.
-MAIN_PROCESS = -1
 
 
 class LoaderSettings(msgspec.Struct, frozen=True):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Request, expect
 
@@ -104,3 +105,20 @@ class Tab:
         """By how much the tab is wider than its frame."""
         width: int = self.frame.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return width
+
+
+#: All demo recordings are read in a few seconds; a busy machine takes longer.
+READ_SECONDS = 60.0
+
+
+def state(**values: str) -> str:
+    """State of the tab as it stands in the address."""
+    return "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in values.items())
+
+
+def wait_until_all_is_read(server: TensorBoard) -> None:
+    """Pictures of many spans are compared from run to run: none while spans are still to come."""
+    until = time.monotonic() + READ_SECONDS
+    while (index := server.json_of("data/plugin/tb_steptime/index"))["spans_ready"] < index["spans_total"]:
+        assert time.monotonic() < until, f"{index['spans_ready']} of {index['spans_total']} spans were read"
+        time.sleep(0.2)

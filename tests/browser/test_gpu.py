@@ -8,8 +8,7 @@ from typing import Any
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import Tab
-from tests.browser.test_tab import state, wait_until_all_is_read
+from tests.browser.tab import Tab, state, wait_until_all_is_read
 from tools.serve import TensorBoard
 
 

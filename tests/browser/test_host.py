@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.test_tab import state
+from tests.browser.tab import state
 
 
 def drag(picture: Locator, share: float, by_px: int) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser import logs
 from tests.browser.conftest import ARTIFACTS, OpenTab, StartTensorBoard
-from tests.browser.tab import Tab
+from tests.browser.tab import Tab, state, wait_until_all_is_read
 from tools.serve import TensorBoard
-
-#: All demo recordings are read in a few seconds; a busy machine takes longer.
-READ_SECONDS = 60.0
 
 VIEWS = {
     "Overview": "overview",
@@ -26,19 +21,6 @@ VIEWS = {
     "Host": "host",
     "Timeline": "timeline",
 }
-
-
-def state(**values: str) -> str:
-    """State of the tab as it stands in the address."""
-    return "".join(f"&p.tb_steptime.{key}={quote(value, safe='')}" for key, value in values.items())
-
-
-def wait_until_all_is_read(server: TensorBoard) -> None:
-    """Pictures of many spans are compared from run to run: none while spans are still to come."""
-    until = time.monotonic() + READ_SECONDS
-    while (index := server.json_of("data/plugin/tb_steptime/index"))["spans_ready"] < index["spans_total"]:
-        assert time.monotonic() < until, f"{index['spans_ready']} of {index['spans_total']} spans were read"
-        time.sleep(0.2)
 
 
 def test_the_tab_stands_beside_the_pytorch_profiler(

@@ -16,6 +16,15 @@ SHARED = Path(os.environ.get("TB_STEPTIME_SHARED", _BESIDE_THE_CHECKOUT)).resolv
 #: All of them, as paths within `traces/`.
 REAL = sorted(str(path.relative_to(SHARED / "traces")) for path in SHARED.glob("traces/**/*.json.gz"))
 
+#: Those whose waits for batches are tested.
+WITH_LOADERS = (
+    "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
+    "kineto_v100_resnet50/workers4/worker0.1623212756351.pt.trace.json.gz",
+    "hta_a100_ddp_control",
+    "hta_no_gpu_in_trace",
+    "tracelens_h100_timesformer",
+)
+
 
 def read_real(path: Path | str) -> Trace:
     """A trace that many tests ask for, with all that the package keeps of it: nothing in it changes."""

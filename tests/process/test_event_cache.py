@@ -17,8 +17,8 @@ from tb_steptime.timeline.answers import EventDetail, TimelinePage
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_cache import EventFiles
 from tests.drawn.small_trace import write_trace
+from tests.drawn.stores import all_read, entries, replace_program, until
 from tests.drawn.timeline import timeline
-from tests.process.test_store import all_read, entries, logs, opened, replace_program, until  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -33,7 +33,7 @@ def page(made, id):
     return until(lambda: isinstance(answer := made.timeline(id, 0, 300_000, 1, work=True), TimelinePage) and answer)
 
 
-def test_two_spans_at_once(logs, opened):  # noqa: F811
+def test_two_spans_at_once(logs, opened):
     for number in (1, 2):
         write_trace(logs / f"host.{number}.pt.trace.json", steps=number)
     first, second = (entry.id for entry in all_read(opened).values())
@@ -45,7 +45,7 @@ def test_two_spans_at_once(logs, opened):  # noqa: F811
         opened.event(first, -1, work=False)
 
 
-def test_nothing_is_read_without_being_asked(logs, opened):  # noqa: F811
+def test_nothing_is_read_without_being_asked(logs, opened):
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
     assert opened.timeline(entry.id, 0, 1000, 1, work=False) == Waiting(SpanState.UNREAD, entry.file, 1, 1, None)
@@ -53,7 +53,7 @@ def test_nothing_is_read_without_being_asked(logs, opened):  # noqa: F811
     assert opened.reader.events.folder is None
 
 
-def test_a_changed_trace_is_read_again(logs, opened):  # noqa: F811
+def test_a_changed_trace_is_read_again(logs, opened):
     trace = write_trace(logs / "host.1.pt.trace.json", steps=1)
     (entry,) = all_read(opened).values()
     before = sum(page(opened, entry.id).boxes.count)
@@ -71,7 +71,7 @@ def test_a_changed_trace_is_read_again(logs, opened):  # noqa: F811
         ("""print('{"type":"done","path":"/nowhere"}')""", "could not be kept"),
     ],
 )
-def test_a_failure_is_told_and_other_views_stay_usable(logs, opened, monkeypatch, source, problem):  # noqa: F811
+def test_a_failure_is_told_and_other_views_stay_usable(logs, opened, monkeypatch, source, problem):
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
     replace_program(monkeypatch, source)
@@ -93,7 +93,7 @@ def test_a_failure_is_told_and_other_views_stay_usable(logs, opened, monkeypatch
     assert page(opened, entry.id)
 
 
-def test_no_room_in_the_temporary_folder_is_told(logs, opened, monkeypatch):  # noqa: F811
+def test_no_room_in_the_temporary_folder_is_told(logs, opened, monkeypatch):
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
 
@@ -106,7 +106,7 @@ def test_no_room_in_the_temporary_folder_is_told(logs, opened, monkeypatch):  # 
     assert "No space left" in failure.value.problem.problem
 
 
-def test_a_full_disk_is_not_told_as_a_fault_of_the_trace(logs, tmp_path):  # noqa: F811
+def test_a_full_disk_is_not_told_as_a_fault_of_the_trace(logs, tmp_path):
     trace = write_trace(logs / "host.1.pt.trace.json")
     command = [
         sys.executable,

@@ -579,7 +579,7 @@ def test_batches_of_workers_that_had_begun_before_are_recorded_as_received(
     assert [(row.pass_number, row.batch) for row in received] == [(p, n) for p in range(3) for n in range(8)]
     for row, batch in zip(received, [batch for batches in passes for batch in batches], strict=True):
         times, made = row.named(), batch.reshape(-1, 4)
-        assert times["requested_ns"] <= int(made[:, 1].min())
+        assert times["requested_ns"] <= int(made[:, 1].min()) + MS, "stamped just after the request was put"
         assert int(made[:, 2].max()) - MS <= times["arrived_ns"] <= times["unpickled_ns"] <= times["returned_ns"]
     assert [row.pass_number for row in rows(tmp_path / "b", BEGAN)] == [0, 1, 2]
     assert [row.flags for row in rows(tmp_path / "b", ENDED)] == [EXHAUSTED] * 3

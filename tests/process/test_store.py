@@ -20,45 +20,12 @@ from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
 from tests.drawn.real_traces import SHARED
 from tests.drawn.small_trace import write_trace
+from tests.drawn.stores import all_read, entries, replace_program, until
 
-#: A machine may be busy with other things: only a test that would wait for ever fails.
-PATIENCE_SECONDS = 300.0
 LAST_VIEW = list(RESULTS)[-1]
 
 
 pytestmark = pytest.mark.usefixtures("at_once")
-
-
-@pytest.fixture
-def logs(tmp_path):
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def opened(logs):
-    made = Store([Place("", logs, "logs")])
-    yield made
-    made.close()
-
-
-def until(condition, seconds=PATIENCE_SECONDS):
-    end = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-    return result
-
-
-def entries(made, *, work=True):
-    return {entry.file: entry for run in made.index(work=work).runs for worker in run.workers for entry in worker.spans}
-
-
-def all_read(made):
-    return until(
-        lambda: all(e.state in (SpanState.READY, SpanState.FAILED) for e in entries(made).values()) and entries(made)
-    )
 
 
 def page(made, id, view="overview"):
@@ -221,16 +188,6 @@ def test_retry_reads_again(logs, opened):
     assert page(opened, bad.id).head.step_count == 3
     with pytest.raises(UnknownSpan):
         opened.retry("no such span")
-
-
-def replace_program(monkeypatch, source):
-    """Processes run this source in place of the reader."""
-    popen = subprocess.Popen
-
-    def start(command, **options):
-        return popen([sys.executable, "-c", source, *command[3:]], **options)
-
-    monkeypatch.setattr(pool.subprocess, "Popen", start)
 
 
 def test_a_killed_process_is_told_as_want_of_memory(logs, opened, monkeypatch):

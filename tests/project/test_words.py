@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests import PROJECT
 from tools.words import words
 
 SECTIONS = dict(words())
@@ -43,3 +44,10 @@ def test_sections_are_not_empty():
 @pytest.mark.parametrize("section", sorted(SECTIONS.keys() - NOT_YET))
 def test_sentences_use_the_words_of_the_field(section: str):
     assert [sentence for sentence in SECTIONS[section] if AVOIDED.search(sentence)] == []
+
+
+def test_titles_of_cards_have_ten_words_at_most():
+    texts = [path.read_text(encoding="utf-8") for path in (PROJECT / "tests" / "golden").glob("*.txt")]
+    titles = {title for text in texts for title in re.findall(r"^\d+\. (.*) \([a-z_]+, [a-z]+, ", text, re.MULTILINE)}
+    assert len(titles) > 10
+    assert [title for title in titles if len(title.split()) > 10] == []

@@ -61,11 +61,11 @@ def _open(template: str) -> str:
 
 
 def phases() -> str:
-    return _label_table("phase", _catalogue().phases)
+    return _label_table("phase", _catalogue().phases.items())
 
 
 def bounds() -> str:
-    return _label_table("verdict", _catalogue().bounds)
+    return _label_table("verdict", _catalogue().bounds.items())
 
 
 @functools.cache
@@ -77,8 +77,8 @@ def _meaning_table(head: str, meanings: Iterable[PartMeaning]) -> str:
     return table((head, "meaning"), ((_named(each.label, each.id), plain(each.meaning)) for each in meanings))
 
 
-def _label_table(head: str, labels: dict[str, str]) -> str:
-    return table((head, "id"), ((label, code(id)) for id, label in labels.items()))
+def _label_table(head: str, labels: Iterable[tuple[str, str]]) -> str:
+    return table((head, "id"), ((label, code(id)) for id, label in labels))
 
 
 def _metric_table(rows: Iterable[Metric]) -> str:

@@ -2,8 +2,7 @@
 
 python -m tools.docs.screenshots [NAME ...]     take all pictures, or these, and write them to docs/screenshots
 
-All are taken in one go, from one build of the tab, so that they fit together. A picture is written as a PNG with a
-palette, which keeps text sharp and files small.
+All are taken in one go, from one build of the tab, so that they fit together.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ DRAWN_MS = 60_000
 READ_SECONDS = 300
 #: Pictures move while they settle.
 SETTLE_MS = 1_000
-#: Colours of a PNG: as many as a palette can have.
-PALETTE = 256
 #: What a reader has to load for one picture.
 LARGEST_BYTES = 250_000
 
@@ -64,14 +61,17 @@ class Picture(NamedTuple):
         return f"{url}#tb_steptime" + "".join(f"&p.tb_steptime.{key}={quote(value)}" for key, value in keys.items())
 
 
+#: Runs of one training, each with another remedy for its wait for data.
+TUTORIAL = ("baseline_simulated", "num_dataloaders_simulated", "transforms_simulated")
+
 PICTURES = (
     Picture("overview", "num_dataloaders_simulated", "light", 860),
-    Picture("trends", "num_dataloaders_simulated", "light", 860),
+    Picture("trends", "num_dataloaders_simulated", "light", 860, {"runs": "\n".join(TUTORIAL)}),
     Picture("data_loading", "cpu_recorded_workers", "light", 1110),
     Picture("tensor_cores", "resnet50_baseline_simulated", "dark", 860),
     Picture("gpu", "autocast_simulated", "light", 980),
     Picture("host", "forum_sparse_multi_gpu_simulated", "light", 980),
-    Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 700),
+    Picture("timeline", "forum_sparse_multi_gpu_simulated", "dark", 1180),
 )
 WIDTH = 1280
 
@@ -96,9 +96,10 @@ def main(names: Sequence[str]) -> int:
 
 
 def copy_of_demo_logs(folder: Path) -> Path:
-    """Without the summaries that earlier visits left: what the pictures show is measured by this very build."""
+    """The runs that are shown, without the summaries of earlier visits: this very build measures them."""
     target = folder / "demo_logs"
-    shutil.copytree(ROOT / "demo_logs", target, ignore=shutil.ignore_patterns("*.steptime*", "README.md"))
+    for run in {*TUTORIAL, *(picture.run for picture in PICTURES)}:
+        shutil.copytree(ROOT / "demo_logs" / run, target / run, ignore=shutil.ignore_patterns("*.steptime*"))
     return target
 
 
@@ -144,13 +145,15 @@ def settled(page: Page, picture: Picture) -> bytes:
     assert holder is not None and frame is not None
     frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS)
     page.wait_for_timeout(SETTLE_MS)
+    frame.wait_for_function("!document.querySelector('[role=progressbar], .notice')", timeout=DRAWN_MS)
+    page.wait_for_timeout(SETTLE_MS)
     return holder.screenshot()
 
 
 def small_png(png: bytes) -> bytes:
-    image = Image.open(io.BytesIO(png)).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE)
+    """Without transparency and packed again; no palette, because small patches of a rare colour would get another."""
     packed = io.BytesIO()
-    image.save(packed, "PNG", optimize=True)
+    Image.open(io.BytesIO(png)).convert("RGB").save(packed, "PNG", optimize=True)
     return packed.getvalue()
 
 

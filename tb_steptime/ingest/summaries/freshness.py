@@ -1,4 +1,4 @@
-"""Whether a summary is of a trace as it is now, by the trace's own file and the recorder's files beside it."""
+"""Whether a summary is of a trace as it is now, by the trace's own file and the recorder's files next to it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_fresh(head: SummaryHead, trace: Path) -> bool:
 
 def is_of(known: TraceStamp, trace: Path) -> bool:
     """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
-    file tell. Raises OSError."""
+    file decide. Raises OSError."""
     stat = trace.stat()
     if stat.st_size != known.bytes:
         return False

@@ -78,7 +78,7 @@ def summary_of(trace: Path, path: Path) -> MeasuredSpan | None:
 
 
 def fresh_summary(trace: Path) -> MeasuredSpan | None:
-    """The span that this code measured of exactly this trace and the recorder's files beside it, or None. Raises
+    """The span that this code measured of exactly this trace and the recorder's files next to it, or None. Raises
     OSError when the trace is gone."""
     for place in places_for(trace):
         with contextlib.suppress(TraceError):
@@ -131,10 +131,10 @@ def _format(line: bytes) -> int:
 
 def _newer(path: str | os.PathLike[str], format: int) -> TraceError:
     problem = f"A newer release of tb-steptime wrote this summary file (format {format}; this one reads up to {FORMAT})"
-    hint = "Update with `pip install --upgrade tb-steptime`, or put the trace beside the summary."
+    hint = "Update with `pip install --upgrade tb-steptime`, or put the trace next to the summary."
     return TraceError(problem, str(path), hint)
 
 
 def _damaged(path: str) -> TraceError:
-    hint = "Put the trace beside it, or copy the summary file again."
+    hint = "Put the trace next to it, or copy the summary file again."
     return TraceError("The summary file is damaged", path, hint)

@@ -1,4 +1,4 @@
-"""A measured span -> its summary file, beside the trace or, where that folder is read-only, in the user's cache
+"""A measured span -> its summary file, next to the trace or, where that folder is read-only, in the user's cache
 directory."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:
 
 
 def places_for(trace: Path) -> tuple[Path, Path]:
-    """Beside the trace, and in the user's cache directory by its real path."""
+    """Next to the trace, and in the user's cache directory by its real path."""
     name = hashlib.blake2b(os.path.realpath(trace).encode(), digest_size=16).hexdigest()
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
 

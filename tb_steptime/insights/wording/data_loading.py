@@ -52,7 +52,7 @@ def data_loading_titles(facts: Facts) -> Titles:
     if result.activities is not None:
         found["activities"] = _activities_title(result.activities.rows)
         if not any(row.lines for row in result.activities.rows):
-            found["lines_missing"] = phrase("No call stacks are recorded; {stack} shows lines.", stack=_WITH_STACK)
+            found["lines_missing"] = phrase("No Python frames are recorded; {stack} records them.", stack=_WITH_STACK)
     if result.copy is not None:
         found["copy"] = _copy_title(result.copy)
     main = main_label(result)
@@ -151,11 +151,17 @@ def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
     if curve.epochs_ns >= WORTH_FRACTION * curve.measured_step_ns:
         words = "In each step, measured or predicted: {epochs} for epochs that begin, which no number of workers ends."
         found["curve_epochs"] = phrase(words, epochs=ns(curve.epochs_ns))
-    if result.burst is not None and result.burst.workers_from == "period" and not _is_recorded(result):
-        words = "If {option} is not {workers}, one batch in {workers} is slow instead."
-        values = {"option": code("num_workers"), "workers": count(result.burst.workers)}
-        found["burst_check"] = Phrase(words, values)
-    return found
+    check = slow_batch_instead(result)
+    return found if check is None else found | {"burst_check": check}
+
+
+def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
+    """What else the waits may mean, where their period is what shows the number of workers."""
+    burst, recorded = result.burst, result.recorded
+    if burst is None or burst.workers_from != "period" or (recorded and recorded.consumer_ns is not None):
+        return None
+    words = "If {option} is not {workers}, one batch in {workers} is slow instead."
+    return phrase(words, option=code("num_workers"), workers=count(burst.workers))
 
 
 def _curve_title(curve: WorkerCurve) -> Phrase:
@@ -211,7 +217,3 @@ def _one_in(burst: Burst, curve: WorkerCurve) -> str:
 
 def is_one_a_step(batches: float) -> bool:
     return abs(batches - 1) < _ABOUT_ONE
-
-
-def _is_recorded(result: DataLoadingResult) -> bool:
-    return result.recorded is not None and result.recorded.consumer_ns is not None

@@ -266,8 +266,7 @@ def _gains(trace: Trace, rates: Int32 | Int64, peaks: list[Rates]) -> Int64:
     saved = np.array([*(each.saved for each in peaks), 0.0])[rates]
     width = np.array([*(each.width for each in peaks), 0.0])[rates]
     left = np.maximum(0.0, 1.0 - memory_share(trace, rates >= 0) * width)
-    gains: Int64 = np.floor(dur * np.minimum(saved, left)).astype(np.int64)
-    return gains
+    return np.asarray(np.floor(dur * np.minimum(saved, left)), np.int64)
 
 
 def memory_share(trace: Trace, chosen: Bool) -> Float64:
@@ -278,7 +277,8 @@ def memory_share(trace: Trace, chosen: Bool) -> Float64:
     rows = np.flatnonzero(chosen & (products.place >= 0) & (dur > 0))
     if not len(rows):
         return share
-    moved = np.array([_least_bytes(product) for product in products.distinct], float)[products.place[rows]]
+    least = [product.work.least_bytes or 0 if product.work else 0 for product in products.distinct]
+    moved = np.array(least, float)[products.place[rows]]
     call = alike(products.op[rows])[0]
     share[rows] = moved / _bandwidths(trace, device[rows]) / np.bincount(call, dur[rows])[call]
     return share
@@ -291,7 +291,3 @@ def _bandwidths(trace: Trace, device: Int32) -> Float64:
         peaks = peaks_of(known.name)
         found[device == known.id] = peaks.memory if peaks else np.inf
     return found
-
-
-def _least_bytes(product: Product) -> int:
-    return product.work.least_bytes or 0 if product.work else 0

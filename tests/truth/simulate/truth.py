@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.truth.simulate.causes import Row, Span, Training
@@ -94,6 +94,7 @@ def _charge_loader_first(gaps: Iterable[Gap], loads: list[Pair]) -> list[Gap]:
 
 def _step_truth(span: Span, gaps: list[Gap], mark: tuple[int, int, int], window: Pair) -> dict[str, Any]:
     number, host_start, host_end = mark
+    span = _around(span, window)
     loads = both([window], _pairs(span, lambda row: row.name.startswith("enumerate(DataLoader)")))
     busy = both([window], [(row.start_ns, row.end_ns) for row in _activities(span)])
     exposed = total(without(loads, busy))
@@ -111,10 +112,16 @@ def _step_truth(span: Span, gaps: list[Gap], mark: tuple[int, int, int], window:
     }
 
 
+def _around(span: Span, window: Pair) -> Span:
+    """With those rows only that share time with the window."""
+    start, end = window
+    return replace(span, rows=[row for row in span.rows if row.start_ns < end and row.end_ns > start])
+
+
 def _idle_by_reason(gaps: list[Gap], window: Pair) -> dict[str, int]:
     reasons = dict.fromkeys(("data_loading", "blocking", "host_late", "launch_latency", "queued", "tail"), 0)
     for gap in gaps:
-        reasons[gap.reason] += total(both([window], [(gap.start_ns, gap.end_ns)]))
+        reasons[gap.reason] += max(0, min(gap.end_ns, window[1]) - max(gap.start_ns, window[0]))
     return reasons
 
 

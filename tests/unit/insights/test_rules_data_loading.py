@@ -12,42 +12,22 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Confidence, Insight, Judgement
+from tb_steptime.insights.base import Confidence
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import card, judged, said, sure
+from tests.drawn.loader_calls import NAMES, epochs
+from tests.drawn.loader_waits import simulated, steps_that_wait
+from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File, drawn, write_two_workers
-from tests.unit.metrics.data_loading.scaling.test_bursts import simulated, steps_that_wait
-from tests.unit.metrics.data_loading.test_loaders import NAMES
-from tests.unit.metrics.data_loading.test_wait_shares import epochs
 
 LOADER_CARDS = (
     "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead", "other_loader",
 )  # fmt: skip
 
 
-def judged(trace: Trace) -> Judgement:
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
-
-
-def card(trace: Trace, id: str) -> Insight | None:
-    return next((insight for insight in judged(trace).insights if insight.id == id), None)
-
-
-def sure(trace: Trace, id: str) -> Insight:
-    insight = card(trace, id)
-    assert insight is not None
-    return insight
-
-
 def cards(trace: Trace) -> set[str]:
     return {insight.id for insight in judged(trace).insights} & set(LOADER_CARDS)
-
-
-def said(insight: Insight) -> str:
-    text = plain(insight.why).replace("\xa0", " ")
-    assert len(text) <= 160
-    return text
 
 
 BURSTS = [9, 1, 1] * 4
@@ -81,6 +61,7 @@ def test_more_workers_are_worth_what_late_batches_cost():
     assert plain(insight.title) == "Use 6 workers"
     assert said(insight) == "A step waits 3 µs (47 %). 3 workers need 17 µs per batch, the rest of the step 3 µs."
     assert insight.how == "DataLoader(..., num_workers=6)"
+    assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, one batch in 3 is slow instead.")
     assert insight.confidence is Confidence.MEDIUM
     assert cards(trace) == {"more_workers", "loader_overhead"}
 

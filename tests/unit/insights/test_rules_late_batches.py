@@ -13,7 +13,7 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.terminal.printer import plain
-from tests.unit.metrics.data_loading.recorded.test_loading import File, drawn
+from tests.drawn.recorder_files import File, drawn
 
 
 @pytest.fixture

@@ -27,13 +27,8 @@ from tb_steptime.record.file.format import (
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.file.resuming import next_sequence
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
+from tests.drawn.journals import HEADER, refuse
 from tests.drawn.recorded import read_file, rows_of
-
-HEADER = {"host": "a", "settings": {"num_workers": 2}}
-
-
-def refuse(reason: str) -> None:
-    raise AssertionError(reason)
 
 
 def written(path: Path, batches: int, worker: int = 3) -> Journal:

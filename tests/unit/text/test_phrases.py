@@ -4,7 +4,7 @@ import pytest
 
 from tb_steptime.insights.wording.card_text import CARD_LENGTH, fitted, length
 from tb_steptime.terminal.printer import plain
-from tb_steptime.text import Phrase, agreeing, code, label, ns, phrase, shortened, text
+from tb_steptime.text import Phrase, agreeing, code, filled, joined, label, ns, phrase, shortened, text
 
 STEPS = "{n} (step is|steps are) slow (in | )all"
 
@@ -58,3 +58,14 @@ def test_names_of_a_card_are_shortened_until_it_fits_the_longest_first():
     assert (said.values["first"], len(plain(said))) == (text("aten::add"), CARD_LENGTH)
     both = fitted(told("a" * 200, "b" * 300))
     assert len(plain(both)) <= CARD_LENGTH
+
+
+def test_joined_phrases_keep_their_values():
+    both = joined(phrase("Wait {time}", time=ns(1)), phrase("gain {gain}", gain=ns(2)), by=": ")
+    assert both == phrase("Wait {time}: gain {gain}", time=ns(1), gain=ns(2))
+    with pytest.raises(ValueError, match="Two values of one name"):
+        joined(phrase("{time}", time=ns(1)), phrase("{time}", time=ns(2)))
+
+
+def test_a_chosen_template_gets_its_own_values_only():
+    assert filled("{a} of {b}", {"a": ns(1), "b": ns(2), "c": ns(3)}) == phrase("{a} of {b}", a=ns(1), b=ns(2))

@@ -147,7 +147,6 @@ def test_a_whole_page(tmp_path):
             name=[3, 4, 0, 1, 2],
             colour=[COLOURS.index(each) for each in ("other", "cpu", "cpu", "runtime", "kernel")],
             count=[1, 1, 1, 1, 1],
-            covered_ns=[5 * US, 5 * US, US, US, 2 * US],
             event=[4, 5, 1, 2, 3],
         ),
         queue=Depth(bin_ns=2048, mean_permille=[977, 0], peak=[1, 0]),
@@ -441,7 +440,7 @@ def test_bars_cover_their_events_and_only_gaps_narrower_than_the_detail(drawn, p
     colour, level = np.array(colours, np.uint8)[: len(start)], 1 << power
     events = Bars.of(0, start, length, colour, 0)
     bars = join_alike(merge(events, level), level)
-    assert (bars.count.sum(), bars.covered.sum()) == (len(start), length.sum())
+    assert bars.count.sum() == len(start)
     assert (bars.start[1:] >= bars.end[:-1]).all()
     bars_cover = Intervals.union(bars.start, bars.end)
     assert len(Intervals.union(start, start + length) - bars_cover) == 0
@@ -472,14 +471,13 @@ def check_conservation(trace, events, details):
     for wanted in details:
         shown = timeline_page(events, events.head.first_ns, events.head.last_ns + 1, wanted)
         drawn = shown.boxes
-        columns = (drawn.track, drawn.row, drawn.start_ns, drawn.length_ns, drawn.count, drawn.covered_ns)
-        track, row, start, length, number, covered = (np.array(column, np.int64) for column in columns)
+        columns = (drawn.track, drawn.row, drawn.start_ns, drawn.length_ns, drawn.count)
+        track, row, start, length, number = (np.array(column, np.int64) for column in columns)
         start = start + shown.start_ns
         for line, place in enumerate(zip(events.head.line_track, events.head.line_row, strict=True)):
             mine = slice(bounds[line], bounds[line + 1])
             here = (track == place[0]) & (row == place[1])
             assert number[here].sum() == mine.stop - mine.start
-            assert covered[here].sum() == events.length[mine].sum()
             whole = Intervals.union(events.start[mine], events.start[mine] + events.length[mine])
             boxed = Intervals.union(start[here], start[here] + length[here])
             assert len(whole - boxed) == 0

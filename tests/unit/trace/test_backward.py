@@ -10,9 +10,9 @@ from tb_steptime.trace.backward import NODE, backward_nodes, named_for
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Kind
+from tests.drawn.op_rows import named
 from tests.drawn.real_traces import REAL, read_real
 from tests.drawn.timeline import timeline
-from tests.unit.trace.test_ops import named
 
 RESNET_2021 = "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz"
 

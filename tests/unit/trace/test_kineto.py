@@ -8,7 +8,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace,
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
+from tests.drawn.event_columns import inputs_of, sequences_of, stacks_of
 
 BASE_NS = 1_700_000_000_000_000_000
 
@@ -92,18 +92,6 @@ def test_kernel_arguments() -> None:
         [1024],
         [1.5],
         [0.19],
-    ]
-
-
-def inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
-    """Name, shapes and types of the ops that say them; empty texts for none."""
-    events, texts = trace.events, trace.inputs.strings
-    none = np.full(len(events), -1)
-    columns = [none if column is None else column for column in (events.shapes, events.dtypes)]
-    told = np.flatnonzero((columns[0] >= 0) | (columns[1] >= 0))
-    return [
-        (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
-        for row in told.tolist()
     ]
 
 
@@ -231,13 +219,6 @@ def test_categories_of_other_devices() -> None:
     ]
 
 
-def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
-    """Name, number and forward thread of the ops that say them."""
-    table, name = trace.sequences, trace.events.name
-    rows = zip(name[table.event].tolist(), table.number.tolist(), table.forward_thread.tolist(), strict=True)
-    return [(trace.strings[name], *rest) for name, *rest in rows]
-
-
 def test_sequence_numbers() -> None:
     """One op is written twice, as 2022 did; one number is larger than 32 bits, one is none."""
     trace = read("sequence_numbers.json")
@@ -247,13 +228,6 @@ def test_sequence_numbers() -> None:
         ("autograd::engine::evaluate_function: MmBackward0", 4294967300, 1),
     ]
     assert noted(trace) == {"duplicate-events": 1}
-
-
-def stacks_of(trace: Trace) -> list[tuple[str, str]]:
-    """Name and call stack of the ops that say one."""
-    table, texts = trace.stacks, trace.stack_texts
-    rows = zip(trace.events.name[table.event], table.stack, strict=True)
-    return [(trace.strings[name], texts[stack]) for name, stack in rows]
 
 
 def test_call_stacks_of_ops() -> None:

@@ -15,8 +15,8 @@ import pytest
 from tb_steptime.trace.kineto.inputs import is_product
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
+from tests.drawn.event_columns import inputs_of, sequences_of, stacks_of
 from tests.drawn.real_traces import REAL, read_real
-from tests.unit.trace.test_kineto import inputs_of, sequences_of, stacks_of
 
 PLAIN_KINDS = {
     "Operator": Kind.CPU_OP,

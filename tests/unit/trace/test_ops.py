@@ -14,11 +14,8 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NoOp, Places, kernel_origins, places
 from tb_steptime.trace.table import Int64, Kind
+from tests.drawn.op_rows import linear, named
 from tests.drawn.timeline import timeline
-
-
-def named(trace: Trace, rows: Int64) -> list[str | None]:
-    return [trace.strings[int(trace.events.name[row])] if row >= 0 else None for row in rows]
 
 
 def around(trace: Trace) -> Places:
@@ -31,29 +28,6 @@ def around(trace: Trace) -> Places:
 
 def with_ids(trace: Trace, ids: Int64, **columns: Int64) -> Trace:
     return replace(trace, events=replace(trace.events, external_id=ids, **columns), memo={})
-
-
-def linear() -> Trace:
-    return timeline(
-        """
-        step           | 00000000000000 |
-        user forward   | ffffffffff.... |
-        python         | mmmmmmmmmm.... |
-        python         | .ssssssss..... |
-        python         | ..tttttt...... |
-        op             | ..aaaaaa...... |
-        op             | ...bb......c.. |
-        runtime        | ...k...j...e.. |
-        kernel 7       | .....kkkjj...e |""",
-        names={
-            "m": "nn.Module: Linear_0",
-            "s": "train.py(7): forward",
-            "t": "torch/nn/functional.py(9): linear",
-            "a": "aten::linear",
-            "b": "aten::addmm",
-            "c": "aten::add",
-        },
-    )
 
 
 def test_a_kernel_comes_from_the_innermost_op_and_all_that_is_around_it():

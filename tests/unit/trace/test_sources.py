@@ -11,9 +11,9 @@ from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_overheads
 from tb_steptime.trace.table import Kind
 from tests import TRACES
+from tests.drawn.op_rows import linear, named
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
-from tests.unit.trace.test_ops import linear, named
 
 
 def told(words: Words) -> list[str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.data_loading.loader_waits import LoaderCard, loader_card
-from tb_steptime.insights.wording.data_loading import pace
+from tb_steptime.insights.wording.data_loading import joined, pace, slow_batch_instead
 from tb_steptime.text import agreeing, count, phrase
 
 #: So many times as much is no accident of the batches that were recorded.
@@ -15,6 +15,8 @@ _FORMULA = phrase(
     "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
     "so many workers."
 )
+_RECORDED = phrase("The workers' own times are recorded, batch by batch.")
+_INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 
 
 def more_workers(facts: Facts) -> Insight | None:
@@ -28,7 +30,7 @@ def more_workers(facts: Facts) -> Insight | None:
         return None
     if curve.deeper_ns > CLEARLY_MORE * curve.gain_ns:
         return None
-    recorded = result.recorded is not None
+    check = slow_batch_instead(result)
     starts = result.causes.starts if result.causes else None
     return loader_card(
         facts,
@@ -41,9 +43,7 @@ def more_workers(facts: Facts) -> Insight | None:
             how=f"DataLoader(..., num_workers={curve.recommended})",
             waited_ns=curve.gain_ns,
             formula=_FORMULA,
-            best=Confidence.HIGH if recorded and not (starts and starts.respawned) else Confidence.MEDIUM,
-            why_confidence=phrase("The workers' own times are recorded, batch by batch.")
-            if recorded
-            else phrase("How long a batch takes is inferred from the period of the waits."),
+            best=Confidence.HIGH if result.recorded and not (starts and starts.respawned) else Confidence.MEDIUM,
+            why_confidence=joined(_INFERRED, check) if check else _RECORDED if result.recorded else _INFERRED,
         ),
     )

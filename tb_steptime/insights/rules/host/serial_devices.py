@@ -43,7 +43,7 @@ def serial_devices(facts: Facts) -> Insight | None:
 
 
 def _how(devices: int) -> str:
-    return f"torchrun --nproc-per-node={devices} train.py  # with DistributedDataParallel"
+    return f"torchrun --nproc-per-node={devices} train.py\n# with DistributedDataParallel"
 
 
 def _why(several: SeveralDevices) -> Phrase:

@@ -168,7 +168,7 @@ def test_a_summary_of_a_newer_release_is_refused_in_one_line(trace):
         read_summary(path)
     assert str(refusal.value) == (
         f"{path}: A newer release of tb-steptime wrote this summary file (format 3; this one reads up to 2). "
-        "Update with `pip install --upgrade tb-steptime`, or put the trace beside the summary."
+        "Update with `pip install --upgrade tb-steptime`, or put the trace next to the summary."
     )
 
 

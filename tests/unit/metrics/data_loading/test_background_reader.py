@@ -18,8 +18,8 @@ from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
+from tests.drawn.recorder_files import ORIGIN, File
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
 
 #: Four steps of 7 us, and no mark of a loader.
 DRAWN = """

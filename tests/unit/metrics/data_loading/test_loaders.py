@@ -13,16 +13,9 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
 from tb_steptime.metrics.data_loading.loaders import find_batches, most_waited
 from tb_steptime.trace.model import Trace
+from tests.drawn.loader_calls import MULTI, NAMES, SINGLE, TWICE, chains
+from tests.drawn.recorder_files import ORIGIN, File
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
-
-MULTI, SINGLE = "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
-NAMES = {
-    "b": "autograd::engine::evaluate_function: AddmmBackward0",
-    "s": "aten::random_",
-    "m": "aten::to",
-    "r": "aten::randperm",
-}
 
 
 def row(label: str, iterator: str, batches: int, wait: int, **more: Any) -> LoaderRow:
@@ -41,17 +34,6 @@ def row(label: str, iterator: str, batches: int, wait: int, **more: Any) -> Load
 
 def table(drawing: str) -> list[LoaderRow]:
     return loader_table(timeline(drawing, names=NAMES))
-
-
-def chains(waits: Sequence[Sequence[int]], loader: str = "loader single", work: int = 3) -> str:
-    """A step for each chain of waits, in us, and the work after it."""
-    rows = {"step": "", loader: "", "op": ""}
-    for number, chain in enumerate(waits):
-        marks = "".join("lm"[place % 2] * wait for place, wait in enumerate(chain))
-        rows["step"] += "xy"[number % 2] * (len(marks) + work)
-        rows[loader] += marks + "." * work
-        rows["op"] += "." * len(marks) + "b" * work
-    return "\n".join(f"{label} | {cells} |" for label, cells in rows.items())
 
 
 def test_batches_in_a_row_are_of_one_loader_or_of_several():
@@ -156,11 +138,6 @@ def recorded(folder: Path, drawing: str, rows: dict[int, Sequence[tuple[int, int
     return with_records(replace(trace, path=str(folder / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))[0]
 
 
-#: Each step asks twice in a row.
-TWICE = """
-    step   | 1111111222222233333334444444 |
-    loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
-    op     | .....bb.....bb.....bb.....bb |"""
 ASKED = [(0, 2), (3, 5), (7, 9), (10, 12), (14, 16), (17, 19), (21, 23), (24, 26)]
 
 

@@ -22,40 +22,11 @@ from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, Work
 from tb_steptime.metrics.data_loading.wait_shares import WaitShares, shared_out
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
-from tests.drawn.real_traces import read_real
+from tests.drawn.loader_calls import NAMES, SEEDS, epochs
+from tests.drawn.loader_waits import FEED, simulated, steps_that_wait
+from tests.drawn.real_traces import WITH_LOADERS, read_real
+from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File, drawn, write_two_workers
-from tests.unit.metrics.data_loading.scaling.test_bursts import FEED, simulated, steps_that_wait
-from tests.unit.metrics.data_loading.test_loaders import NAMES
-from tests.unit.metrics.data_loading.test_waits import REAL
-
-#: A new iterator's seed, and a sampler's.
-SEEDS = {"s": "aten::random_", "t": "aten::random_"}
-
-
-def epochs(
-    waits: Sequence[Sequence[int]], work: int = 4, seeds: str = "s.", loader: str = "loader", extra: str = ""
-) -> Trace:
-    """A step for each wait, in us; from the second epoch on, the first one is asked for after 1 us of the end of the
-    epoch before and 2 us in which an iterator is set up.
-
-    loader   l....l....e..llllllll....
-    op       .oooo.oooo.s.........oooo
-    """
-    rows = {"step": "", loader: "", "op": ""}
-    number = 0
-    for epoch, theirs in enumerate(waits):
-        for place, wait in enumerate(theirs):
-            opens = "e.." if epoch and not place else ""
-            rows["step"] += "ab"[number % 2] * (len(opens) + wait + work)
-            rows[loader] += opens + "l" * wait + "." * work
-            rows["op"] += ("." + seeds if opens else "") + "." * wait + "o" * work
-            number += 1
-    length = len(rows["step"])
-    lines = [f"{label} | {cells} |" for label, cells in rows.items()]
-    lines += [f"{line} | {'f' * length} |" for line in extra.split(",") if line]
-    return timeline("\n".join(lines), names=SEEDS | {"f": FEED})
-
 
 #: Three epochs of four steps of 5 us, and 11 us more, of which 9 are waited, where the later two begin.
 EPOCHS = [[1, 1, 1, 1], [9, 1, 1, 1], [9, 1, 1, 1]]
@@ -135,7 +106,7 @@ def test_shares_are_disjoint_and_sum_to_the_exposed_wait():
     assert shared_out(50, STARTS, JITTER, OVERHEAD, 7) == WaitShares(40, 0, 0, 3, 7)
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", WITH_LOADERS)
 def test_on_real_traces_shares_sum_to_the_exposed_wait(trace_path: Callable[[str], Path], name: str):
     result = analyse(read_real(trace_path(name)))
     if result.mean is None:

@@ -22,9 +22,9 @@ from tb_steptime.metrics.data_loading.waits import (
 )
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
-from tests.drawn.real_traces import read_real
+from tests.drawn.loader_waits import steps_that_wait
+from tests.drawn.real_traces import WITH_LOADERS, read_real
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.scaling.test_bursts import steps_that_wait
 
 
 def waits_us(trace: Trace) -> list[tuple[int, int, int]]:
@@ -318,16 +318,7 @@ def test_slow_lines_are_those_of_the_users_files():
     ]  # fmt: skip
 
 
-REAL = (
-    "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz",
-    "kineto_v100_resnet50/workers4/worker0.1623212756351.pt.trace.json.gz",
-    "hta_a100_ddp_control",
-    "hta_no_gpu_in_trace",
-    "tracelens_h100_timesformer",
-)
-
-
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", WITH_LOADERS)
 def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: Callable[[str], Path], name: str):
     trace = read_real(trace_path(name))
     batches, rows = find_batches(trace), loader_table(trace)
@@ -343,7 +334,7 @@ def test_on_real_traces_waits_are_shared_out_to_batches_and_add_up(trace_path: C
 
 
 def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[str], Path]):
-    trace = read_real(trace_path(REAL[1]))
+    trace = read_real(trace_path(WITH_LOADERS[1]))
     overhead, burst = find_overhead(trace, find_burst(trace), None), find_burst(trace)
     assert overhead is not None
     assert burst is not None
@@ -353,6 +344,6 @@ def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[st
 
 
 def test_the_recorded_pageable_batch_is_copied_alone(trace_path: Callable[[str], Path]):
-    copy = batch_copies(read_real(trace_path(REAL[0])))
+    copy = batch_copies(read_real(trace_path(WITH_LOADERS[0])))
     assert copy is not None
     assert (copy.count, copy.bytes, copy.pageable, copy.hidden_ns) == (1.0, 32 * 3 * 224 * 224 * 4, True, 0)

@@ -19,8 +19,8 @@ from tb_steptime.record.file.source_locations import SourceLocations, is_followe
 from tb_steptime.record.loaders import line_samples
 from tb_steptime.trace.frames import is_source
 from tb_steptime.trace.loader_records import Begun, LineSamples, LoaderRecords, Produced, Received
+from tests.drawn.journals import HEADER, refuse
 from tests.drawn.machine import skip_busy
-from tests.unit.record.test_format import HEADER, refuse
 
 
 def code_of(file: str, lines: int = 1):

@@ -11,8 +11,8 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.metrics.data_loading.loader_table import loader_table
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.trace.model import Trace
+from tests.drawn.recorder_files import ORIGIN, File, recorded
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File, recorded
 
 #: Two loaders that are read one after the other in each step; their marks are alike.
 ZIPPED = """

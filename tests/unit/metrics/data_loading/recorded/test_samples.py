@@ -10,8 +10,8 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights.base import Confidence
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.recorded.workers import COMPUTES_FRACTION, MOST_FRACTION, READS_FRACTION, is_few
-from tests.unit.insights.test_rules_data_loading import said, sure
-from tests.unit.metrics.data_loading.recorded.test_loading import File, drawn, recorded
+from tests.drawn.cards import said, sure
+from tests.drawn.recorder_files import File, drawn, recorded
 
 NOT_SAMPLED = -1
 

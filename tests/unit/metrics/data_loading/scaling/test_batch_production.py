@@ -20,10 +20,10 @@ from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.text import Phrase, Reason
 from tb_steptime.trace.model import Trace
+from tests.drawn.loader_calls import MULTI, NAMES, SINGLE, TWICE, chains
+from tests.drawn.loader_waits import steps_that_wait
+from tests.drawn.recorder_files import ORIGIN, File
 from tests.drawn.timeline import timeline
-from tests.unit.metrics.data_loading.recorded.test_loading import ORIGIN, File
-from tests.unit.metrics.data_loading.scaling.test_bursts import steps_that_wait
-from tests.unit.metrics.data_loading.test_loaders import MULTI, NAMES, SINGLE, TWICE, chains
 
 
 def told(trace: Trace) -> DataLoadingReport:

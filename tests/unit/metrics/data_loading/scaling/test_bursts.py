@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,31 +13,9 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProd
 from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput, find_throughput
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.text import Reason
-from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tests.drawn.loader_waits import FEED, simulated, span_of, steps_that_wait
 from tests.drawn.timeline import timeline
-from tests.truth.simulate.causes import Loader
-from tests.truth.simulate.chrome import write
-from tests.truth.simulate.demo import simulate
-from tests.truth.simulate.mixtures import PLAIN
-
-MS = 1_000_000
-
-
-def steps_that_wait(
-    waits: Sequence[int], work: int | Sequence[int] = 4, loader: str = "loader", extra: str = "", **more: Any
-) -> Trace:
-    """A step for each wait, in us, and the work after it, which may be longer in some."""
-    rows = {"step": "", loader: "", "op": ""}
-    for number, wait in enumerate(waits):
-        then = work if isinstance(work, int) else work[number]
-        rows["step"] += "ab"[number % 2] * (wait + then)
-        rows[loader] += "l" * wait + "." * then
-        rows["op"] += "." * wait + "o" * then
-    length = len(rows["step"])
-    lines = [f"{label} | {cells} |" for label, cells in rows.items()]
-    lines += [f"{line} | {'f' * length} |" for line in extra.split(",") if line]
-    return timeline("\n".join(lines), **more)
 
 
 def burst_of(trace: Trace) -> Burst:
@@ -186,9 +160,6 @@ def test_waits_without_a_period_are_ambiguous(waits: list[int]):
     assert why_not(steps_that_wait(waits, work=2)) == AMBIGUOUS
 
 
-FEED = "python3.11/multiprocessing/queues.py(250): _feed"
-
-
 def test_threads_that_feed_workers_show_how_many_there_are():
     """Then the waits need no period, but each round of the workers has to wait."""
     two = {"extra": "python @f1,python @f2", "names": {"f": FEED}}
@@ -259,22 +230,15 @@ def test_a_step_of_several_batches_takes_their_times_together():
 
 # The simulator knows how long each batch took, and what the step takes with any number of workers.
 
-BATCH_NS = 36 * MS
 WORKERS = (2, 3, 4, 5)
 
 
-@cache
-def simulated(workers: int, jitter: float) -> tuple[dict[str, Any], Trace]:
-    training = replace(PLAIN, loader=Loader(BATCH_NS, workers, jitter=jitter), active=30, spans=1, in_full=False)
-    (span,) = simulate(training)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "simulated.pt.trace.json.gz"
-        write(path, training, span)
-        return span.truth, read_trace(path)
+def mean_of(workers: int, jitter: float) -> dict[str, Any]:
+    return span_of(workers, jitter).truth["mean"]
 
 
 def stalls(workers: int, jitter: float) -> bool:
-    mean = simulated(workers, jitter)[0]["mean"]
+    mean = mean_of(workers, jitter)
     return bool(mean["exposed_ns"] > 0.05 * mean["duration_ns"])
 
 
@@ -290,7 +254,7 @@ def test_what_is_told_of_a_simulated_loader_is_true(workers: int, jitter: float)
     fewest = next(number for number in range(1, 12) if not stalls(number, jitter))
     assert abs(throughput.needed - fewest) <= 1
     for number in (1, 2, 3, 5, 8):
-        measured = simulated(number, jitter)[0]["mean"]["duration_ns"]
+        measured = mean_of(number, jitter)["duration_ns"]
         assert step_ns[number] == pytest.approx(measured, rel=0.1), number
 
 

@@ -10,7 +10,7 @@ import pytest
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.metrics.data_loading.recorded.loading import what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
-from tests.unit.metrics.data_loading.recorded.test_loading import drawn, write_two_workers
+from tests.drawn.recorder_files import drawn, write_two_workers
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""What the pickers of run, worker and span list: every span that was found, read or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tb_steptime.ingest.pool import QueuePlace
+from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.wire import RunEntry, SpanEntry, WorkerEntry
+
+#: Of the spans that wait or are being read, by id.
+QueuePlaces = Mapping[str, QueuePlace]
+
+
+def run_entries(spans: Iterable[ServedSpan], places: QueuePlaces) -> list[RunEntry]:
+    """The pickers: runs, their workers, their spans, in the order of `spans`."""
+    runs: dict[str, dict[str, list[ServedSpan]]] = {}
+    for span in spans:
+        runs.setdefault(span.found.run, {}).setdefault(span.found.worker, []).append(span)
+    return [
+        RunEntry(run, _simulated(workers), [_worker_entry(*each, places) for each in workers.items()])
+        for run, workers in runs.items()
+    ]
+
+
+def _simulated(workers: Mapping[str, Sequence[ServedSpan]]) -> bool:
+    measured = (span.measured for spans in workers.values() for span in spans)
+    return any(each.facts.simulated is not None for each in measured if each)
+
+
+def _worker_entry(name: str, spans: Sequence[ServedSpan], places: QueuePlaces) -> WorkerEntry:
+    """The rank is that of any span in which it is recorded."""
+    rank = next((span.rank for span in spans if span.rank is not None), None)
+    return WorkerEntry(name, rank, [_span_entry(span, places.get(span.found.id)) for span in spans])
+
+
+def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
+    facts = span.measured.facts if span.measured else None
+    return SpanEntry(
+        id=span.found.id,
+        number=span.found.number,
+        file=span.found.file,
+        file_bytes=facts.file_bytes if facts else span.found.bytes,
+        state=span.state(place),
+        mean_step_ns=facts.mean_step_ns if facts else None,
+        first_step=facts.first_step if facts else None,
+        last_step=facts.last_step if facts else None,
+        progress=place.progress if place else None,
+        error=span.problem,
+    )

@@ -1,0 +1,33 @@
+"""Columns of a trace as plain rows, to hold against a plain parser."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+
+
+def inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
+    """Name, shapes and types of the ops that say them; empty texts for none."""
+    events, texts = trace.events, trace.inputs.strings
+    none = np.full(len(events), -1)
+    columns = [none if column is None else column for column in (events.shapes, events.dtypes)]
+    told = np.flatnonzero((columns[0] >= 0) | (columns[1] >= 0))
+    return [
+        (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
+        for row in told.tolist()
+    ]
+
+
+def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
+    """Name, number and forward thread of the ops that say them."""
+    table, name = trace.sequences, trace.events.name
+    rows = zip(name[table.event].tolist(), table.number.tolist(), table.forward_thread.tolist(), strict=True)
+    return [(trace.strings[name], *rest) for name, *rest in rows]
+
+
+def stacks_of(trace: Trace) -> list[tuple[str, str]]:
+    """Name and call stack of the ops that say one."""
+    table, texts = trace.stacks, trace.stack_texts
+    rows = zip(trace.events.name[table.event], table.stack, strict=True)
+    return [(trace.strings[name], texts[stack]) for name, stack in rows]

@@ -1,0 +1,39 @@
+"""What a store says of its spans, once it has read them."""
+
+import subprocess
+import sys
+import time
+
+from tb_steptime.ingest import pool
+from tb_steptime.ingest.states import SpanState
+
+#: A machine may be busy with other things: only a test that would wait for ever fails.
+PATIENCE_SECONDS = 300.0
+
+
+def until(condition, seconds=PATIENCE_SECONDS):
+    end = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return result
+
+
+def entries(made, *, work=True):
+    return {entry.file: entry for run in made.index(work=work).runs for worker in run.workers for entry in worker.spans}
+
+
+def all_read(made):
+    return until(
+        lambda: all(e.state in (SpanState.READY, SpanState.FAILED) for e in entries(made).values()) and entries(made)
+    )
+
+
+def replace_program(monkeypatch, source):
+    """Processes run this source in place of the reader."""
+    popen = subprocess.Popen
+
+    def start(command, **options):
+        return popen([sys.executable, "-c", source, *command[3:]], **options)
+
+    monkeypatch.setattr(pool.subprocess, "Popen", start)
