@@ -106,7 +106,7 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
 def blocks(trace: Trace) -> Int64 | None:
     """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
 
-    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, the unit is unknown.
+    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, that is unknown.
     """
     grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
