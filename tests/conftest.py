@@ -10,8 +10,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.drawn.machine import BUSY, NO_BROWSER
-from tests.drawn.real_traces import SHARED
+pytest.register_assert_rewrite("tests.drawn")
+
+from tests.drawn.machine import BUSY, NO_BROWSER  # noqa: E402
+from tests.drawn.real_traces import SHARED  # noqa: E402
 
 #: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
@@ -24,7 +26,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
     for count, what in (
         (sum(BUSY in why for why in skipped), f"skipped because {BUSY}"),
-        (sum(NO_BROWSER in why for why in skipped), f"SKIPPED BECAUSE THERE IS {NO_BROWSER.upper()}"),
+        (sum(NO_BROWSER in why for why in skipped), f"SKIPPED: {NO_BROWSER}"),
     ):
         if count:
             terminalreporter.write_line(f"{count} {what}", yellow=True, bold=True)

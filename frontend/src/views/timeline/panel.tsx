@@ -57,8 +57,8 @@ function Hints() {
       Press an event to see what it is, what launched it and why the GPU was idle before it. Drag to move,{" "}
       <kbd>Ctrl</kbd> and the wheel to zoom, drag on the time axis to zoom to a range, double click to see the step
       again; a track’s name opens and folds it. Keys: <kbd>W</kbd> <kbd>S</kbd> zoom, <kbd>A</kbd> <kbd>D</kbd> move,
-      arrows go from event to event, <kbd>Enter</kbd> opens one, <kbd>F</kbd> zooms to it, <kbd>[</kbd> <kbd>]</kbd>{" "}
-      change the step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
+      arrows choose an event, <kbd>Enter</kbd> opens it, <kbd>F</kbd> zooms to it, <kbd>[</kbd> <kbd>]</kbd> change the
+      step, <kbd>/</kbd> searches, <kbd>0</kbd> shows the step.
     </>
   );
 }

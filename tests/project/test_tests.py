@@ -1,0 +1,25 @@
+"""The rules of the tests' own house."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests import PROJECT
+
+
+def imported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    froms = {f"{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return froms | {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
+
+
+def test_no_test_module_is_imported():
+    """What two modules draw their input with stands in tests/drawn."""
+    found = {
+        f"{path.relative_to(PROJECT)} imports {module}"
+        for path in (PROJECT / "tests").rglob("*.py")
+        for module in imported(path)
+        if module.startswith("tests.") and module.rpartition(".")[2].startswith("test_")
+    }
+    assert found == set()
