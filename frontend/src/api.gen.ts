@@ -42,6 +42,12 @@ export interface BatchCopy {
   pageable: boolean | null;
 }
 
+/** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
+export interface BinLevel {
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
 /** A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores. */
 export interface BinMeaning {
   id: "matmul_like" | "other" | "tensor_core" | "unknown";
@@ -270,20 +276,19 @@ export interface DeviceFigures {
 /**
  * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
  * grouping: rows and the rest sum to split.kernel_ns.
- * kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+ * idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
+ * occupancy of 0 that cannot be.
  */
 export interface DeviceGpu {
   device: number;
   name: string;
   sm_count: number | null;
   tiles: Series[];
-  strips: GpuStrip[];
-  strips_title: Phrase;
+  time_bins: MetricLevels[];
+  idle: IdleTime | null;
   split: Split;
-  split_title: Phrase;
   kineto_zero_fraction: number | null;
   tables: KernelGrouping[];
-  kernels_title: Phrase;
   details: KernelDetail[];
 }
 
@@ -325,7 +330,7 @@ export interface DeviceSplit {
   share_high: number | null;
   matmul_like_share: number | null;
   profiler_tab_share: number | null;
-  profiler_tab_why: Phrase | null;
+  profiler_tab_why: Reason | null;
   steps: SplitStep[];
   kernels: KernelRow[];
   more_count: number;
@@ -413,16 +418,6 @@ export interface GpuStep {
 }
 
 /**
- * One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
- * value: the figure over the whole window; None where nothing runs.
- */
-export interface GpuStrip {
-  metric: string;
-  value: number | null;
-  levels: StripLevel[];
-}
-
-/**
  * A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
  * that median.
  */
@@ -434,7 +429,7 @@ export interface Grown {
   grown: GrownPart[];
 }
 
-/** A piece of the step, and how much longer it is than usual. */
+/** A segment of the step, and how much longer it is than usual. */
 export interface GrownPart {
   id: string;
   label: string;
@@ -452,12 +447,12 @@ export interface Headline {
 /**
  * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
  * `unknown` says so, and only steps, phases and ranges of the host are measured.
- * pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
- * (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
- * queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in which launch
- * calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets of
- * DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with call
- * stacks.
+ * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
+ * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
+ * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
+ * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
+ * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
+ * call stacks.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -471,7 +466,7 @@ export interface HostResult {
   with_stack: boolean;
   device: number | null;
   tiles: Series[];
-  pieces: Piece[];
+  segments: Segment[];
   sites: SiteRow[];
   devices: DeviceIdle[];
   launches: LaunchFigures | null;
@@ -523,6 +518,17 @@ export interface IdleNs {
   dependency: number;
   unknown: number;
   tail: number;
+}
+
+/**
+ * share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
+ * are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
+ * holds most of its other idle time; None where none holds much.
+ */
+export interface IdleTime {
+  share: number;
+  reason: string | null;
+  range: string | null;
 }
 
 /**
@@ -816,6 +822,28 @@ export interface Metric {
   short: string;
 }
 
+/**
+ * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
+ * meaning (occupancy where nothing runs).
+ */
+export interface MetricBins {
+  metric: string;
+  device: number | null;
+  start_ns: number;
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
+/**
+ * One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
+ * value: the figure over the whole window; None where nothing runs.
+ */
+export interface MetricLevels {
+  metric: string;
+  value: number | null;
+  levels: BinLevel[];
+}
+
 /** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
 export interface Neighbour {
   id: string;
@@ -825,15 +853,23 @@ export interface Neighbour {
 }
 
 /**
- * What the user must know about the quality of a trace or of a figure.
- * cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies`
- * names the metrics or views that it stands above (empty: all).
+ * What was found, as an id with values that fill the places of its sentences. qualifies: the metrics or views above
+ * which it stands; empty: all.
  */
 export interface Note {
   id: string;
+  values: Record<string, Quantity>;
+  qualifies: string[];
+}
+
+/**
+ * A note as it is shown. cause: a short fact ("Recorded with call stacks."); effect: which figures it touches, and
+ * how, or what to do.
+ */
+export interface NoteText {
+  id: string;
   cause: Phrase;
   effect: Phrase;
-  qualifies: string[];
 }
 
 /**
@@ -842,7 +878,7 @@ export interface Note {
  */
 export interface Obstacle {
   why_not: string;
-  why: Phrase;
+  why: Reason;
   setting: string | null;
   op: string | null;
   shapes: string | null;
@@ -863,7 +899,7 @@ export interface OpSplit {
 /**
  * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
  * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
- * why_not, why     why they do not: a stable id, and the sentence; setting: what to type, if that would change it
+ * why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
  * gain_ns          over the span, at most; formula says how it was computed
  */
 export interface Opportunity {
@@ -872,12 +908,12 @@ export interface Opportunity {
   dtypes: string | null;
   kernel: string;
   why_not: string;
-  why: Phrase;
+  why: Reason;
   setting: string | null;
   count: number;
   total_ns: number;
   gain_ns: number;
-  formula: Phrase;
+  formula: Reason;
 }
 
 /**
@@ -908,7 +944,7 @@ export interface Overhead {
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length ("communication": no collective in this trace).
+ * absent says why a part is a dash and not a length, by the part's id.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -922,9 +958,7 @@ export interface OverviewResult {
   device: number | null;
   devices: DeviceFigures[];
   tiles: Series[];
-  tile_remarks: Record<string, Phrase>;
-  absent: Record<string, Phrase>;
-  steps_title: Phrase;
+  absent: Record<string, Reason>;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1012,20 +1046,6 @@ export interface PhaseSplit {
 export interface Phrase {
   template: string;
   values: Record<string, Quantity>;
-}
-
-/**
- * A stretch of the mean step as the view draws it; the pieces sum to the mean step. works: the device works;
- * reasons: for which it is idle where it does not, as in IdleNs.
- */
-export interface Piece {
-  id: string;
-  label: string;
-  ns: number;
-  colour: string;
-  hatched: boolean;
-  works: boolean;
-  reasons: string[];
 }
 
 /** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
@@ -1233,6 +1253,20 @@ export interface RunEntry {
 }
 
 /**
+ * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
+ * reasons: for which it is idle where it does not, as in IdleNs.
+ */
+export interface Segment {
+  id: string;
+  label: string;
+  ns: number;
+  colour: string;
+  hatched: boolean;
+  works: boolean;
+  reasons: string[];
+}
+
+/**
  * One metric over the steps of a span.
  * value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
  * measurable here" and then `reason` says why. device is None for figures of the whole process.
@@ -1301,14 +1335,19 @@ export interface SlowBatch {
   wait_ns: number;
 }
 
-/** A step whose modified z-score is over 3.5, and the part that grew most over the part's median. */
+/**
+ * A step whose modified z-score is over 3.5, and the part that grew most over the part's median.
+ * longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
+ * part has no events of its own.
+ */
 export interface SlowStep {
   name: string;
   duration_ns: number;
   over_median_ns: number;
   grew: string;
   grew_ns: number;
-  seen: Phrase | null;
+  longest_event: string | null;
+  longest_event_ns: number | null;
 }
 
 /** One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker. */
@@ -1344,13 +1383,14 @@ export interface SpanHead {
   rank: number | null;
   world_size: number | null;
   simulated: string | null;
-  notes: Note[];
+  notes: NoteText[];
   sidebar: Record<string, SidebarShare>;
 }
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
  * could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+ * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines.
  */
 export interface SpanPage {
@@ -1358,6 +1398,7 @@ export interface SpanPage {
   headline: Headline;
   result: unknown;
   titles: Record<string, Phrase>;
+  notes: NoteText[];
   insights: Insight[];
   insights_remark: Phrase | null;
   could_be: CouldBe | null;
@@ -1409,31 +1450,11 @@ export interface Stretch {
   end_ns: number;
 }
 
-/**
- * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
- * meaning (occupancy where nothing runs).
- */
-export interface Strip {
-  metric: string;
-  device: number | null;
-  start_ns: number;
-  bin_ns: number;
-  permille: (number | null)[];
-}
-
-/** A strip at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
-export interface StripLevel {
-  bin_ns: number;
-  permille: (number | null)[];
-}
-
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
 export interface TensorCoresResult {
   unknown: Reason | null;
   devices: DeviceSplit[];
   tiles: Series[];
-  split_title: Phrase;
-  kernels_title: Phrase;
 }
 
 /** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */
@@ -1486,7 +1507,7 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+ * Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
  * changes: where a figure became another one from one span to the next, largest first.
  */
 export interface TrendsPage {
@@ -1501,7 +1522,7 @@ export interface TrendsResult {
   origin_ns: number;
   steps: StepMark[];
   series: Series[];
-  strips: Strip[];
+  time_bins: MetricBins[];
   slow_steps: SlowStep[];
 }
 

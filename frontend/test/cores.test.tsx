@@ -1,4 +1,3 @@
-import { MEANINGS } from "./fixtures/meanings";
 /** The tables of Tensor cores: what could use them, and kernel time by kernel, op and phase. */
 
 import { renderToString } from "preact-render-to-string";
@@ -14,19 +13,20 @@ import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/vie
 import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
-import { plain } from "./fixtures/pages";
+import { MEANINGS } from "./fixtures/meanings";
+import { because } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
 
-const formula = { template: "{time} x 0.5", values: { time: { value: 1, unit: "ns" as const } } };
+const formula = { code: "gain_by_peaks", values: { time: { value: 1, unit: "ns" as const } } };
 const could = (kernel: string, total: number, gain: number, more: Partial<Opportunity> = {}): Opportunity => ({
   op: "aten::mm",
   shapes: null,
   dtypes: null,
   kernel,
   why_not: "tf32_off",
-  why: plain("FP32 inputs, and TF32 is off"),
+  why: because("tf32_off"),
   setting: null,
   count: 2,
   total_ns: total * MS,
@@ -42,9 +42,9 @@ const ROWS = [
     shapes: "[[8,64,32],[8,32,16]]",
     dtypes: '["c10::Half","c10::Half"]',
     why_not: "alignment",
-    why: plain("A size is odd"),
+    why: because("misaligned_kernel"),
   }),
-  could("strange", 50, 0, { op: null, formula: plain("No gain is computed.") }),
+  could("strange", 50, 0, { op: null, formula: because("no_gain_computed") }),
 ];
 const FOLDED: DeviceSplit = {
   ...DEVICE,
@@ -76,15 +76,15 @@ describe("what could use the tensor cores", () => {
     );
     expect(words(table)).toContain(
       "|aten::mm| 128×64, 64×32, float|volta_sgemm_64x64|Copy|FP32 inputs, which the tensor cores " +
-        "of this GPU do not take|torch.autocast|4|40.0 ms|35.0 ms|",
+        "of this GPU do not take.|torch.autocast|4|40.0 ms|35.0 ms|",
     );
     const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
-    expect(html).toContain('title="40.0 ms x (1 - 15.7 / 125)"');
+    expect(html).toContain('title="40.0 ms x (1 - 15.7 / 125)."');
     expect(html).toContain('title="aten::mm\n[[128,64],[64,32]]\n[&quot;float&quot;,&quot;float&quot;]"');
   });
 
   test("a filter looks into op, inputs, kernel and reason", () => {
-    const kernels = (typed: string) => holding(ROWS, typed).map(({ kernel }) => kernel);
+    const kernels = (typed: string) => holding(ROWS, typed, MEANINGS).map(({ kernel }) => kernel);
     expect([kernels("BMM"), kernels("half"), kernels("tf32 is"), kernels("bound"), kernels("nothing")]).toEqual([
       ["large"],
       ["large"],
@@ -97,14 +97,14 @@ describe("what could use the tensor cores", () => {
 
   test("the last row holds what is folded and what is filtered away", () => {
     expect(leftOf(FOLDED, ROWS)).toEqual({ count: 7, ns: 3 * MS, gain_ns: 1 * MS });
-    expect(leftOf(FOLDED, holding(ROWS, "bmm"))).toEqual({ count: 13, ns: 103 * MS, gain_ns: 15 * MS });
+    expect(leftOf(FOLDED, holding(ROWS, "bmm", MEANINGS))).toEqual({ count: 13, ns: 103 * MS, gain_ns: 15 * MS });
     expect(words(<OpportunityFoot left={leftOf(FOLDED, ROWS)} all={ROWS} />)).toBe("|7 more launches|3.0 ms|1.0 ms|");
   });
 
   test("its CSV holds whole figures and sentences", () => {
-    expect(csv(opportunitiesData([ROWS[3]!]))).toBe(
+    expect(csv(opportunitiesData([ROWS[3]!], MEANINGS))).toBe(
       'Op,Shapes,Types,Kernel,Why not,Setting,Launches (count),Total (ns),"Gain, up to ' +
-        '(ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off",,2,50000000,,No gain is ' +
+        '(ns)",Formula\r\n,,,strange,"FP32 inputs, and TF32 is off.",,2,50000000,,No gain is ' +
         "computed.\r\n",
     );
   });

@@ -141,8 +141,8 @@ describe("Trends", () => {
 
   test("lists the slow steps of the run in focus, and says which line is which", () => {
     expect(page).toContain(
-      "|One slow step|and what grew over the median|Step|Time|What grew|Seen there|6|200.0 ms|Data " +
-        "loading +80.0 ms|a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ " +
+      "|One slow step|and what grew over the median|Step|Time|What grew|Longest event there|6|200.0 ms|Data " +
+        "loading +80.0 ms|7.0 ms a long wait|Slow: far from the median.|b, the run in focus|a|. Runs differ " +
         "by line, never by colour|",
     );
   });
@@ -208,18 +208,18 @@ describe("Tensor cores", () => {
     );
   });
 
-  test("several devices can be chosen between, and the server's titles stay with the first", () => {
+  test("several devices can be chosen between, each with its own titles", () => {
     const page = words(
       <TensorCores page={coresPage([DEVICE, { ...DEVICE, device: 3 }])} tab={tab({ device: 3 })} compared={null} />,
     );
     expect(page).toContain("|Device|GPU 0|GPU 3|");
-    expect(page).toContain("|Kernel time of GPU 3|");
+    expect(page).toContain("|A third runs on tensor cores|");
     expect(page).not.toContain("Half runs on tensor cores");
   });
 
   test("without a device says why", () => {
     expect(words(<TensorCores page={coresPage([], because("no_gpu_activity"))} tab={tab()} compared={null} />)).toBe(
-      "|Half runs on tensor cores|This trace has no GPU activity.|",
+      "|Does kernel time use tensor cores?|This trace has no GPU activity.|",
     );
   });
 });

@@ -7,7 +7,7 @@ import { GROUPINGS, groupingOf, keyOf, matching, restOf, tableBy } from "../src/
 import { LaunchPicture } from "../src/views/gpu/launch_picture";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
-import { because, plain } from "./fixtures/pages";
+import { because } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
@@ -140,7 +140,9 @@ describe("the GPU view", () => {
 
   test("says how full the GPU is, what its kernels do, and which they are", () => {
     const page = draw();
-    expect(page).toContain("|The GPU is empty while the loader runs|span 2, 200.0 ms, exact overlap; drag to zoom|");
+    expect(page).toContain(
+      "|The GPU is idle while the training process waits for data|span 2, 200.0 ms, exact overlap; drag to zoom|",
+    );
     expect(page).toContain(
       "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|" +
         "Other kernels|15.0 ms|30.0 %|",
@@ -162,9 +164,9 @@ describe("the GPU view", () => {
   test("several GPUs can be picked, and the address keeps which", () => {
     const two = {
       ...RESULT,
-      devices: [DEVICE, { ...DEVICE, device: 3, strips_title: plain("The other one is busy") }],
+      devices: [DEVICE, { ...DEVICE, device: 3 }],
     };
-    expect(draw({}, two)).toContain("|Device|GPU 0|GPU 3|The GPU is empty while the loader runs|");
+    expect(draw({}, two)).toContain("|Device|GPU 0|GPU 3|The GPU is idle while the training process waits for data|");
     expect(draw({ device: 3 }, two)).toContain("|The other one is busy|");
   });
 

@@ -118,7 +118,7 @@ describe("the Host view", () => {
       ...RESULT,
       device: null,
       unknown: because("no_gpu_activity"),
-      pieces: [],
+      segments: [],
       launches: null,
       sites: [],
       queue: [],
@@ -132,7 +132,7 @@ describe("the Host view", () => {
     const none = {
       ...RESULT,
       steps: [],
-      pieces: [],
+      segments: [],
       phases: [],
       sites: [],
       ranges: [],

@@ -162,22 +162,22 @@ describe("bins of a pixel", () => {
 });
 
 describe("what is hidden in both pictures", () => {
-  const { pieces } = RESULT;
+  const { segments } = RESULT;
 
   test("a reason is hidden with the last of its segments", () => {
-    expect([...hiddenReasons(pieces, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
-    expect([...hiddenReasons(pieces, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual([
+    expect([...hiddenReasons(segments, new Set(["kernel", "cpu_forward"]))]).toEqual([]);
+    expect([...hiddenReasons(segments, new Set(["cpu_backward", "cpu_forward", "launch_latency"]))]).toEqual([
       "cpu_work",
       "launch_latency",
     ]);
     // although it has no length
-    expect([...hiddenReasons(pieces, new Set(["data_loading"]))]).toEqual(["data_loading"]);
+    expect([...hiddenReasons(segments, new Set(["data_loading"]))]).toEqual(["data_loading"]);
   });
 
   test("a press on a reason hides or shows all of its segments, and no other", () => {
-    const hidden = withToggled(pieces, "cpu_work", new Set(["kernel", "cpu_forward"]));
+    const hidden = withToggled(segments, "cpu_work", new Set(["kernel", "cpu_forward"]));
     expect([...hidden].sort()).toEqual(["cpu_backward", "cpu_forward", "kernel"]);
-    expect([...withToggled(pieces, "cpu_work", hidden)]).toEqual(["kernel"]);
+    expect([...withToggled(segments, "cpu_work", hidden)]).toEqual(["kernel"]);
   });
 
   test("the pictures take what is hidden from each other", () => {

@@ -13,17 +13,9 @@ const view = (more: Partial<DataLoadingResult> = {}): string =>
   words(<DataLoading page={loaderPage({ ...WORKERS, ...more }, TITLES)} tab={tab()} compared={null} />);
 
 describe("recorded workers", () => {
-  const page = view({
-    recorded: RECORDED,
-    recorder_notes: [
-      {
-        id: "killed",
-        cause: plain("Worker 1 was killed."),
-        effect: plain("Its last batches are missing."),
-        qualifies: [],
-      },
-    ],
-  });
+  const killed = { id: "killed", cause: plain("Worker 1 was killed."), effect: plain("Its last batches are missing.") };
+  const recorded = { ...loaderPage({ ...WORKERS, recorded: RECORDED }, TITLES), notes: [killed] };
+  const page = words(<DataLoading page={recorded} tab={tab()} compared={null} />);
 
   test("what is missing stands above what is there", () => {
     expect(page).toContain(

@@ -1,6 +1,6 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import type { Note } from "../src/api.gen";
+import type { NoteText } from "../src/api.gen";
 import { sparkRuns } from "../src/components/series_tile";
 import { readState } from "../src/frame/bar";
 import { Top } from "../src/frame/top";
@@ -128,7 +128,7 @@ test("names out of a trace stay text", () => {
 });
 
 test("at most two notes stand open, and that a trace is simulated stands first", () => {
-  const note = (id: string): Note => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect."), qualifies: [] });
+  const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect.") });
   const notes = ["a", "b", "simulated", "c"].map(note);
   const top = words(<Top headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
   expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect.|2 more notes|");

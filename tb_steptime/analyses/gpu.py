@@ -8,17 +8,15 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
-from tb_steptime.metrics.gpu.utilization import kernel_intervals
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.metrics.idle.reasons import HOST_LATE, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
-from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
-from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
-from tb_steptime.metrics.tensor_cores.usage import Split, device_has_tensor_cores, split_kernel_time
-from tb_steptime.text import Phrase, Reason, fraction, phrase, text
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
+from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
+from tb_steptime.text import Reason
 from tb_steptime.trace.host_ranges import named_ranges, short_range
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -26,12 +24,12 @@ from tb_steptime.trace.table import Int64
 
 TILES = ("gpu_utilization", "est_sm_efficiency", "slot_efficiency", "est_achieved_occupancy", "tensor_core_share")
 
-#: Bins of the coarsest level of a strip, and how many bins of a finer level are one of the level above.
+#: Time bins of a figure's coarsest level, and how many bins of a finer level are one of the level above.
 COARSEST_BINS, FINER = 256, 4
 #: A finer level would show single kernels, which the kernel table does better.
 FINEST_BIN_NS = 2_000
-#: Values of all strips, levels and devices. Compressed, each takes about a byte, and a trace a fifteenth of its JSON.
-STRIP_VALUES, STRIP_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
+#: Values of all figures, levels and devices. Compressed, each takes about a byte, and a trace a fifteenth of its JSON.
+BIN_VALUES, BIN_VALUES_PER_JSON_BYTE = 100_000, 0.01 / 15
 
 #: Rows of each table; the rest is folded into one line. Kernels that can be opened are those with most time.
 TABLE_ROWS: dict[By, int] = {"name": 200, "name,op": 200, "op": 100, "module": 200}
@@ -51,14 +49,14 @@ class GpuStep(msgspec.Struct, frozen=True):
     end_ns: int
 
 
-class StripLevel(msgspec.Struct, frozen=True):
-    """A strip at one resolution: thousandths per bin from the span's start on; None where nothing runs."""
+class BinLevel(msgspec.Struct, frozen=True):
+    """A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs."""
 
     bin_ns: int
     permille: list[int | None]
 
 
-class GpuStrip(msgspec.Struct, frozen=True):
+class MetricLevels(msgspec.Struct, frozen=True):
     """One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
 
     value: the figure over the whole window; None where nothing runs.
@@ -66,7 +64,7 @@ class GpuStrip(msgspec.Struct, frozen=True):
 
     metric: str
     value: float | None
-    levels: list[StripLevel]
+    levels: list[BinLevel]
 
 
 class KernelGrouping(msgspec.Struct, frozen=True):
@@ -79,24 +77,33 @@ class KernelGrouping(msgspec.Struct, frozen=True):
     more_ns: int
 
 
+class IdleTime(msgspec.Struct, frozen=True):
+    """share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
+    are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
+    holds most of its other idle time; None where none holds much."""
+
+    share: float
+    reason: str | None
+    range: str | None
+
+
 class DeviceGpu(msgspec.Struct, frozen=True):
     """One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
     grouping: rows and the rest sum to split.kernel_ns.
 
-    kineto_zero_fraction: share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+    idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
+    occupancy of 0 that cannot be.
     """
 
     device: int
     name: str
     sm_count: int | None
     tiles: list[Series]
-    strips: list[GpuStrip]
-    strips_title: Phrase
+    time_bins: list[MetricLevels]
+    idle: IdleTime | None
     split: Split
-    split_title: Phrase
     kineto_zero_fraction: float | None
     tables: list[KernelGrouping]
-    kernels_title: Phrase
     details: list[KernelDetail]
 
 
@@ -133,13 +140,11 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         name=known.name if known else f"GPU {device}",
         sm_count=known.sm_count if known else None,
         tiles=[_tile(trace, device, metric) for metric in TILES],
-        strips=_strips(trace, device, _values(trace) // device_count),
-        strips_title=_strips_title(trace, device),
+        time_bins=_time_bins(trace, device, _values(trace) // device_count),
+        idle=_idle_time(trace, device),
         split=split,
-        split_title=use_of_tensor_cores(split, device_has_tensor_cores(trace, device)),
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
         tables=[_table(by, rows) for by, rows in mine.items()],
-        kernels_title=most_of_the_time([(row.share, row.tensor_core_reason) for row in mine["name"]]),
         details=kernel_details(trace, device, OPENED_KERNELS),
     )
 
@@ -157,16 +162,16 @@ def _table(by: By, rows: list[KernelGroup]) -> KernelGrouping:
 
 
 def _values(trace: Trace) -> int:
-    return max(STRIP_VALUES, round(STRIP_VALUES_PER_JSON_BYTE * trace.json_bytes))
+    return max(BIN_VALUES, round(BIN_VALUES_PER_JSON_BYTE * trace.json_bytes))
 
 
-def _strips(trace: Trace, device: int, values: int) -> list[GpuStrip]:
+def _time_bins(trace: Trace, device: int, values: int) -> list[MetricLevels]:
     low, high = find_steps(trace).window
     if high <= low:
         return []
     levels = _levels(high - low, values)
     edges = _edges(low, high, FINER ** (levels - 1))
-    return [_strip(metric.id, found, edges, levels) for metric, found in strips_in(trace, device, edges)]
+    return [_metric_levels(metric.id, found, edges, levels) for metric, found in metrics_in_bins(trace, device, edges)]
 
 
 def _levels(window_ns: int, values: int) -> int:
@@ -174,7 +179,7 @@ def _levels(window_ns: int, values: int) -> int:
     levels, bins = 1, COARSEST_BINS
     while True:
         bins *= FINER
-        size = len(STRIPS) * bins * FINER // (FINER - 1)
+        size = len(TIME_BIN_METRICS) * bins * FINER // (FINER - 1)
         if size > values or window_ns < bins * FINEST_BIN_NS:
             return levels
         levels += 1
@@ -187,14 +192,14 @@ def _edges(low: int, high: int, finest_per_coarsest: int) -> Int64:
     return np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
 
 
-def _strip(metric: str, finest: Bins, edges: Int64, levels: int) -> GpuStrip:
+def _metric_levels(metric: str, finest: Bins, edges: Int64, levels: int) -> MetricLevels:
     bin_ns = int(edges[1] - edges[0])
     joined = [FINER**level for level in reversed(range(levels))]
     value = float(finest.joined(len(finest.part)).values[0])
-    return GpuStrip(
+    return MetricLevels(
         metric,
         None if np.isnan(value) else value,
-        [StripLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined],
+        [BinLevel(bin_ns * count, _permille(finest.joined(count))) for count in joined],
     )
 
 
@@ -205,34 +210,17 @@ def _permille(bins: Bins) -> list[int | None]:
     return [value if told else None for value, told in zip(rounded, known.tolist(), strict=True)]
 
 
-#: When the GPU is empty, by the reason for most of its idle time.
-EMPTY_WHEN = {
-    "data_loading": "while the loader runs",
-    "host_late": "while the host prepares its next work",
-    "launch_latency": "between a launch and its start",
-    "queued": "between queued kernels",
-    "dependency": "while queued work waits for other work",
-    "unknown": "for {idle} of the steps",
-    "tail": "after its last kernel",
-}
-
-
-def _strips_title(trace: Trace, device: int) -> Phrase:
-    """When the GPU is empty: the reason for most of its idle time, and the named range that holds most of the rest."""
+def _idle_time(trace: Trace, device: int) -> IdleTime:
     partition = idle_partition(trace)[device]
-    waits = {reason: int(values.sum()) for reason, values in partition.per_step_ns.items() if reason not in HOST_LATE}
-    waits["host_late"] = int(partition.host_late_ns.sum())
+    by_reason = {key: int(ns.sum()) for key, ns in partition.per_step_ns.items() if key not in HOST_LATE}
+    by_reason["host_late"] = int(partition.host_late_ns.sum())
     low, high = find_steps(trace).window
-    idle = sum(waits.values())
-    share = idle / (high - low) if high > low else 0.0
-    if not len(kernel_intervals(trace, device).clip(low, high)):
-        return phrase("No kernel runs within the steps")
+    idle_ns = sum(by_reason.values())
+    share = idle_ns / (high - low) if high > low else 0.0
     if share < IDLE_FRACTION:
-        return phrase("The GPU is busy for {busy} of the steps", busy=fraction(1 - share))
-    reason = max(waits, key=lambda key: waits[key])
-    again = _idle_range(trace, device, idle) if reason == "data_loading" else None
-    also = ", and again in {range}" if again else ""
-    return phrase(f"The GPU is empty {EMPTY_WHEN[reason]}{also}", idle=fraction(share), range=text(again or ""))
+        return IdleTime(share, None, None)
+    reason = max(by_reason, key=lambda key: by_reason[key])
+    return IdleTime(share, reason, _idle_range(trace, device, idle_ns) if reason == "data_loading" else None)
 
 
 def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:

@@ -21,8 +21,8 @@ from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
-from tb_steptime.metrics.steps.mean_step import Cells, device_cells, mean_host_ns
-from tb_steptime.metrics.steps.segments import Grown, Piece, pieces, slow_steps
+from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
+from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -58,12 +58,12 @@ class HostResult(msgspec.Struct, frozen=True):
     """device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
     `unknown` says so, and only steps, phases and ranges of the host are measured.
 
-    pieces sum to mean_step_ns. queue: strips over [start_ns, end_ns), coarse to fine. blocking and copies: most bubble
-    (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the bins of the
-    queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in which launch
-    calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets of
-    DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with call
-    stacks.
+    segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
+    bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
+    bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
+    which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
+    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
+    call stacks.
     """
 
     unknown: Reason | None
@@ -77,7 +77,7 @@ class HostResult(msgspec.Struct, frozen=True):
     with_stack: bool = False
     device: int | None = None
     tiles: list[Series] = []
-    pieces: list[Piece] = []
+    segments: list[Segment] = []
     sites: list[SiteRow] = []
     devices: list[DeviceIdle] = []
     launches: LaunchFigures | None = None
@@ -106,8 +106,8 @@ def analyse(trace: Trace) -> HostResult:
 
 
 def _of_device(trace: Trace, device: int) -> HostResult:
-    cells = device_cells(trace, device)
-    mean, idle = cells.mean, cells.mean.idle_of(0)
+    aggregates = step_aggregates(trace, device)
+    mean, idle = aggregates.mean, aggregates.mean.idle_of(0)
     launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
@@ -117,14 +117,14 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         start_ns=low,
         end_ns=high,
         mean_step_ns=mean.step_ns,
-        steps=_steps(trace, device, cells),
+        steps=_steps(trace, device, aggregates),
         bound=_bound(mean, launches),
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
         with_stack=trace.job.with_stack,
         device=device,
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
-        pieces=pieces(mean, 0),
+        segments=segments(mean, 0),
         sites=site_rows(trace, device, mean),
         devices=_devices(trace),
         launches=launches,
@@ -138,7 +138,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
-        grown=slow_steps(find_steps(trace).steps, cells),
+        grown=slow_steps(find_steps(trace).steps, aggregates),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
     )
@@ -160,7 +160,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
     )
 
 
-def _bound(mean: Cells, launches: LaunchFigures) -> Bound:
+def _bound(mean: StepAggregates, launches: LaunchFigures) -> Bound:
     works = mean.works_of(0)
     pace = Pace(
         mean.idle_of(0), mean.bubble_ns(0), works.total_ns, works.communication, launches.starved_share
@@ -174,10 +174,10 @@ def _bound_of_host(trace: Trace) -> Bound:
     return Bound.INPUT if share is not None and share >= IDLE_FRACTION else Bound.UNKNOWN
 
 
-def _steps(trace: Trace, device: int, cells: Cells) -> list[HostStep]:
+def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:
     columns = zip(
         _steps_of_host(trace),
-        cells.idle_of_steps,
+        aggregates.idle_of_steps,
         queue_per_step(trace, device),
         starts_per_step(trace, device).tolist(),
         strict=True,
@@ -195,17 +195,17 @@ def _steps_of_host(trace: Trace) -> list[HostStep]:
 
 
 def _devices(trace: Trace) -> list[DeviceIdle]:
-    return [_device(trace, device, device_cells(trace, device)) for device in devices_by_activity(trace)]
+    return [_device(trace, device, step_aggregates(trace, device)) for device in devices_by_activity(trace)]
 
 
-def _device(trace: Trace, device: int, cells: Cells) -> DeviceIdle:
+def _device(trace: Trace, device: int, aggregates: StepAggregates) -> DeviceIdle:
     known = trace.devices.get(device)
     return DeviceIdle(
         device=device,
         name=known.name if known else f"GPU {device}",
-        busy_ns=cells.works.sum(axis=1).tolist(),
-        steps=cells.idle_of_steps,
-        mean=cells.mean.idle_of(0),
+        busy_ns=aggregates.works.sum(axis=1).tolist(),
+        steps=aggregates.idle_of_steps,
+        mean=aggregates.mean.idle_of(0),
     )
 
 

@@ -14,23 +14,15 @@ from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATI
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import (
-    PART_MEANINGS,
     Parts,
     collective_kernels,
     mean_duration_ns,
     mean_parts,
     step_breakdown,
 )
-from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores, split_kernel_time
-from tb_steptime.text import Phrase, fraction, phrase, text
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-
-#: A part whose spread over the steps is under this share of the mean step is steady to the eye.
-STEADY_FRACTION = 0.03
-
-#: Eligible kernel time from which the tile speaks of it.
-WORTH_SAYING_FRACTION = 0.05
 
 
 class StepRow(msgspec.Struct, frozen=True):
@@ -63,7 +55,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
-    absent says why a part is a dash and not a length ("communication": no collective in this trace).
+    absent says why a part is a dash and not a length, by the part's id.
     """
 
     steps: list[StepRow]
@@ -77,9 +69,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     device: int | None
     devices: list[DeviceFigures]
     tiles: list[Series]
-    tile_remarks: dict[str, Phrase]
-    absent: dict[str, Phrase]
-    steps_title: Phrase
+    absent: dict[str, Reason]
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -102,9 +92,7 @@ def analyse(trace: Trace) -> OverviewResult:
         device=device,
         devices=_device_figures(trace),
         tiles=[measure(trace, metric, device) for metric in TILES],
-        tile_remarks=_tile_remarks(trace, device),
         absent=_absent(trace, mean),
-        steps_title=_steps_title(rows, mean_ns),
     )
 
 
@@ -145,48 +133,21 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
     ]
 
 
-def _tile_remarks(trace: Trace, device: int | None) -> dict[str, Phrase]:
-    """What a tile says instead of the change since the span before."""
-    if device is None or not device_has_tensor_cores(trace, device):
-        return {}
-    eligible = split_kernel_time(trace, device).total.matmul_like_share
-    if eligible is None or eligible < WORTH_SAYING_FRACTION:
-        return {}
-    return {"tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}
-
-
-def _absent(trace: Trace, mean: Parts) -> dict[str, Phrase]:
+def _absent(trace: Trace, mean: Parts) -> dict[str, Reason]:
     """Why a part has no length at all: nothing of its kind is in this trace."""
     reasons = {
-        "communication": phrase("no collective in this trace"),
-        "data_loader": phrase("no loader events in the steps"),
-        "memcpy": phrase("no copy in the steps"),
-        "memset": phrase("no set in the steps"),
-        "kernel": phrase("no kernel in the steps"),
-        "runtime": phrase("no runtime call in this trace"),
+        "communication": Reason("no_collective"),
+        "data_loader": Reason("no_loader_events_in_steps"),
+        "memcpy": Reason("no_copy_in_steps"),
+        "memset": Reason("no_memset_in_steps"),
+        "kernel": Reason("no_kernel_in_steps"),
+        "runtime": Reason("no_runtime_call"),
     }
     if not has_device_activity(trace):
-        reasons |= dict.fromkeys(("kernel", "memcpy", "memset"), phrase("no GPU activity"))
+        reasons |= dict.fromkeys(("kernel", "memcpy", "memset"), Reason("no_gpu_activity"))
     elif len(collective_kernels(trace)):
-        reasons["communication"] = phrase("hidden behind kernels")
+        reasons["communication"] = Reason("collectives_overlap_kernels")
     return {part: reason for part, reason in reasons.items() if getattr(mean, part) == 0}
-
-
-def _steps_title(rows: list[StepRow], mean_ns: int) -> Phrase:
-    """What makes steps differ: the part with the largest spread, where it stands out from the rest."""
-    if len(rows) == 1:
-        return phrase("Where does the step go?")
-    columns = np.array([msgspec.structs.astuple(row.parts_ns) for row in rows], np.int64)
-    spread = np.ptp(columns, axis=0)
-    label = [part.label for part in PART_MEANINGS]
-    if spread.max() < STEADY_FRACTION * mean_ns:
-        return phrase("All steps are alike")
-    widest, longest = int(spread.argmax()), int(columns.sum(axis=0).argmax())
-    if widest != longest and spread[longest] < STEADY_FRACTION * mean_ns:
-        return phrase(
-            "{steady} is steady; {widest} makes steps differ", steady=text(label[longest]), widest=text(label[widest])
-        )
-    return phrase("{widest} makes steps differ most", widest=text(label[widest]))
 
 
 ANALYSIS = Analysis("overview", "Overview", OverviewResult, analyse)

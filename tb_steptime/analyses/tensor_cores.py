@@ -10,7 +10,6 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
-from tb_steptime.metrics.kernels.wording import most_of_the_time, use_of_tensor_cores
 from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.opportunities import (
     Obstacle,
@@ -31,7 +30,7 @@ from tb_steptime.metrics.tensor_cores.usage import (
     kernel_bins,
     split_kernel_time,
 )
-from tb_steptime.text import Phrase, Reason, phrase
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -83,7 +82,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     share_high: float | None
     matmul_like_share: float | None
     profiler_tab_share: float | None
-    profiler_tab_why: Phrase | None
+    profiler_tab_why: Reason | None
     steps: list[SplitStep]
     kernels: list[KernelRow]
     more_count: int
@@ -105,27 +104,14 @@ class TensorCoresResult(msgspec.Struct, frozen=True):
     unknown: Reason | None
     devices: list[DeviceSplit]
     tiles: list[Series]
-    split_title: Phrase
-    kernels_title: Phrase
 
 
 def analyse(trace: Trace) -> TensorCoresResult:
     devices = [_device(trace, device) for device in devices_by_activity(trace)]
-    main = devices[0] if devices else None
     return TensorCoresResult(
         unknown=_unknown(trace, devices),
         devices=devices,
         tiles=[measure(trace, metric, main_device(trace)) for metric in TILES],
-        split_title=(
-            phrase("Does kernel time use tensor cores?")
-            if main is None
-            else use_of_tensor_cores(main.total, device_has_tensor_cores(trace, main.device))
-        ),
-        kernels_title=(
-            phrase("Which kernels take the time?")
-            if main is None
-            else most_of_the_time([(row.share, row.reason) for row in main.kernels])
-        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Trends: every metric over the steps of a span, and strips of GPU figures within it."""
+"""Trends: every metric over the steps of a span, and found of GPU figures within it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.base import Analysis, Series
-from tb_steptime.metrics.catalogue import METRICS, STRIPS, main_device, measure
+from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
-from tb_steptime.text import Phrase, ns, phrase, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind
 
-#: Bins of a strip: one for each two or three pixels of the widest picture, and 4 kB in the summary file.
-STRIP_BINS = 440
+#: Time bins of a figure: one for each two or three pixels of the widest picture, and 4 kB in the summary file.
+TIME_BINS = 440
 
 
 class StepMark(msgspec.Struct, frozen=True):
@@ -27,7 +26,7 @@ class StepMark(msgspec.Struct, frozen=True):
     end_ns: int
 
 
-class Strip(msgspec.Struct, frozen=True):
+class MetricBins(msgspec.Struct, frozen=True):
     """A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
     meaning (occupancy where nothing runs)."""
 
@@ -39,14 +38,19 @@ class Strip(msgspec.Struct, frozen=True):
 
 
 class SlowStep(msgspec.Struct, frozen=True):
-    """A step whose modified z-score is over 3.5, and the part that grew most over the part's median."""
+    """A step whose modified z-score is over 3.5, and the part that grew most over the part's median.
+
+    longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
+    part has no events of its own.
+    """
 
     name: str
     duration_ns: int
     over_median_ns: int
     grew: str
     grew_ns: int
-    seen: Phrase | None
+    longest_event: str | None
+    longest_event_ns: int | None
 
 
 class TrendsResult(msgspec.Struct, frozen=True):
@@ -55,7 +59,7 @@ class TrendsResult(msgspec.Struct, frozen=True):
     origin_ns: int
     steps: list[StepMark]
     series: list[Series]
-    strips: list[Strip]
+    time_bins: list[MetricBins]
     slow_steps: list[SlowStep]
 
 
@@ -66,22 +70,22 @@ def analyse(trace: Trace) -> TrendsResult:
         origin_ns=trace.origin_ns,
         steps=[StepMark(step.name, step.start_ns, step.end_ns) for step in steps.steps],
         series=[measure(trace, metric.id, device) for metric in METRICS],
-        strips=[strip for each in devices_by_activity(trace) for strip in _strips(trace, each)],
+        time_bins=[bins for each in devices_by_activity(trace) for bins in _time_bins(trace, each)],
         slow_steps=_slow_steps(trace),
     )
 
 
-def _strips(trace: Trace, device: int) -> list[Strip]:
+def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
     low, high = find_steps(trace).window
-    bin_ns = max(1, -(-(high - low) // STRIP_BINS))
+    bin_ns = max(1, -(-(high - low) // TIME_BINS))
     edges = low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64)
-    strips = []
-    for metric, in_bins in STRIPS.items():
+    found = []
+    for metric, in_bins in BINNED.items():
         values = in_bins(trace, device, edges)
         if values is not None:
             permille = [None if np.isnan(value) else round(1000 * value) for value in values.tolist()]
-            strips.append(Strip(metric, device, low, bin_ns, permille))
-    return strips
+            found.append(MetricBins(metric, device, low, bin_ns, permille))
+    return found
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:
@@ -104,30 +108,34 @@ def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, median_ns:
     growth = np.array(msgspec.structs.astuple(parts), np.int64) - middle
     most = int(growth.argmax())
     part = PART_MEANINGS[most].id
+    event = _longest_event(trace, step, part)
     return SlowStep(
-        step.name, step.duration_ns, step.duration_ns - median_ns, part, int(growth[most]), _seen(trace, step, part)
+        name=step.name,
+        duration_ns=step.duration_ns,
+        over_median_ns=step.duration_ns - median_ns,
+        grew=part,
+        grew_ns=int(growth[most]),
+        longest_event=None if event is None else trace.strings[int(trace.events.name[event])],
+        longest_event_ns=None if event is None else int(trace.events.dur_ns[event]),
     )
 
 
-def _seen(trace: Trace, step: Step, part: str) -> Phrase | None:
-    """What a newcomer would find in the trace there: the longest event of the part that grew."""
-    kinds = {
-        "runtime": (Kind.RUNTIME, Kind.DRIVER),
-        "cpu_exec": (Kind.CPU_OP,),
-        "kernel": (Kind.KERNEL,),
-        "memcpy": (Kind.MEMCPY,),
-    }
-    if part not in kinds:
+#: Kinds of events that a part of the step is made of; the other parts have none, or are gaps between events.
+_EVENTS_OF_PART = {
+    "runtime": (Kind.RUNTIME, Kind.DRIVER),
+    "cpu_exec": (Kind.CPU_OP,),
+    "kernel": (Kind.KERNEL,),
+    "memcpy": (Kind.MEMCPY,),
+}
+
+
+def _longest_event(trace: Trace, step: Step, part: str) -> int | None:
+    """Row of the longest event of the part that starts in the step."""
+    if part not in _EVENTS_OF_PART:
         return None
-    events = trace.events
-    rows = events.rows(*kinds[part])
+    events, rows = trace.events, trace.events.rows(*_EVENTS_OF_PART[part])
     rows = rows[(events.start_ns[rows] >= step.start_ns) & (events.start_ns[rows] < step.end_ns)]
-    if not len(rows):
-        return None
-    longest = int(rows[events.dur_ns[rows].argmax()])
-    return phrase(
-        "{name} of {time}", name=text(trace.strings[int(events.name[longest])]), time=ns(int(events.dur_ns[longest]))
-    )
+    return int(rows[events.dur_ns[rows].argmax()]) if len(rows) else None
 
 
 ANALYSIS = Analysis("trends", "Trends", TrendsResult, analyse)

@@ -13,7 +13,7 @@ from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.insights.sidebar import sidebar
-from tb_steptime.insights.wording import titles
+from tb_steptime.insights.wording import result_notes, titles
 from tb_steptime.insights.wording.trends import judge_trends
 from tb_steptime.metrics.steps.parts import Parts
 
@@ -36,6 +36,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         could_be=_could_be(facts, insights),
         sidebar=sidebar(facts),
         titles=titles(facts),
+        notes=result_notes(facts),
     )
 
 

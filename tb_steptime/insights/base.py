@@ -97,9 +97,18 @@ class Verdict(msgspec.Struct, frozen=True):
     why_confidence: Phrase
 
 
+class NoteText(msgspec.Struct, frozen=True):
+    """A note as it is shown. cause: a short fact ("Recorded with call stacks."); effect: which figures it touches, and
+    how, or what to do."""
+
+    id: str
+    cause: Phrase
+    effect: Phrase
+
+
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
-    disjoint, insights_remark says so; headlines, sidebar and titles by view id."""
+    disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id."""
 
     verdict: Verdict
     headlines: dict[str, Headline]
@@ -109,3 +118,4 @@ class Judgement(msgspec.Struct, frozen=True):
     could_be: CouldBe | None
     sidebar: dict[str, SidebarShare]
     titles: dict[str, Titles]
+    notes: dict[str, list[NoteText]]

@@ -112,11 +112,11 @@ def _without_gpu(facts: Facts) -> Phrase:
 
 def _exchange_ns(host: HostResult) -> int:
     """Time a step in which the device does nothing but communicate."""
-    return sum(piece.ns for piece in host.pieces if piece.id == "communication")
+    return sum(segment.ns for segment in host.segments if segment.id == "communication")
 
 
 def _pace(host: HostResult, idle: IdleNs) -> Pace:
-    busy_ns = sum(piece.ns for piece in host.pieces if piece.works)
+    busy_ns = sum(segment.ns for segment in host.segments if segment.works)
     starved = host.launches.starved_share if host.launches else None
     return Pace(idle, host.blocking_bubble_ns, busy_ns, _exchange_ns(host), starved)
 

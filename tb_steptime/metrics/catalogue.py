@@ -217,8 +217,8 @@ DATA_LOADING_TILES = (
 )
 HOST_TILES = ("host_bound_share", "starved_share", "queue_mean", "launches", "host_floor")
 
-#: Figures that are drawn as strips within a span: (trace, device, bin edges) -> fraction per bin, None: not measurable.
-STRIPS: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {
+#: Figures in time bins: (trace, device, edges of the bins) -> fraction per bin; None: not measurable.
+BINNED: Mapping[str, Callable[[Trace, int, Int64], Float64 | None]] = {
     "est_sm_efficiency": gpu.sm_efficiency_in,
     "gpu_utilization": gpu.utilization_in,
     "est_achieved_occupancy": occupancy.occupancy_in,

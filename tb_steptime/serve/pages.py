@@ -12,6 +12,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.added_gains import may_be_added
 from tb_steptime.insights.base import Headline, Insight, Judgement, SidebarShare
+from tb_steptime.insights.wording.notes import worded
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.wire import (
     Neighbour,
@@ -45,6 +46,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
         headline=_headline(span, view, judged),
         result=msgspec.Raw(encode(result)),
         titles=judged.titles.get(view, {}),
+        notes=judged.notes.get(view, []),
         insights=insights,
         insights_remark=judged.insights_remark if first else may_be_added(insights, judged.addable),
         could_be=judged.could_be if first else None,
@@ -86,7 +88,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], sidebar: dict[st
         rank=span.rank,
         world_size=facts.world_size,
         simulated=facts.simulated,
-        notes=notes,
+        notes=[worded(note) for note in notes],
         sidebar=sidebar,
     )
 

@@ -29,7 +29,7 @@ from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, SidebarShare
+from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric, PartMeaning
@@ -40,14 +40,14 @@ from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
 from tb_steptime.metrics.kernels import table as kernels
-from tb_steptime.metrics.kernels.time_bins import STRIPS
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores import columns as tensor_cores
 from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
-from tb_steptime.text import Note, Phrase
+from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
 
 
@@ -114,13 +114,14 @@ class SpanHead(msgspec.Struct, frozen=True):
     rank: int | None
     world_size: int | None
     simulated: str | None
-    notes: list[Note]
+    notes: list[NoteText]
     sidebar: dict[str, SidebarShare]
 
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
     could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+    notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines.
     """
@@ -129,6 +130,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     headline: Headline
     result: msgspec.Raw
     titles: dict[str, Phrase]
+    notes: list[NoteText]
     insights: list[Insight]
     insights_remark: Phrase | None
     could_be: CouldBe | None
@@ -167,7 +169,7 @@ class TrendSpan(msgspec.Struct, frozen=True):
 
 
 class TrendsPage(msgspec.Struct, frozen=True):
-    """Trends over many spans. headline judges them together; titles by picture: steps, slow, strips, or metric id.
+    """Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
 
     changes: where a figure became another one from one span to the next, largest first.
     """
@@ -252,7 +254,7 @@ def catalogue() -> Catalogue:
 def _figures() -> list[Metric]:
     """Meanings of time bins and columns that are not among the metrics, each once."""
     known = {metric.id for metric in METRICS}
-    return list({metric.id: metric for metric in (*STRIPS, *_COLUMNS) if metric.id not in known}.values())
+    return list({metric.id: metric for metric in (*TIME_BIN_METRICS, *_COLUMNS) if metric.id not in known}.values())
 
 
 def encode(answer: Any) -> bytes:

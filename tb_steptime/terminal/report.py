@@ -12,6 +12,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.base import Insight, Judgement, Verdict
+from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -67,7 +68,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         insights=[_insight(insight) for insight in judgement.insights],
         notes=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")
-            for note in (*facts.notes, *loading.recorder_notes)
+            for note in map(worded, (*facts.notes, *loading.recorder_notes))
         ],
     )
 

@@ -17,6 +17,7 @@ from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
@@ -253,7 +254,8 @@ def _gain(insight: Insight) -> str:
 
 
 def _note(note: Note) -> str:
-    return f"{render(note.cause)} {render(note.effect)}"
+    words = worded(note)
+    return f"{render(words.cause)} {render(words.effect)}"
 
 
 def _wrap(text: str, width: int, indent: str = "") -> Iterable[str]:

@@ -1,20 +1,16 @@
-"""Note: what a user must know about the quality of a trace, or of a figure."""
+"""Note: what a user must know of the quality of a trace or a figure; its words are in `insights.wording.notes`."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.text.phrases import Phrase
+from tb_steptime.text.quantities import Quantity
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What the user must know about the quality of a trace or of a figure.
-
-    cause is a short fact ("Recorded with call stacks."), effect says which figures it touches and how, `qualifies`
-    names the metrics or views that it stands above (empty: all).
-    """
+    """What was found, as an id with values that fill the places of its sentences. qualifies: the metrics or views above
+    which it stands; empty: all."""
 
     id: str
-    cause: Phrase
-    effect: Phrase
+    values: dict[str, Quantity] = {}
     qualifies: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_steptime.text import Note, code, count, phrase
+from tb_steptime.text import Note, count
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -92,7 +92,9 @@ def find_steps(trace: Trace) -> Steps:
         Step(str(number), number, *window, int(host_start), int(host_end - host_start))
         for number, window, host_start, host_end in zip(names, windows, start, end, strict=True)
     ]
-    return Steps(tuple(steps[:over]), _cut_note(len(steps) - kept, kept - over))
+    dropped = len(steps) - over
+    notes = (Note("incomplete_steps", {"dropped": count(dropped)}),) if dropped else ()
+    return Steps(tuple(steps[:over]), notes)
 
 
 def _mark_number(trace: Trace, row: int) -> int:
@@ -175,28 +177,11 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
     return (np.searchsorted(ops, end) - np.searchsorted(ops, begin)).astype(np.int64)
 
 
-def _cut_note(launched_little: int, not_over: int) -> tuple[Note, ...]:
-    cause = phrase("The recording ends inside a step.")
-    if launched_little:
-        dropped = count(launched_little + not_over)
-        effect = phrase("Steps left out at the end because they launched too little: {dropped}.", dropped=dropped)
-    elif not_over:
-        effect = phrase("Steps left out at the end because they were not finished: {dropped}.", dropped=count(not_over))
-    else:
-        return ()
-    return (Note("incomplete_steps", cause, effect),)
-
-
 def _one_step(trace: Trace) -> Steps:
     low, high = _host_window(trace)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
     (window,) = _device_windows(trace, np.array([low]), np.array([high]), launched)
-    note = Note(
-        "no_steps",
-        phrase("No step marks."),
-        phrase("The whole recording counts as one step. Call {call} after each batch.", call=code("prof.step()")),
-    )
-    return Steps((Step("0", None, *window, low, high - low),), (note,))
+    return Steps((Step("0", None, *window, low, high - low),), (Note("no_steps"),))
 
 
 def _host_window(trace: Trace) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
-from tb_steptime.metrics.steps.segments import Piece
+from tb_steptime.metrics.steps.segments import Segment
 from tb_steptime.metrics.steps.sites import SiteRow, Stretch
 from tests.drawn.timeline import timeline
 
@@ -60,7 +60,7 @@ def host_result(sites: Sequence[SiteRow] = (), **changes: Any) -> HostResult:
     result = HostResult(
         unknown=None, start_ns=0, end_ns=STEPS * STEP, mean_step_ns=STEP, device=0, tiles=[],
         steps=[HostStep(str(i), i * STEP, (i + 1) * STEP, idle, 1.0, 100) for i in range(STEPS)],
-        pieces=[Piece("kernel", "Kernel", busy, "kernel", False, True)],
+        segments=[Segment("kernel", "Kernel", busy, "kernel", False, True)],
         bound=bound_of(Pace(idle, bubble, busy)), phases=[], sites=list(sites), ranges=[],
         devices=[DeviceIdle(0, "GPU 0", [busy] * STEPS, [idle] * STEPS, idle)], launches=LAUNCHES,
         queue=[], blocking=[], more_blocking=0, blocking_bubble_ns=bubble, copies=[], several_devices=None, pauses=[],

@@ -33,6 +33,7 @@ SUMMARIES = sorted(RELEASES.rglob("*" + SUFFIX))
 NOT_YET: dict[str, set[str]] = {
     "0.1.0": {
         "figures.host_floor",  # whole ns
+        "devices.idle",  # when a GPU is idle, in time bins
         # What receiving a batch takes was more, and a recorder's times were among those that waits show.
         *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
         *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),
@@ -61,7 +62,7 @@ def is_said(value: Any) -> bool:
     """A phrase or a note, several of them, or nothing."""
     if isinstance(value, list):
         return bool(value) and all(map(is_said, value))
-    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "cause"}))
+    return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "qualifies"}))
 
 
 def lacking(then: Any, now: Any, path: str = "") -> set[str]:

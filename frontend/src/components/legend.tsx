@@ -54,7 +54,7 @@ function LegendButton({ part: { meaning, ns, share, absent }, scale, off, press 
       class={off ? "off" : ""}
       aria-pressed={absent ? undefined : !off}
       disabled={absent !== undefined}
-      title={`${meaning.meaning}${absent ? ` Here: ${sentence(absent)}.` : " Double click shows it alone."}`}
+      title={`${meaning.meaning}${absent ? ` Here: ${sentence(absent)}` : " Double click shows it alone."}`}
       onClick={(event) => press(event.altKey)}
       onDblClick={() => press(true)}
     >

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Note as NoteText } from "../api.gen";
+import type { NoteText } from "../api.gen";
 import { counted } from "../format";
 import { Sentence } from "./sentence";
 

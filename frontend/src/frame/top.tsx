@@ -1,6 +1,6 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
-import type { Headline, Note as NoteText } from "../api.gen";
+import type { Headline, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
 import { Sentence } from "../components/sentence";

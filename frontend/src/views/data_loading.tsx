@@ -48,7 +48,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           ))}
         </Tiles>
       )}
-      {!recorded && <Notes notes={result.recorder_notes} />}
+      {!recorded && <Notes notes={page.notes} />}
       {result.unknown ? (
         <section class="unknown">
           <h2>
@@ -77,7 +77,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           </div>
         </div>
       )}
-      {recorded && <Notes notes={result.recorder_notes} />}
+      {recorded && <Notes notes={page.notes} />}
       {recorded && <RecordedWorkers {...shared} recorded={recorded} byReader={recorded.consumer_ns === null} />}
       {below && result.lanes && (
         <div class="split loader-halves">

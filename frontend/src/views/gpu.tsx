@@ -8,7 +8,7 @@ import { KernelDetails } from "./gpu/detail";
 import { GpuKernels } from "./gpu/kernel_table";
 import { GpuOverTime } from "./gpu/over_time";
 import { KernelSplit } from "./gpu/split";
-import type { SpanViewProps } from "./props";
+import { type SpanViewProps, titleOf } from "./props";
 
 export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
   const { result, head } = page;
@@ -31,13 +31,28 @@ export function Gpu({ page, tab }: SpanViewProps<"gpu">) {
         <DevicePicker devices={result.devices} device={device} choose={(id) => tab.update({ device: Number(id) })} />
       )}
       {device && (
-        <GpuOverTime result={result} device={device} number={head.number} chosen={chosen} tab={tab} name={name} />
+        <GpuOverTime
+          result={result}
+          device={device}
+          title={titleOf(page, `time_bins.${device.device}`)}
+          number={head.number}
+          chosen={chosen}
+          tab={tab}
+          name={name}
+        />
       )}
       {device && device.split.kernel_ns > 0 && (
         <>
-          <KernelSplit device={device} steps={result.steps.length} tab={tab} name={name} />
+          <KernelSplit
+            device={device}
+            title={titleOf(page, `split.${device.device}`)}
+            steps={result.steps.length}
+            tab={tab}
+            name={name}
+          />
           <GpuKernels
             device={device}
+            title={titleOf(page, `kernels.${device.device}`)}
             tab={tab}
             name={name}
             opened={opened}

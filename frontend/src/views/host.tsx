@@ -63,7 +63,7 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
   }
   return (
     <div class="view" data-view="host">
-      {result.pieces.length > 0 && <HostMeanStep {...part} />}
+      {result.segments.length > 0 && <HostMeanStep {...part} />}
       {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
       <div class="split host-split">

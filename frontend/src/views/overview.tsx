@@ -1,7 +1,7 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { CouldBe, OverviewResult, PartMeaning, Parts } from "../api.gen";
+import type { CouldBe, OverviewResult, PartMeaning, Parts, Phrase } from "../api.gen";
 import { StackedBars } from "../charts/bars/stacked_bars";
 import { type Brace, StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
 import { Swatch } from "../colour";
@@ -11,10 +11,11 @@ import { Picture } from "../components/picture";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
+import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Devices } from "./devices";
-import type { Compared, SpanViewProps, Tab } from "./props";
+import { type Compared, type SpanViewProps, type Tab, titleOf } from "./props";
 import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
@@ -27,7 +28,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       <MeanStepBar result={result} couldBe={page.could_be} compared={compared} off={off} parts={tab.meanings.parts} />
       <Legend
         label="Parts of the mean step. A button shows or hides its part."
-        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result))}
+        parts={tab.meanings.parts.map((meaning) => legendPart(meaning, result, tab.meanings))}
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
@@ -37,7 +38,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
           <SeriesTile
             key={series.metric}
             series={series}
-            remark={result.tile_remarks[series.metric]}
+            remark={page.titles[`tile.${series.metric}`]}
             head={page.head}
             neighbours={page.neighbours}
             meanings={tab.meanings}
@@ -48,6 +49,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
       <div class="split">
         <Steps
           result={result}
+          title={titleOf(page, "steps")}
           off={off}
           tab={tab}
           name={`${page.head.run} ${page.head.worker} span ${page.head.number}`}
@@ -61,9 +63,11 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
 
 const lengthOf = (parts: Parts, { id }: PartMeaning): number => parts[id as keyof Parts];
 
-function legendPart(meaning: PartMeaning, { mean_parts_ns: mean, mean_duration_ns: whole, absent }: OverviewResult) {
+function legendPart(meaning: PartMeaning, result: OverviewResult, meanings: Meanings) {
+  const { mean_parts_ns: mean, mean_duration_ns: whole, absent } = result;
+  const reason = absent[meaning.id];
   const length = lengthOf(mean, meaning);
-  return { meaning, ns: length, share: whole ? length / whole : 0, absent: absent[meaning.id] };
+  return { meaning, ns: length, share: whole ? length / whole : 0, absent: reason && meanings.explain(reason) };
 }
 
 interface MeanStepBarProps {
@@ -187,13 +191,14 @@ function meanStepLabel(result: OverviewResult, couldBe: CouldBe | null): string 
 }
 
 interface StepsProps {
+  title: Phrase;
   result: OverviewResult;
   off: ReadonlySet<string>;
   tab: Tab;
   name: string;
 }
 
-function Steps({ result: { steps, steps_title: title }, off, tab, name }: StepsProps) {
+function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
   const [hovered, hover] = useState<number | null>(null);
   const { parts, scale, ...drawn } = useMemo(
     () => stepBars(steps, tab.meanings.parts, off),

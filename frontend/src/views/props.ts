@@ -36,6 +36,10 @@ export interface Compared<V extends ViewId> {
   page: PageOf<V>;
 }
 
+/** What the server says above or under a picture, a table or a tile of the page. */
+export const titleOf = ({ titles }: Pick<PageOf<ViewId>, "titles">, id: string): Phrase =>
+  titles[id] ?? { template: "", values: {} };
+
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
   tab: Tab;

@@ -5,7 +5,7 @@ import { Sentence } from "../components/sentence";
 import { SeriesTile } from "../components/series_tile";
 import { Tiles } from "../components/tile";
 import { useStepSelection } from "./choices";
-import type { SpanViewProps } from "./props";
+import { type SpanViewProps, titleOf } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { OpportunityTable } from "./tensor_cores/opportunity_table";
 import { SplitPicture } from "./tensor_cores/split";
@@ -18,7 +18,6 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
   const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
   const off = tab.state.bins ?? NONE;
   const name = `${head.run} ${head.worker} span ${head.number}`;
-  // The server's titles speak of the first device.
   const main = device === result.devices[0];
   const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
   const several = (device?.steps.length ?? 0) > 1;
@@ -59,7 +58,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
           <div class={several ? "tensor-split" : "tensor-split whole"}>
             <SplitPicture
               device={device}
-              title={main ? result.split_title : { template: `Kernel time of GPU ${device.device}`, values: {} }}
+              title={titleOf(page, `split.${device.device}`)}
               off={off}
               tab={tab}
               name={name}
@@ -71,7 +70,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
           {device.share_high !== null && <OpportunityTable device={device} tab={tab} name={name} />}
           <KernelTable
             device={device}
-            title={main ? result.kernels_title : { template: `Kernels of GPU ${device.device}`, values: {} }}
+            title={titleOf(page, `kernels.${device.device}`)}
             off={off}
             tab={tab}
             name={name}
@@ -81,7 +80,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
       {device === undefined && result.unknown && (
         <section class="unknown">
           <h2>
-            <Sentence phrase={result.split_title} />
+            <Sentence phrase={titleOf(page, "split")} />
           </h2>
           <p class="quiet">
             <Sentence phrase={tab.meanings.explain(result.unknown)} />

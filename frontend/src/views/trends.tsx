@@ -97,7 +97,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           />
         ))}
       </div>
-      <HeatmapPicture title={titles.strips} runs={all} chosen={chosen} tab={tab} />
+      <HeatmapPicture title={titles.time_bins} runs={all} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>
   );

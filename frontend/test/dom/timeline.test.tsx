@@ -20,6 +20,7 @@ const PAGE: PageOf<"timeline"> = {
   titles: {},
   insights: [],
   insights_remark: null,
+  notes: [],
   could_be: null,
   neighbours: [],
   result: { first_ns: 0, last_ns: 500, steps: STEPS },

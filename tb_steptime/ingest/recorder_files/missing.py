@@ -10,13 +10,16 @@ import numpy as np
 
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile
 from tb_steptime.ingest.recorder_files.finding import NAME, stamp_of
-from tb_steptime.ingest.recorder_files.notes import note
 from tb_steptime.ingest.recorder_files.rows import batch_key
 from tb_steptime.record.file import format as layout
-from tb_steptime.text import Note, count, nbytes, text
+from tb_steptime.text import Note, Quantity, count, nbytes, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
+
+
+def recorder_note(id: str, **values: Quantity) -> Note:
+    return Note(id, values, ("data_loading",))
 
 
 def of_files(read: Sequence[RecorderFile], low: int, high: int) -> list[Note]:
@@ -29,7 +32,7 @@ def of_files(read: Sequence[RecorderFile], low: int, high: int) -> list[Note]:
         "clock_step": {} if any(each.clock_steps for each in read) else None,
         "worker_killed": {"killed": count(len(killed))} if killed else None,
     }
-    return [note(id, **values) for id, values in found.items() if values is not None]
+    return [recorder_note(id, **values) for id, values in found.items() if values is not None]
 
 
 def early_end(trace: Trace, read: Sequence[RecorderFile], received: Sequence[Int64]) -> list[Note]:
@@ -41,7 +44,7 @@ def early_end(trace: Trace, read: Sequence[RecorderFile], received: Sequence[Int
         return []
     last = int(received[8].max()) - trace.origin_ns
     missing = sum(step.host_start_ns > last for step in find_steps(trace).steps)
-    return [note("recorder_ended_early", missing=count(missing))] if missing else []
+    return [recorder_note("recorder_ended_early", missing=count(missing))] if missing else []
 
 
 def unrecorded_batches(
@@ -49,13 +52,17 @@ def unrecorded_batches(
 ) -> list[Note]:
     """Batches that the training process received and no worker's file holds, or the other way round."""
     if len(produced[0]) and not any(each.header.get("process") == "main" for each in read):
-        return [note("recorder_main_missing")]
+        return [recorder_note("recorder_main_missing")]
     if killed_workers(read) or any(_overwrote(each, low, high) or each.clock_steps for each in read):
         return []  # another note says so, with the reason
     asked = (received[4] >= low) & (received[4] < high) & (received[2] >= 0)
     known = np.isin(batch_key(*received[:3]), batch_key(produced[0], produced[3], produced[4]))
     missing = int((asked & ~known).sum())
-    return [note("recorder_worker_missing", missing=count(missing), batches=count(int(asked.sum())))] if missing else []
+    return (
+        [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(asked.sum())))]
+        if missing
+        else []
+    )
 
 
 def _overwrote(read: RecorderFile, low: int, high: int) -> bool:
@@ -104,7 +111,7 @@ def of_others(folder: Path, names: Sequence[str], low: int) -> list[Note]:
     files = sum(
         len(mine) for (_, _, start), mine in processes.items() if _is_of_another_time(folder, int(start), mine, low)
     )
-    return [note("recorder_of_another_run", files=count(files))] if files else []
+    return [recorder_note("recorder_of_another_run", files=count(files))] if files else []
 
 
 def _is_of_another_time(folder: Path, start: int, names: Sequence[str], low: int) -> bool:
@@ -119,4 +126,4 @@ def unread(names: Sequence[str], read: Sequence[RecorderFile], broken: Sequence[
     known = {*broken, *(each.name for each in read)}
     empty = [name for name in names if name not in known]
     found = {"recorder_file_unreadable": broken, "recorder_file_empty": empty}
-    return [note(id, file=text(files[0]), files=count(len(files))) for id, files in found.items() if files]
+    return [recorder_note(id, file=text(files[0]), files=count(len(files))) for id, files in found.items() if files]

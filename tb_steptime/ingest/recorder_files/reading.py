@@ -25,10 +25,10 @@ from tb_steptime.ingest.recorder_files.missing import (
     killed_workers,
     of_files,
     of_others,
+    recorder_note,
     unread,
     unrecorded_batches,
 )
-from tb_steptime.ingest.recorder_files.notes import note
 from tb_steptime.ingest.recorder_files.rows import begun_rows, from_origin, produced_rows, received_rows
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, count
@@ -68,7 +68,7 @@ def of_one_process(read: Sequence[RecorderFile], rank: int | None) -> tuple[list
     mine = [each for each in read if rank is not None and each.header.get("rank") == rank]
     if len({each.header.get("host") for each in mine}) == 1:
         return mine, None
-    return [], note("recorder_of_several_machines", files=count(len(read)))
+    return [], recorder_note("recorder_of_several_machines", files=count(len(read)))
 
 
 def window_of(trace: Trace) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def _records(
     produced = produced_rows(read, received, low, high)
     used = sorted({int(number) for number in np.unique(np.concatenate((received[0], produced[0])))})
     if read and not len(received[0]) and not len(produced[0]):
-        notes = [*notes, note("recorder_not_then")]
+        notes = [*notes, recorder_note("recorder_not_then")]
     mine = [each for each in read if each.loader in used]
     notes = [*notes, *of_files(mine, low, high), *early_end(trace, mine, received)]
     notes += unrecorded_batches(mine, produced, received, low, high)

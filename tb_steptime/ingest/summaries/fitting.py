@@ -81,7 +81,7 @@ def _fitter_of_struct(kind: inspect.StructType) -> _Fitter:
 def _fit_reason(value: Any, codes: Codes) -> Any:
     if isinstance(value, dict) and "template" in value:
         code = codes.get(value["template"])
-        return {"code": code} if code else msgspec.to_builtins(OLDER_RELEASE)
+        return {"code": code, "values": value["values"]} if code else msgspec.to_builtins(OLDER_RELEASE)
     return value
 
 

@@ -10,6 +10,36 @@ Json = dict[str, Any]
 
 #: Sentences of 0.1.0 that are codes now.
 CODES: Mapping[str, str] = {
+    "A depthwise convolution or a vector: tensor cores multiply matrices": "no_matrix_product",
+    "A size of {length} is no multiple of {unit}": "misaligned_size",
+    "By a part of their names it counts kernels with {wrong} of kernel time that run on the plain cores or cannot be "
+    "told.": "profiler_tab_miscounts",
+    "FP32 inputs, and TF32 is off": "tf32_off",
+    "FP32 inputs, and no convolution here runs as TF32": "tf32_off_in_cudnn",
+    "FP32 inputs, which the tensor cores of this GPU do not take": "fp32_unsupported",
+    "It counts the kernels before the first and after the last step too.": "profiler_tab_counts_outside_steps",
+    "It prepares or completes a product that does not use them": "stage_of_product",
+    "Its inputs' layout is converted around it": "layout_converted",
+    "Its inputs' type has no tensor cores on this GPU": "type_unsupported",
+    "Its kernel is for operands that are not aligned": "misaligned_kernel",
+    "Its list of name parts lacks kernels with {missed} of kernel time that run on tensor cores, and counts {wrong} in "
+    "kernels that do not or cannot be told.": "profiler_tab_misses_and_miscounts",
+    "Its list of name parts lacks kernels with {missed} of kernel time that run on tensor cores.": (
+        "profiler_tab_misses"
+    ),
+    "No gain is computed: the peaks of this GPU are not known, or nothing here can move.": "no_gain_computed",
+    "This trace does not record the inputs of its op; record_shapes=True does": "inputs_not_recorded",
+    "Type and sizes fit; the library chose a kernel without them": "library_choice",
+    "hidden behind kernels": "collectives_overlap_kernels",
+    "no collective in this trace": "no_collective",
+    "no copy in the steps": "no_copy_in_steps",
+    "no kernel in the steps": "no_kernel_in_steps",
+    "no loader events in the steps": "no_loader_events_in_steps",
+    "no runtime call in this trace": "no_runtime_call",
+    "no set in the steps": "no_memset_in_steps",
+    "{time} x (1 - {plain} / {tensor}), the peaks in TFLOP/s without and with tensor cores, at most what the memory "
+    "bandwidth leaves.": "gain_by_peaks_and_bandwidth",
+    "{time} x (1 - {plain} / {tensor}), the peaks in TFLOP/s without and with tensor cores.": "gain_by_peaks",
     "As far as cores and disk allow: this trace does not say how many cores the machine has.": "curve_cores_not_known",
     "As far as disk or network allow.": "curve_as_far_as_disk_allows",
     "How many workers there are cannot be told from this trace, because every step waits alike: one worker, or several "
@@ -50,10 +80,37 @@ _HOST_FIGURES = {
 
 
 def upgrade(view: str, result: Json) -> Json:
+    for note in result["facts"]["notes"] if view == "head" else result.get("recorder_notes", ()):
+        _upgrade_note(note, result)
+    for each in (result, *result.get("devices", ())) if view in ("gpu", "host", "trends") else ():
+        _rename(each, {"pieces": "segments", "strips": "time_bins"})
     if view == "host" and result.get("answer"):
         figures = {each["id"]: each["value"]["value"] for each in result["answer"]["figures"]}
         result["figures"] = {_HOST_FIGURES.get(id, id): value for id, value in figures.items()}
+    if view == "trends":
+        result["slow_steps"] = [row | _longest_event(row["seen"]) for row in result["slow_steps"]]
     return _data_loading(result) if view == "data_loading" else result
+
+
+def _longest_event(seen: Json | None) -> Json:
+    """Of "{name} of {time}"."""
+    if seen is None:
+        return {}
+    return {"longest_event": seen["values"]["name"]["value"], "longest_event_ns": seen["values"]["time"]["value"]}
+
+
+def _upgrade_note(note: Json, head: Json) -> None:
+    """A note was two sentences."""
+    said = note.pop("cause")["values"] | note.pop("effect")["values"]
+    note["values"] = {key: value for key, value in said.items() if value["unit"] != "code"}
+    if note["id"] == "simulated":
+        note["values"] = {"statement": {"value": head["facts"]["simulated"], "unit": "text"}}
+
+
+def _rename(value: Json, names: Mapping[str, str]) -> None:
+    for old, new in names.items():
+        if old in value:
+            value[new] = value.pop(old)
 
 
 def _data_loading(result: Json) -> Json:

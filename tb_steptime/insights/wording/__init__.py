@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_steptime.insights.base import Titles
+from tb_steptime.insights.base import NoteText, Titles
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.data_loading import data_loading_titles
+from tb_steptime.insights.wording.gpu import gpu_titles
 from tb_steptime.insights.wording.host import host_titles
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.overview import overview_titles
+from tb_steptime.insights.wording.tensor_cores import tensor_core_titles
 
 #: By view id; views that are not here have no titles of their own.
 TITLES: dict[str, Callable[[Facts], Titles]] = {
+    "overview": overview_titles,
+    "tensor_cores": tensor_core_titles,
+    "gpu": gpu_titles,
     "data_loading": data_loading_titles,
     "host": host_titles,
 }
@@ -22,3 +29,8 @@ TITLES: dict[str, Callable[[Facts], Titles]] = {
 def titles(facts: Facts) -> dict[str, Titles]:
     """Of every view of a span."""
     return {view: of_view(facts) for view, of_view in TITLES.items()}
+
+
+def result_notes(facts: Facts) -> dict[str, list[NoteText]]:
+    """What is to be known of a result itself, by view; notes on the whole recording are not of a view."""
+    return {"data_loading": [worded(note) for note in facts.data_loading.recorder_notes]}

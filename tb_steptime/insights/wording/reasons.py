@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from tb_steptime.text import Phrase, Reason
 
-#: By code. A whole sentence: it stands alone, and after the meaning of the figure that is not known.
+#: By code. A whole sentence: it stands alone, in a table cell, and after the meaning of the figure that is not known.
 REASONS: dict[str, str] = {
     "ambiguous_record_the_workers": "How many workers there are is ambiguous in this trace: record the workers.",
+    "collectives_overlap_kernels": "Every collective runs at the same time as a computing kernel.",
     "curve_as_far_as_disk_allows": "As far as disk or network allow.",
     "curve_cores_not_known": "As far as cores and disk allow: this trace does not say how many cores the machine has.",
     "curve_if_other_loaders_keep_up": "As far as the other loaders keep up.",
@@ -19,25 +20,53 @@ REASONS: dict[str, str] = {
     "later a step takes about {then} instead of {now}.",
     "differs_by_loader": "Differs from loader to loader.",
     "empty_window": "The steps have no length.",
+    "fp32_unsupported": "FP32 inputs, which the tensor cores of this GPU do not take.",
+    "gain_by_peaks": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with tensor cores.",
+    "gain_by_peaks_and_bandwidth": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with "
+    "tensor cores; at most what the memory bandwidth leaves.",
+    "inputs_not_recorded": "The trace does not record the inputs of the op; record_shapes=True does.",
     "late_batches_are_few": "How long a batch takes is not known, because late batches take only {share} of the "
     "step: at most {most}, times the number of workers.",
+    "layout_converted": "The layout of the inputs is converted by other kernels of the op.",
+    "library_choice": "Type and sizes fit; the library chose a kernel without tensor cores.",
     "loader_count_unknown": "One loader or several: the trace does not say.",
     "loader_on_other_thread": "The loader is read on another thread.",
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
+    "misaligned_kernel": "The kernel is one for operands that are not aligned.",
+    "misaligned_size": "A size of {length} is not a multiple of {unit}.",
     "no_blocks_recorded": "The trace has no blocks per SM (AMD GPUs do not record them).",
+    "no_collective": "The trace has no collective.",
+    "no_copy_in_steps": "The steps have no copy.",
+    "no_gain_computed": "No gain is computed: the peak rates of this GPU are not known, or these kernels cannot move.",
     "no_gpu_activity": "This trace has no GPU activity.",
+    "no_kernel_in_steps": "No kernel runs within the steps.",
     "no_kernels_in_steps": "No kernel runs on this GPU within the steps.",
     "no_kineto_occupancy": "The trace has no occupancy (AMD GPUs do not record it).",
     "no_launch_calls": "The trace has no kernel launch calls.",
     "no_launch_shapes": "The trace has no registers and shared memory of its kernels, or no limits of the GPU (AMD "
     "GPUs do not record them).",
     "no_loader_events": "The trace has no loader events.",
+    "no_loader_events_in_steps": "The steps have no loader events.",
+    "no_matrix_product": "A depthwise convolution or a matrix times a vector: tensor cores multiply matrices.",
+    "no_memset_in_steps": "The steps have no memset.",
+    "no_runtime_call": "The trace has no CUDA or HIP runtime call.",
     "no_tensor_cores": "This GPU has no tensor cores.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
+    "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
+    "profiler_tab_miscounts": "Its list of kernel names counts kernels with {wrong} of kernel time that do not run "
+    "on tensor cores, or of which it is unknown.",
+    "profiler_tab_misses": "Its list of kernel names lacks kernels with {missed} of kernel time that run on tensor "
+    "cores.",
+    "profiler_tab_misses_and_miscounts": "Its list of kernel names lacks kernels with {missed} of kernel time that "
+    "run on tensor cores, and counts kernels with {wrong} that do not, or of which it is unknown.",
     "record_more_steps": "How many workers keep up is not known: record more steps within an epoch.",
+    "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
+    "tf32_off": "FP32 inputs, and TF32 is off.",
+    "tf32_off_in_cudnn": "FP32 inputs, and no convolution of this trace runs as TF32.",
     "too_few_line_samples": "Lines are not known: the workers were sampled {bursts} times, at most once a second, "
     "and {least} are needed.",
+    "type_unsupported": "The tensor cores of this GPU do not take inputs of this type.",
     "workers_not_in_trace": "The worker processes are not in this trace.",
 }
 

@@ -1,4 +1,4 @@
-"""What several spans say together: the headline of Trends and the sentence above each of its pictures."""
+"""Trends over several spans: the headline, and the title of each picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, 
 #: A change of a mean below this share of it is called steady.
 STEADY_FRACTION = 0.03
 
-#: Two runs are before and after; more are a field.
+#: Two runs are compared as before and after; of more the range is said.
 COMPARED_GROUPS = 2
 
 #: (run, worker, number of the span, its trends), in the order of the pickers.
@@ -34,9 +34,9 @@ class Means(NamedTuple):
 
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
-    """The headline, and titles by picture: "steps", "slow", "slow_rule", "strips", and one for each metric id.
+    """The headline, and titles by picture: "steps", "slow", "slow_rule", "time_bins", and one for each metric id.
 
-    focus names the run (with one run only: "span N" too) that the action and the titles of steps speak of; None: the
+    focus names the run (with one run only: "span N" too) that the action and the titles of steps are about; None: the
     last run, in all its spans.
     """
     if not spans:
@@ -47,8 +47,10 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
     titles |= {
         "steps": _steps_title(chosen),
         "slow": _slow_title(chosen),
-        "slow_rule": phrase("Slow: modified z-score over {limit}.", limit=Quantity(OUTLIER_Z, Unit.NUMBER)),
-        "strips": phrase("When is the GPU full?"),
+        "slow_rule": phrase(
+            "Slow: the modified z-score of the step time is over {limit}.", limit=Quantity(OUTLIER_Z, Unit.NUMBER)
+        ),
+        "time_bins": phrase("How busy is the GPU within each span?"),
     }
     return Headline(_verdict(groups, spans), _action(chosen)), titles
 
@@ -81,10 +83,27 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
         return _one_span(first, spans[0][3])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
         return Phrase("The mean step is steady: {a} in {first}, {b} in {last}.", values)
-    turn = "falls" if last.mean < first.mean else "rises"
-    return Phrase(
-        "The mean step " + turn + " from {a} in {first} to {b} in {last}" + _tail(last) + ".", values | _slow(last)
-    )
+    change = _Change(falls=last.mean < first.mean, slow_steps=_worth_investigating(last))
+    return Phrase(agreeing(_CHANGES[change], last.slow_count), values | _slow(last))
+
+
+class _Change(NamedTuple):
+    """How the mean step changes from the first group to the last, and whether slow steps raise the last one's mean."""
+
+    falls: bool
+    slow_steps: bool
+
+
+_CHANGES = {
+    _Change(True, False): "The mean step falls from {a} in {first} to {b} in {last}.",
+    _Change(False, False): "The mean step rises from {a} in {first} to {b} in {last}.",
+    _Change(
+        True, True
+    ): "The mean step falls from {a} in {first} to {b} in {last}, which has {slow} slow (step|steps).",
+    _Change(
+        False, True
+    ): "The mean step rises from {a} in {first} to {b} in {last}, which has {slow} slow (step|steps).",
+}
 
 
 def _range(groups: list[Means]) -> Phrase:
@@ -98,12 +117,6 @@ def _range(groups: list[Means]) -> Phrase:
         short=text(short.name),
         long=text(long.name),
     )
-
-
-def _tail(group: Means) -> str:
-    if not group.slow_count or not _worth_mending(group):
-        return ""
-    return agreeing("; {slow} slow (step hides|steps hide) more", group.slow_count)
 
 
 def _slow(group: Means) -> dict[str, Quantity]:
@@ -122,17 +135,17 @@ def _one_span(group: Means, result: TrendsResult) -> Phrase:
     )
 
 
-def _worth_mending(group: Means) -> bool:
+def _worth_investigating(group: Means) -> bool:
     return bool(group.slow_count) and group.mean - group.median > WORTH_FRACTION * group.mean
 
 
 def _action(group: Means) -> Phrase | None:
-    if not _worth_mending(group):
+    if not _worth_investigating(group):
         return None
     gain = group.mean - group.median
     return phrase(
-        "Mend the slow steps of {name}: [up to {gain} a step ({share})], from its mean of {mean} to its median of "
-        "{median}.",
+        "Investigate the slow steps of {name}: [up to {gain} a step ({share})], from its mean of {mean} to its median "
+        "of {median}.",
         name=text(group.name),
         gain=ns(gain),
         share=fraction(gain / group.mean),
@@ -144,13 +157,15 @@ def _action(group: Means) -> Phrase | None:
 def _steps_title(group: Means) -> Phrase:
     values = {"name": text(group.name), "median": ns(group.median)} | _slow(group)
     if not group.slow_count:
-        return Phrase("{name} runs at {median}, and no step stands out", values)
-    return Phrase(agreeing("{name} runs at {median} but for {slow} (step|steps)", group.slow_count), values)
+        return Phrase("The median step of {name} is {median}, and no step is slow", values)
+    return Phrase(
+        agreeing("The median step of {name} is {median}; {slow} (step is|steps are) slow", group.slow_count), values
+    )
 
 
 def _slow_title(group: Means) -> Phrase:
     if not group.slow_count:
-        return phrase("No step stands out")
+        return phrase("No step is slow")
     return Phrase(agreeing("{slow} slow (step|steps)", group.slow_count), _slow(group))
 
 
@@ -172,7 +187,7 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
         return Phrase("{label} is {a}", values)
     if abs(last - first) <= STEADY_FRACTION * max(abs(first), abs(last)):
         return Phrase("{label} stays at {b}", values)
-    return Phrase("{label} " + ("falls" if last < first else "rises") + " from {a} to {b}", values)
+    return Phrase("{label} falls from {a} to {b}" if last < first else "{label} rises from {a} to {b}", values)
 
 
 def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:

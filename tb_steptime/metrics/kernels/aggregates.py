@@ -1,7 +1,7 @@
-"""Launches that agree in kernel, op, module, bin and in why they are not on tensor cores, as one cell with its sums.
+"""Sums over the launches that agree in kernel, op, module, bin and in why they are not on tensor cores.
 
-Every kernel table is made of cells: a span has tens of thousands of launches and hundreds of cells, so launches are
-summed once.
+Every kernel table is made of these aggregates: a span has tens of thousands of launches and hundreds of aggregates, so
+launches are summed once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tb_steptime.trace.table import Float64, Int32, Int64
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """One entry per cell of the kernels that start within the span's window; int64.
+class KernelAggregates:
+    """One entry per aggregate of the kernels that start within the span's window; int64.
 
     device, name       name: row of the string table
     answer, bin        what the rules say of the kernel: places in `kernel_answers(trace).distinct` and in `BINS`
@@ -78,8 +78,8 @@ def reason_ids(trace: Trace) -> list[str]:
     kernel_origins,
     rows_in_window,
 )
-def kernel_cells(trace: Trace) -> Cells:
-    """The cells of all devices."""
+def kernel_aggregates(trace: Trace) -> KernelAggregates:
+    """The aggregates of all devices."""
     rows, events = rows_in_window(trace), trace.events
     event = trace.kernels.event[rows]
     keys = (
@@ -90,7 +90,7 @@ def kernel_cells(trace: Trace) -> Cells:
     device, name, answer, bins, op, module, why = (key[groups.first].astype(np.int64) for key in keys)
     shortest, longest = groups.extremes(dur_ns)
     weight, weighted = _weighted(trace, rows, groups, dur_ns)
-    return Cells(
+    return KernelAggregates(
         device=device,
         name=name,
         answer=answer,

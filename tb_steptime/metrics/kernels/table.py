@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY
-from tb_steptime.metrics.kernels.aggregates import Cells, kernel_cells, reason_ids
+from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggregates, reason_ids
 from tb_steptime.metrics.tensor_cores.name_rules import Answer, TensorCore
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.text import Unit
@@ -124,17 +124,22 @@ def kernel_table(trace: Trace, by: By) -> list[KernelGroup]:
 
 
 def _rows(trace: Trace, by: By) -> list[KernelGroup]:
-    cells = kernel_cells(trace)
-    keys = {"name": (cells.name,), "name,op": (cells.name, cells.op), "op": (cells.op,), "module": (cells.module,)}[by]
-    groups = Groups.of(cells.device, *keys)
+    parts = kernel_aggregates(trace)
+    keys = {
+        "name": (parts.name,),
+        "name,op": (parts.name, parts.op),
+        "op": (parts.op,),
+        "module": (parts.module,),
+    }[by]
+    groups = Groups.of(parts.device, *keys)
     columns: dict[str, Sequence[Any]] = {
-        **_times(cells, groups),
-        **_tensor_cores(trace, cells, groups),
-        **_origins(trace, cells, groups),
-        **{id: _means(groups, cells.weighted[id], cells.weight[id]) for id in cells.weight},
-        "persistent": (groups.sum(cells.with_tail) == 0).tolist(),
+        **_times(parts, groups),
+        **_tensor_cores(trace, parts, groups),
+        **_origins(trace, parts, groups),
+        **{id: _means(groups, parts.weighted[id], parts.weight[id]) for id in parts.weight},
+        "persistent": (groups.sum(parts.with_tail) == 0).tolist(),
     }
-    columns["name"] = _names(trace, by, cells.name[groups.first].tolist(), columns)
+    columns["name"] = _names(trace, by, parts.name[groups.first].tolist(), columns)
     return [KernelGroup(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
@@ -146,9 +151,13 @@ def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[
     return [trace.strings[row] for row in kernel]
 
 
-def _times(cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
-    total, count, device = groups.sum(cells.total_ns), groups.sum(cells.count), cells.device[groups.first]
-    shortest, longest = groups.extremes(cells.shortest_ns, cells.longest_ns)
+def _times(parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
+    total, count, device = (
+        groups.sum(parts.total_ns),
+        groups.sum(parts.count),
+        parts.device[groups.first],
+    )
+    shortest, longest = groups.extremes(parts.shortest_ns, parts.longest_ns)
     whole = {each: int(total[device == each].sum()) for each in np.unique(device).tolist()}
     return {
         "device": device.tolist(),
@@ -169,15 +178,15 @@ def _means(groups: Groups, weighted: Float64, weight: Float64) -> list[float | N
     return [part / whole if whole else None for part, whole in zip(parts, wholes, strict=True)]
 
 
-def _tensor_cores(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
-    leading, eligible = _leading_answers(trace, cells, groups), _eligible(trace, cells, groups)
-    why_not = _leading_reasons(trace, cells, groups, eligible)
-    gain = groups.sum(cells.gain_ns).tolist()
+def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
+    leading, eligible = _leading_answers(trace, parts, groups), _eligible(trace, parts, groups)
+    why_not = _leading_reasons(trace, parts, groups, eligible)
+    gain = groups.sum(parts.gain_ns).tolist()
     return {
         "tensor_core": [answer.answer for answer in leading],
         "tensor_core_reason": [answer.reason for answer in leading],
         **{
-            f"{bin}_ns": groups.sum(np.where(cells.bin == code, cells.total_ns, 0)).tolist()
+            f"{bin}_ns": groups.sum(np.where(parts.bin == code, parts.total_ns, 0)).tolist()
             for code, bin in enumerate(BINS)
         },
         "eligible": eligible,
@@ -186,43 +195,45 @@ def _tensor_cores(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Seque
     }
 
 
-def _leading_answers(trace: Trace, cells: Cells, groups: Groups) -> list[Answer]:
+def _leading_answers(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[Answer]:
     """Per group the answer that holds for most of its time, by the rule that gives it for most of that."""
     distinct = kernel_answers(trace).distinct
-    told = np.array([TOLD.index(answer.answer) for answer in distinct], np.int64)[cells.answer]
-    main = told == np.array(groups.leading(told, cells.total_ns)[0], np.int64)[groups.place]
+    told = np.array([TOLD.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
+    main = told == np.array(groups.leading(told, parts.total_ns)[0], np.int64)[groups.place]
     of_main = Groups.of(groups.place[main])  # every group has some, so the numbers stay
-    return [distinct[place] for place in of_main.leading(cells.answer[main], cells.total_ns[main])[0]]
+    return [distinct[place] for place in of_main.leading(parts.answer[main], parts.total_ns[main])[0]]
 
 
-def _leading_reasons(trace: Trace, cells: Cells, groups: Groups, eligible: list[bool | None]) -> list[str | None]:
+def _leading_reasons(
+    trace: Trace, parts: KernelAggregates, groups: Groups, eligible: list[bool | None]
+) -> list[str | None]:
     """Per group the reason with most time, of its kernels that have one; None where the group is not eligible."""
-    ids, some = reason_ids(trace), cells.why >= 0
+    ids, some = reason_ids(trace), parts.why >= 0
     with_reason = Groups.of(groups.place[some])
     found: list[str | None] = [None] * len(groups)
     for group, why in zip(
         groups.place[some][with_reason.first].tolist(),
-        with_reason.leading(cells.why[some], cells.total_ns[some])[0],
+        with_reason.leading(parts.why[some], parts.total_ns[some])[0],
         strict=True,
     ):
         found[group] = ids[why] if eligible[group] else None
     return found
 
 
-def _eligible(trace: Trace, cells: Cells, groups: Groups) -> list[bool | None]:
+def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[bool | None]:
     """Products, and stages around products that could have run on tensor cores."""
-    product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[cells.answer]
-    on_products = np.isin(cells.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
+    product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[parts.answer]
+    on_products = np.isin(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
     could = groups.sum((product | on_products).astype(np.int64)).tolist()
-    untold = groups.sum((cells.bin == BINS.index("unknown")).astype(np.int64)).tolist()
+    untold = groups.sum((parts.bin == BINS.index("unknown")).astype(np.int64)).tolist()
     return [True if yes else None if open else False for yes, open in zip(could, untold, strict=True)]
 
 
-def _origins(trace: Trace, cells: Cells, groups: Groups) -> dict[str, Sequence[Any]]:
-    ops, op_count = groups.leading(cells.op, cells.total_ns)
-    modules, _ = groups.leading(cells.module, cells.total_ns)
+def _origins(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:
+    ops, op_count = groups.leading(parts.op, parts.total_ns)
+    modules, _ = groups.leading(parts.module, parts.total_ns)
     return {
-        "kernel_count": groups.leading(cells.name, cells.total_ns)[1],
+        "kernel_count": groups.leading(parts.name, parts.total_ns)[1],
         "op": [None if key < 0 else trace.strings[key] for key in ops],
         "op_count": op_count,
         "no_op": [NO_OP_WORDS[NoOp(-key)] if key < 0 else None for key in ops],

@@ -79,9 +79,9 @@ class Bins(NamedTuple):
 InBins = Callable[[Trace, int, Int64], Bins | None]
 
 
-def strips_in(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
+def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
     """Every figure that can be told of the device in the bins [edges[i], edges[i+1])."""
-    for metric, in_bins in STRIPS.items():
+    for metric, in_bins in TIME_BIN_METRICS.items():
         found = in_bins(trace, device, edges)
         if found is not None:
             yield metric, found
@@ -165,7 +165,7 @@ def _share_of(bin: str) -> InBins:
 
 
 #: In the order in which they are drawn.
-STRIPS: Mapping[Metric, InBins] = {
+TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     EXPOSED_WAIT: _exposed,
     HIDDEN_WAIT: _hidden,
     BUSY: _busy,

@@ -1,10 +1,10 @@
-"""The steps of one device, and their mean, cut into cells as fine as any picture needs them.
+"""The steps of one device, and their mean, as sums as fine as any picture needs them.
 
 step     |kkkkkkk|cc|m|............................|
           works         idle, by site and reason
 
-Cells of a step sum to the step, and those of the mean step to the mean step, in whole ns: every table, bar and card is
-a sum of cells, so that all of them agree.
+The aggregates of a step sum to the step, those of the mean step to the mean step, in whole ns: every table, bar and
+card is a sum of them, so that all agree.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Works(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class StepAggregates:
     """ns of steps, or of the mean one alone: works [step, 3], idle [step, site, reason], and what of that stands behind
     blocking calls, bubble [step, site]."""
 
@@ -48,13 +48,13 @@ class Cells:
     bubble: Int64
 
     @property
-    def mean(self) -> Cells:
-        """One step, whose cells sum to the mean step rounded as everywhere; bubbles are rounded down, so that they
-        stay parts of their cells."""
+    def mean(self) -> StepAggregates:
+        """One step, whose aggregates sum to the mean step rounded as everywhere; bubbles are rounded down, so that they
+        stay parts of their aggregates."""
         steps, sites, reasons = self.idle.shape
-        cells = whole_mean(np.concatenate((self.works, self.idle.reshape(steps, -1)), axis=1))
-        works, idle = cells[:3], cells[3:].reshape(1, sites, reasons)
-        return Cells(works[np.newaxis], idle, self.bubble.sum(axis=0, keepdims=True) // steps)
+        aggregates = whole_mean(np.concatenate((self.works, self.idle.reshape(steps, -1)), axis=1))
+        works, idle = aggregates[:3], aggregates[3:].reshape(1, sites, reasons)
+        return StepAggregates(works[np.newaxis], idle, self.bubble.sum(axis=0, keepdims=True) // steps)
 
     @property
     def step_ns(self) -> int:
@@ -88,10 +88,10 @@ class Cells:
 
 
 @shared(collective_names, find_steps, idle_sums, kernel_intervals)
-def device_cells(trace: Trace, device: int) -> Cells:
+def step_aggregates(trace: Trace, device: int) -> StepAggregates:
     """The steps of the device."""
     sums = idle_sums(trace)[device]
-    return Cells(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+    return StepAggregates(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:

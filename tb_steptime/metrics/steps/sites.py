@@ -17,7 +17,7 @@ from tb_steptime.metrics.idle.sums import Longest, longest_gaps
 from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.steps.mean_step import Cells
+from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -80,7 +80,7 @@ class PhaseRow(msgspec.Struct, frozen=True):
     bound: Bound
 
 
-def site_rows(trace: Trace, device: int, mean: Cells) -> list[SiteRow]:
+def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
     """Sites that launch anything or that idle time is charged to, in the order of a step."""
     launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
     gaps = longest_gaps(trace, device, EXAMPLES)
@@ -95,7 +95,7 @@ def site_rows(trace: Trace, device: int, mean: Cells) -> list[SiteRow]:
     return rows
 
 
-def phase_rows(trace: Trace, device: int, mean: Cells, host_ns: Mapping[str, int]) -> list[PhaseRow]:
+def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     """Phases in which the host is, that launch anything or that idle time is charged to, in the order of a step."""
     launched = by_phase(trace, device)
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS))

@@ -22,7 +22,7 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_pro
 from tb_steptime.metrics.tensor_cores.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.peaks import HALVES, Peaks, peaks_of
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.text import Phrase, count, phrase
+from tb_steptime.text import Reason, count
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
@@ -61,26 +61,20 @@ class WhyNot(NamedTuple):
     """Why a kernel is not on tensor cores. id is stable and public; setting: what to type to change it, if anything."""
 
     id: str
-    text: Phrase
+    reason: Reason
     setting: str | None = None
 
 
-TF32_OFF = WhyNot("tf32_off", phrase("FP32 inputs, and TF32 is off"), 'torch.set_float32_matmul_precision("high")')
-TF32_OFF_CONVOLUTION = WhyNot(
-    "tf32_off", phrase("FP32 inputs, and no convolution here runs as TF32"), "torch.backends.cudnn.allow_tf32 = True"
-)
-FP32 = WhyNot("fp32", phrase("FP32 inputs, which the tensor cores of this GPU do not take"), "torch.autocast")
-DTYPE = WhyNot("dtype", phrase("Its inputs' type has no tensor cores on this GPU"))
-ALIGNED_KERNEL = WhyNot("alignment", phrase("Its kernel is for operands that are not aligned"))
-LAYOUT = WhyNot(
-    "layout_conversion",
-    phrase("Its inputs' layout is converted around it"),
-    "model.to(memory_format=torch.channels_last)",
-)
-NO_KERNEL = WhyNot("no_kernel", phrase("A depthwise convolution or a vector: tensor cores multiply matrices"))
-STAGE = WhyNot("stage", phrase("It prepares or completes a product that does not use them"))
-LIBRARY = WhyNot("library_choice", phrase("Type and sizes fit; the library chose a kernel without them"))
-UNTOLD = WhyNot("untold", phrase("This trace does not record the inputs of its op; record_shapes=True does"))
+TF32_OFF = WhyNot("tf32_off", Reason("tf32_off"), 'torch.set_float32_matmul_precision("high")')
+TF32_OFF_CONVOLUTION = WhyNot("tf32_off", Reason("tf32_off_in_cudnn"), "torch.backends.cudnn.allow_tf32 = True")
+FP32 = WhyNot("fp32", Reason("fp32_unsupported"), "torch.autocast")
+DTYPE = WhyNot("dtype", Reason("type_unsupported"))
+ALIGNED_KERNEL = WhyNot("alignment", Reason("misaligned_kernel"))
+LAYOUT = WhyNot("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
+NO_KERNEL = WhyNot("no_kernel", Reason("no_matrix_product"))
+STAGE = WhyNot("stage", Reason("stage_of_product"))
+LIBRARY = WhyNot("library_choice", Reason("library_choice"))
+UNTOLD = WhyNot("untold", Reason("inputs_not_recorded"))
 
 
 class Rates(NamedTuple):
@@ -245,8 +239,7 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
     lengths = case.product.work.lengths if case.product and case.product.work else ()
     odd = [length for length in lengths if length % unit]
     if odd:
-        text = phrase("A size of {length} is no multiple of {unit}", length=count(odd[0]), unit=count(unit))
-        return WhyNot("alignment", text)
+        return WhyNot("alignment", Reason("misaligned_size", {"length": count(odd[0]), "unit": count(unit)}))
     return ALIGNED_KERNEL if _MISALIGNED_KERNEL.search(case.kernel) else None
 
 

@@ -16,7 +16,7 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, Rates, WhyNot, eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
-from tb_steptime.text import Phrase, Quantity, Unit, ns, phrase
+from tb_steptime.text import Quantity, Reason, Unit, ns
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_origins
 from tb_steptime.trace.steps import find_steps
@@ -51,7 +51,7 @@ class Opportunity(msgspec.Struct, frozen=True):
     """Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
 
     shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
-    why_not, why     why they do not: a stable id, and the sentence; setting: what to type, if that would change it
+    why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
     gain_ns          over the span, at most; formula says how it was computed
     """
 
@@ -60,12 +60,12 @@ class Opportunity(msgspec.Struct, frozen=True):
     dtypes: str | None
     kernel: str
     why_not: str
-    why: Phrase
+    why: Reason
     setting: str | None
     count: int
     total_ns: int
     gain_ns: int
-    formula: Phrase
+    formula: Reason
 
 
 class Obstacle(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its."""
 
     why_not: str
-    why: Phrase
+    why: Reason
     setting: str | None
     op: str | None
     shapes: str | None
@@ -171,7 +171,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
         dtypes=product.dtypes or None if product else None,
         kernel=trace.strings[int(trace.events.name[trace.kernels.event[row]])],
         why_not=why.id,
-        why=why.text,
+        why=why.reason,
         setting=why.setting,
         count=count,
         total_ns=total_ns,
@@ -180,16 +180,13 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     )
 
 
-def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Phrase:
+def _formula(total_ns: int, rates: Rates | None, bounded: bool) -> Reason:
     if rates is None:
-        return phrase("No gain is computed: the peaks of this GPU are not known, or nothing here can move.")
-    sentence = "{time} x (1 - {plain} / {tensor}), the peaks in TFLOP/s without and with tensor cores"
-    values = {
-        "time": ns(total_ns),
-        "plain": Quantity(rates.plain, Unit.NUMBER),
-        "tensor": Quantity(rates.tensor, Unit.NUMBER),
-    }
-    return Phrase(sentence + (", at most what the memory bandwidth leaves." if bounded else "."), values)
+        return Reason("no_gain_computed")
+    time, plain, tensor = ns(total_ns), Quantity(rates.plain, Unit.NUMBER), Quantity(rates.tensor, Unit.NUMBER)
+    if bounded:
+        return Reason("gain_by_peaks_and_bandwidth", {"time": time, "plain": plain, "tensor": tensor})
+    return Reason("gain_by_peaks", {"time": time, "plain": plain, "tensor": tensor})
 
 
 def split_by_op(trace: Trace, device: int) -> list[OpSplit]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins, split_kernel_time
-from tb_steptime.text import Phrase, fraction, phrase
+from tb_steptime.text import Reason, fraction
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool
 
@@ -28,10 +28,10 @@ _TENSOR_CORE = BINS.index("tensor_core")
 
 
 class ProfilerTab(NamedTuple):
-    """The share that the PyTorch Profiler tab shows, and why it is not ours; None where it is, or cannot be told."""
+    """The share that the PyTorch Profiler tab shows, None without kernels; why ours differs, None where it does not."""
 
     share: float | None
-    why: Phrase | None
+    why: Reason | None
 
 
 def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
@@ -51,27 +51,14 @@ def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
     return ProfilerTab(share, _why(missed, wrong))
 
 
-def _why(missed: float, wrong: float) -> Phrase:
-    misses, errs = missed >= VISIBLE_FRACTION, wrong >= VISIBLE_FRACTION
-    if misses and errs:
-        return phrase(
-            "Its list of name parts lacks kernels with {missed} of kernel time that run on tensor cores, and counts "
-            "{wrong} in kernels that do not or cannot be told.",
-            missed=fraction(missed),
-            wrong=fraction(wrong),
-        )
-    if misses:
-        return phrase(
-            "Its list of name parts lacks kernels with {missed} of kernel time that run on tensor cores.",
-            missed=fraction(missed),
-        )
-    if errs:
-        return phrase(
-            "By a part of their names it counts kernels with {wrong} of kernel time that run on the plain cores or "
-            "cannot be told.",
-            wrong=fraction(wrong),
-        )
-    return phrase("It counts the kernels before the first and after the last step too.")
+def _why(missed: float, wrong: float) -> Reason:
+    if missed >= VISIBLE_FRACTION and wrong >= VISIBLE_FRACTION:
+        return Reason("profiler_tab_misses_and_miscounts", {"missed": fraction(missed), "wrong": fraction(wrong)})
+    if missed >= VISIBLE_FRACTION:
+        return Reason("profiler_tab_misses", {"missed": fraction(missed)})
+    if wrong >= VISIBLE_FRACTION:
+        return Reason("profiler_tab_miscounts", {"wrong": fraction(wrong)})
+    return Reason("profiler_tab_counts_outside_steps")
 
 
 def _profiler_tab_names(trace: Trace) -> Bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_steptime.text import Note, agreeing, count, phrase
+from tb_steptime.text import Note, count
 
 
 @dataclass
@@ -26,76 +26,24 @@ class Damage:
 
 
 def notes_of(damage: Damage) -> tuple[Note, ...]:
-    return tuple(note for note in (_file_note(damage), *_event_notes(damage)) if note)
+    counted = {
+        "lost-events": damage.lost_count + damage.timeless_count,
+        "duplicate-events": damage.duplicate_count,
+        "missing-durations": damage.missing_duration_count,
+        "negative-durations": damage.negative_duration_count,
+        "unpaired-ends": damage.unpaired_end_count,
+        "bad-values": damage.repaired_value_count,
+        "bad-strings": damage.repaired_string_count,
+        "bad-metadata": damage.damaged_metadata_count,
+    }
+    return (
+        *_of_file(damage),
+        *(Note(id, {"count": count(number)}) for id, number in counted.items() if number),
+    )
 
 
-def _file_note(damage: Damage) -> Note | None:
+def _of_file(damage: Damage) -> tuple[Note, ...]:
     """The file as a whole: one note, the most serious."""
     if damage.corrupt:
-        cause, effect = "The compressed file is damaged.", "Events after the damage are missing from every figure."
-        return Note("corrupt-file", phrase(cause), phrase(effect))
-    if damage.cut_short or damage.unfinished:
-        cause = "The file ends before the trace does."
-        effect = "It is still being written, or its job ended while it wrote: the last events are missing."
-        return Note("truncated-file", phrase(cause), phrase(effect))
-    return None
-
-
-def _event_notes(damage: Damage) -> list[Note | None]:
-    return [
-        _counted(
-            "lost-events",
-            damage.lost_count + damage.timeless_count,
-            "[{count}] (event|events) could not be read.",
-            "(It is|They are) missing from every figure.",
-        ),
-        _counted(
-            "duplicate-events",
-            damage.duplicate_count,
-            "[{count}] (event was|events were) written twice.",
-            "Each is counted once.",
-        ),
-        _counted(
-            "missing-durations",
-            damage.missing_duration_count,
-            "[{count}] (event has|events have) no duration.",
-            "(It counts as an event|They count as events) of no length.",
-        ),
-        _counted(
-            "negative-durations",
-            damage.negative_duration_count,
-            "[{count}] (event ends before it starts|events end before they start).",
-            "(It counts as an event|They count as events) of no length.",
-        ),
-        _counted(
-            "unpaired-ends",
-            damage.unpaired_end_count,
-            "[{count}] (end of an event has|ends of events have) no beginning.",
-            "(That event is|Those events are) missing from every figure.",
-        ),
-        _counted(
-            "bad-values",
-            damage.repaired_value_count,
-            "[{count}] (value is not a number|values are not numbers).",
-            "(It counts|They count) as not recorded.",
-        ),
-        _counted(
-            "bad-strings",
-            damage.repaired_string_count,
-            "[{count}] (text holds|texts hold) characters that JSON does not allow.",
-            "Some names may be shown with a replacement character; times are not affected.",
-        ),
-        _counted(
-            "bad-metadata",
-            damage.damaged_metadata_count,
-            "[{count}] (entry|entries) about the device or the job could not be read.",
-            "Figures that need them are not measurable.",
-        ),
-    ]
-
-
-def _counted(id: str, number: int, cause: str, effect: str) -> Note | None:
-    """Both sentences agree with the number."""
-    if not number:
-        return None
-    return Note(id, phrase(agreeing(cause, number), count=count(number)), phrase(agreeing(effect, number)))
+        return (Note("corrupt-file"),)
+    return (Note("truncated-file"),) if damage.cut_short or damage.unfinished else ()

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.analyses import gpu
-from tb_steptime.analyses.gpu import COARSEST_BINS, FINER, NO_ACTIVITY, GpuResult, analyse
+from tb_steptime.analyses.gpu import COARSEST_BINS, FINER, NO_ACTIVITY, GpuResult, IdleTime, analyse
 from tb_steptime.metrics.gpu.occupancy import est_achieved_occupancy, slot_efficiency
 from tb_steptime.metrics.gpu.utilization import est_sm_efficiency, gpu_utilization
-from tb_steptime.metrics.kernels.time_bins import STRIPS, Bins, strips_in
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
 from tb_steptime.metrics.tensor_cores.usage import tensor_core_share
-from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -49,7 +48,7 @@ def loading() -> Trace:
 def figures(trace: Trace, edges: list[int]) -> dict[str, list[float | None]]:
     return {
         metric.id: [None if np.isnan(value) else value for value in bins.values]
-        for metric, bins in strips_in(trace, 0, np.array(edges))
+        for metric, bins in metrics_in_bins(trace, 0, np.array(edges))
     }
 
 
@@ -78,13 +77,13 @@ def test_what_the_trace_does_not_hold_has_no_strip():
         runtime  | x... |
         kernel 7 | .xxx |"""
     )
-    strips = {metric.id for metric, _ in strips_in(trace, 0, np.array([0, 4_000]))}
+    strips = {metric.id for metric, _ in metrics_in_bins(trace, 0, np.array([0, 4_000]))}
     assert strips == {"busy_share", "gpu_utilization", "tensor_core_share", "matmul_like_share"}
 
 
 def test_a_strips_own_figure_is_that_of_the_whole_window():
     (device,) = analyse(loading()).devices
-    values = {strip.metric: strip.value for strip in device.strips}
+    values = {strip.metric: strip.value for strip in device.time_bins}
     assert values == pytest.approx({metric: bins[0] for metric, bins in figures(loading(), [0, 24_000]).items()})
 
 
@@ -93,7 +92,9 @@ def test_joined_bins_are_those_of_wider_bins(bin_ns: int, count: int):
     edges = np.minimum(bin_ns * 100 * np.arange(-(-240 // bin_ns) + 1), 24_000)
     wide = np.append(edges[:-1:count], 24_000)
     trace = loading()
-    for (metric, fine), (_, direct) in zip(strips_in(trace, 0, edges), strips_in(trace, 0, wide), strict=True):
+    for (metric, fine), (_, direct) in zip(
+        metrics_in_bins(trace, 0, edges), metrics_in_bins(trace, 0, wide), strict=True
+    ):
         np.testing.assert_allclose(fine.joined(count).values, direct.values, atol=1e-9, err_msg=metric.id)
 
 
@@ -104,14 +105,14 @@ def test_a_bin_in_which_nothing_runs_has_no_value_and_no_rest_of_rounding():
 
 def test_levels_of_a_strip_nest_and_end_with_the_window():
     (device,) = analyse(loading()).devices
-    for strip in device.strips:
+    for strip in device.time_bins:
         coarse, *finer = strip.levels
         assert len(coarse.permille) <= COARSEST_BINS
         assert coarse.bin_ns * len(coarse.permille) >= 24_000
         for level in finer:
             assert coarse.bin_ns == FINER * level.bin_ns
             coarse = level
-    by_id = {strip.metric: strip.levels[0] for strip in device.strips}
+    by_id = {strip.metric: strip.levels[0] for strip in device.time_bins}
     level = by_id["gpu_utilization"]
     start = level.bin_ns * np.arange(len(level.permille))
     end = np.minimum(start + level.bin_ns, 24_000)
@@ -150,13 +151,12 @@ def test_tables_are_groupings_of_one_kernel_time_and_what_is_folded_is_counted(m
     assert (names.more_rows, names.more_count, names.more_ns) == (2, 2, 6_000)
 
 
-def test_sentences():
+def test_idle_time_has_the_reason_for_most_of_it_and_the_range_of_the_rest():
     (device,) = analyse(loading()).devices
-    assert plain(device.strips_title) == "The GPU is empty while the loader runs"
-    assert plain(device.kernels_title) == "One matrix-product kernel takes 57 % of kernel time"
+    assert device.idle == IdleTime(10 / 24, "data_loading", None)
 
 
-def test_the_title_names_the_range_that_holds_the_other_waits():
+def test_the_range_that_holds_the_other_waits():
     trace = timeline(
         f"""
         step             | 000000000000000000000000 |
@@ -167,10 +167,10 @@ def test_the_title_names_the_range_that_holds_the_other_waits():
         kernel 7         | .................xxxxxxx |"""
     )
     (device,) = analyse(trace).devices
-    assert plain(device.strips_title) == "The GPU is empty while the loader runs, and again in zero_grad"
+    assert device.idle == IdleTime(17 / 24, "data_loading", "zero_grad")
 
 
-def test_a_busy_gpu():
+def test_a_busy_gpu_has_no_reason():
     trace = timeline(
         """
         step     | 0000000000 |
@@ -178,7 +178,7 @@ def test_a_busy_gpu():
         runtime  | x......... |
         kernel 7 | xxxxxxxxxx |"""
     )
-    assert plain(analyse(trace).devices[0].strips_title) == "The GPU is busy for 100 % of the steps"
+    assert analyse(trace).devices[0].idle == IdleTime(0.0, None, None)
 
 
 def test_a_trace_without_a_device():
@@ -208,10 +208,10 @@ def test_the_result_of_a_recorded_trace(path: Path):
     assert len(gzip.compress(written, 6)) <= max(SMALL_SUMMARY_BYTES, SUMMARY_FRACTION * path.stat().st_size)
     low, high = find_steps(trace).window
     for device in result.devices:
-        assert {strip.metric for strip in device.strips} <= {metric.id for metric in STRIPS}
+        assert {strip.metric for strip in device.time_bins} <= {metric.id for metric in TIME_BIN_METRICS}
         for tile in device.tiles:
             assert (tile.value is None) == (tile.reason is not None)
-        strips = {strip.metric: strip for strip in device.strips}
+        strips = {strip.metric: strip for strip in device.time_bins}
         level = strips["gpu_utilization"].levels[-1]
         whole = np.minimum(low + level.bin_ns * np.arange(len(level.permille) + 1), high)
         mean = (np.diff(whole) * np.array(level.permille)).sum() / (high - low) / 1000

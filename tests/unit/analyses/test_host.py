@@ -42,11 +42,11 @@ def training() -> HostResult:
 
 def test_the_pieces_are_the_mean_step():
     result = training()
-    assert {piece.id: piece.ns // US for piece in result.pieces if piece.ns} == {
+    assert {segment.id: segment.ns // US for segment in result.segments if segment.ns} == {
         "kernel": 13, "memory": 1, "data_loading": 3, "cpu_forward": 2, "cpu_backward": 2,
         "nothing_recorded": 6, "launch_latency": 3,
     }  # fmt: skip
-    assert sum(piece.ns for piece in result.pieces) == result.mean_step_ns == 30 * US
+    assert sum(segment.ns for segment in result.segments) == result.mean_step_ns == 30 * US
 
 
 def test_idle_time_is_charged_to_the_site_that_ends_it():
@@ -74,7 +74,7 @@ def test_phases_are_sums_of_sites():
 
 def test_a_span_without_a_device_tells_of_the_host():
     result = analyse(timeline("step | 1111122222 |\nloader single | ll...ll... |\nop | ..aaa..aaa |"))
-    assert (result.device, result.devices, result.pieces, result.bound) == (None, [], [], Bound.INPUT)
+    assert (result.device, result.devices, result.segments, result.bound) == (None, [], [], Bound.INPUT)
     assert {row.phase: row.host_ns for row in result.phases} == {"data_loading": 2 * US, "forward": 3 * US}
     short = analyse(timeline(f"step | {'1' * 100} |\nloader single | {'l' * 9} |\nop | {'a' * 9} |"))
     assert short.bound is Bound.UNKNOWN
@@ -110,7 +110,7 @@ REAL = sorted((SHARED / "traces").rglob("*.json.gz")) if (SHARED / "traces").is_
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.relative_to(SHARED / "traces")))
-def test_every_picture_is_a_sum_of_the_same_cells(path: Path):
+def test_every_picture_is_a_sum_of_the_same_sums(path: Path):
     trace = read_real(path)
     results = {each.id: each.analyse(trace) for each in ANALYSES}
     result = results["host"]
@@ -131,11 +131,11 @@ def _sums_agree(result: HostResult) -> None:
     idle = _sum([row.idle_ns for row in result.sites])
     assert idle == _sum([row.idle_ns for row in result.phases])
     assert idle == next(each.mean for each in result.devices if each.device == result.device)
-    assert sum(piece.ns for piece in result.pieces) == result.mean_step_ns
-    assert sum(piece.ns for piece in result.pieces if not piece.works) == idle.total_ns
-    for piece in result.pieces:
-        alike = [each for each in result.pieces if each.reasons == piece.reasons and not each.works]
-        assert sum(each.ns for each in alike) == sum(getattr(idle, reason) for reason in piece.reasons)
+    assert sum(segment.ns for segment in result.segments) == result.mean_step_ns
+    assert sum(segment.ns for segment in result.segments if not segment.works) == idle.total_ns
+    for segment in result.segments:
+        alike = [each for each in result.segments if each.reasons == segment.reasons and not each.works]
+        assert sum(each.ns for each in alike) == sum(getattr(idle, reason) for reason in segment.reasons)
     for row in result.sites:
         assert 0 <= row.bubble_ns <= row.idle_ns.total_ns
         assert all(each.start_ns < each.end_ns for each in row.examples)

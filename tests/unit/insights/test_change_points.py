@@ -13,7 +13,7 @@ from tb_steptime.metrics.base import Series
 def span(**steps: list[float | None]) -> TrendsResult:
     """A span with these steps; watched metrics that are not given cannot be measured."""
     series = [Series(metric, None, None, steps.get(metric, [])) for metric in WATCHED]
-    return TrendsResult(origin_ns=0, steps=[], series=series, strips=[], slow_steps=[])
+    return TrendsResult(origin_ns=0, steps=[], series=series, time_bins=[], slow_steps=[])
 
 
 def changes(*results: TrendsResult, kernels: list[Kernels] | None = None, worker: str = "w") -> list[Change]:

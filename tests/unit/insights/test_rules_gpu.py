@@ -67,11 +67,23 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
             product(SGEMM, FITS, FLOATS),
             A100,
             1 - 19.5 / 156,
-            "kernel time a step: FP32 inputs, TF32 off. {setting}",
+            "without tensor cores: FP32 inputs, TF32 off.",
             HIGH,
         ),
-        (product(SGEMM, FITS, FLOATS), V100, 1 - 15.7 / 125, "a step: FP32 inputs. {setting}", "torch.autocast"),
-        (product(HGEMM, FITS, HALVES), A100, 1 - 78 / 312, "{kernels} kernel time a step.", None),
+        (
+            product(SGEMM, FITS, FLOATS),
+            V100,
+            1 - 15.7 / 125,
+            "without tensor cores: its inputs are FP32.",
+            "torch.autocast",
+        ),
+        (
+            product(HGEMM, FITS, HALVES),
+            A100,
+            1 - 78 / 312,
+            "{kernels} kernel time a step is matrix work without tensor cores.",
+            None,
+        ),
     ],
 )
 def test_unused_tensor_cores_name_the_reason_and_the_setting(
@@ -81,7 +93,7 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert insight is not None
     assert up_to(insight) == round(700 * US * saved)
     assert words in insight.why.template
-    assert setting == (insight.why.values["setting"].value if "setting" in insight.why.values else None)
+    assert insight.how == setting
 
 
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
@@ -96,7 +108,7 @@ def test_the_resnet_without_tensor_cores(span: Path):
     trace = read_real(span)
     judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
     insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
-    assert (insight.gain_ns, insight.why.values["setting"].value) == (0, "torch.autocast")
+    assert (insight.gain_ns, insight.how) == (0, "torch.autocast")
     assert insight.why.values["eligible"].value == pytest.approx(66.7e6, abs=5e4)
     assert insight.later_ns == pytest.approx(58.3e6, abs=5e4)
 
@@ -118,6 +130,7 @@ def test_odd_sizes_are_to_be_padded():
     assert {key: value.value for key, value in insight.why.values.items()} == {
         "time": 700 * US, "op": "aten::mm", "shapes": ODD, "length": 4095, "unit": 8,
     }  # fmt: skip
+    assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
     assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card
 
 

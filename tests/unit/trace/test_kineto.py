@@ -51,7 +51,7 @@ def _line(trace: Trace, row: int) -> str:
 
 def noted(trace: Trace) -> dict[str, int | None]:
     """Ids of the notes, with their counts where they have one."""
-    counts = {note.id: note.cause.values.get("count") for note in trace.notes}
+    counts = {note.id: note.values.get("count") for note in trace.notes}
     return {id: None if count is None else int(count.value or 0) for id, count in counts.items()}
 
 

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, KernelGroup } from "../../api.gen";
+import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Picture } from "../../components/picture";
 import { ROW_PX, Table } from "../../components/table";
@@ -12,6 +12,7 @@ import { GROUPINGS, type Grouping, groupingOf, keyOf, matching, type Rest, restO
 
 interface GpuKernelsProps {
   device: DeviceGpu;
+  title: Phrase;
   tab: Tab;
   name: string;
   /** The kernel whose launches are shown below. */
@@ -23,7 +24,7 @@ interface GpuKernelsProps {
 const MOST = 14;
 
 /** Kernels by time, grouped as the person wishes. */
-export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps) {
+export function GpuKernels({ device, title, tab, name, opened, open }: GpuKernelsProps) {
   const grouping = groupingOf(tab.state.by);
   const table = tableBy(device, grouping);
   const typed = tab.state.kernel ?? "";
@@ -33,7 +34,7 @@ export function GpuKernels({ device, tab, name, opened, open }: GpuKernelsProps)
   const choose = chooserOf(grouping, tab, open);
   return (
     <Picture
-      title={device.kernels_title}
+      title={title}
       sub="over the span"
       name={`kernels by ${grouping.id} ${name}`}
       table={() => csvOf(rows, tab.meanings)}

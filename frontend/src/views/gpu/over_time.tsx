@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, GpuResult, GpuStrip, Metric, Series } from "../../api.gen";
+import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, Series } from "../../api.gen";
 import type { BinLayer } from "../../charts/time/bin_layers";
 import { type MetricRow, MetricRows } from "../../charts/time/metric_rows";
 import { Ramp } from "../../colour";
@@ -15,6 +15,7 @@ import type { Tab } from "../props";
 interface GpuOverTimeProps {
   result: GpuResult;
   device: DeviceGpu;
+  title: Phrase;
   /** Of the span. */
   number: number;
   chosen: StepSelection;
@@ -36,7 +37,7 @@ const LETTERS = 22;
 const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && short ? short : label);
 
 /** All figures of a device over the span. */
-export function GpuOverTime({ result, device, number, chosen, tab, name }: GpuOverTimeProps) {
+export function GpuOverTime({ result, device, title, number, chosen, tab, name }: GpuOverTimeProps) {
   const whole = result.end_ns - result.start_ns;
   const zoom = relativeZoom(result, tab);
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
@@ -48,7 +49,7 @@ export function GpuOverTime({ result, device, number, chosen, tab, name }: GpuOv
     .join(", ");
   return (
     <Picture
-      title={device.strips_title}
+      title={title}
       sub={
         zoom ? (
           <>
@@ -74,7 +75,7 @@ export function GpuOverTime({ result, device, number, chosen, tab, name }: GpuOv
       }
     >
       <MetricRows
-        label={`${sentence(device.strips_title)}. Figures over ${ns(whole)}: ${spoken}.`}
+        label={`${sentence(title)}. Figures over ${ns(whole)}: ${spoken}.`}
         rows={rows}
         steps={steps}
         whole={whole}
@@ -109,7 +110,9 @@ const marksOf = (result: GpuResult) =>
 /** Strips in the order of the server; a figure that it cannot measure keeps its place among them and says why. */
 export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
   const apart = new Set([...LEFT_OUT, ...Object.values(SECOND_SENSE)]);
-  const rows = device.strips.filter((strip) => !apart.has(strip.metric)).map((strip) => rowOf(device, strip, meanings));
+  const rows = device.time_bins
+    .filter((strip) => !apart.has(strip.metric))
+    .map((strip) => rowOf(device, strip, meanings));
   device.tiles.forEach((tile, at) => {
     if (rows.some((row) => row.key === tile.metric)) return;
     const before = rows.findIndex((row) => row.key === device.tiles[at - 1]?.metric);
@@ -132,9 +135,9 @@ function emptyRow({ metric: key, reason }: Series, meanings: Meanings): MetricRo
   };
 }
 
-function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): MetricRow {
+function rowOf(device: DeviceGpu, strip: MetricLevels, meanings: Meanings): MetricRow {
   const metric = meanings.metric(strip.metric);
-  const second = device.strips.find((other) => other.metric === SECOND_SENSE[strip.metric]);
+  const second = device.time_bins.find((other) => other.metric === SECOND_SENSE[strip.metric]);
   const layers = [layerOf(strip, meanings, false), ...(second ? [layerOf(second, meanings, true)] : [])];
   const tile = device.tiles.find((series) => series.metric === strip.metric);
   return {
@@ -148,7 +151,7 @@ function rowOf(device: DeviceGpu, strip: GpuStrip, meanings: Meanings): MetricRo
   };
 }
 
-function layerOf(strip: GpuStrip, meanings: Meanings, hatched: boolean): BinLayer {
+function layerOf(strip: MetricLevels, meanings: Meanings, hatched: boolean): BinLayer {
   const { label, colour } = meanings.metric(strip.metric);
   return {
     name: label,
@@ -160,8 +163,8 @@ function layerOf(strip: GpuStrip, meanings: Meanings, hatched: boolean): BinLaye
 
 /** Every figure in the coarsest bins: the table of a person, not of a machine. */
 function tableOf(device: DeviceGpu, meanings: Meanings): TableData {
-  const levels = device.strips.flatMap((strip) => strip.levels.slice(0, 1));
-  const columns = device.strips.map((strip) => ({
+  const levels = device.time_bins.flatMap((strip) => strip.levels.slice(0, 1));
+  const columns = device.time_bins.map((strip) => ({
     label: meanings.metric(strip.metric).label,
     unit: "fraction" as const,
   }));

@@ -1,4 +1,4 @@
-import type { DeviceGpu } from "../../api.gen";
+import type { DeviceGpu, Phrase } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
 import { Swatch } from "../../colour";
 import type { TableData } from "../../components/data_table";
@@ -10,6 +10,7 @@ import { type Bin, binsOf } from "../tensor_cores/bins";
 
 interface KernelSplitProps {
   device: DeviceGpu;
+  title: Phrase;
   /** Of the span. */
   steps: number;
   tab: Tab;
@@ -19,8 +20,8 @@ interface KernelSplitProps {
 const NONE: ReadonlySet<string> = new Set();
 
 /** Kernel time in four; why is given in its own view. */
-export function KernelSplit({ device, steps, tab, name }: KernelSplitProps) {
-  const { split, split_title: title } = device;
+export function KernelSplit({ device, title, steps, tab, name }: KernelSplitProps) {
+  const { split } = device;
   const a_step = (ns: number) => ns / Math.max(1, steps);
   const scale = scaleFor(a_step(split.kernel_ns), "ns");
   const parts = binsOf(tab.meanings).map((bin) => {

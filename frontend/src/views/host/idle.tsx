@@ -1,6 +1,6 @@
 /** Idle time by reason: its sum, its bar in a table cell, and which reasons a legend hides. */
 
-import type { IdleNs, PartMeaning, Piece } from "../../api.gen";
+import type { IdleNs, PartMeaning, Segment } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { Scale } from "../../format";
 
@@ -32,23 +32,27 @@ export function IdleCell({ idle, reasons, longest, scale }: IdleBarProps) {
 }
 
 /** Reasons of which no segment that has any length is shown. */
-export function hiddenReasons(pieces: readonly Piece[], off: ReadonlySet<string>): ReadonlySet<string> {
-  const reasons = new Set(pieces.flatMap((segment) => segment.reasons));
-  return new Set([...reasons].filter((reason) => segmentsOf(pieces, reason).every((segment) => off.has(segment.id))));
+export function hiddenReasons(segments: readonly Segment[], off: ReadonlySet<string>): ReadonlySet<string> {
+  const reasons = new Set(segments.flatMap((segment) => segment.reasons));
+  return new Set([...reasons].filter((reason) => segmentsOf(segments, reason).every((segment) => off.has(segment.id))));
 }
 
 /** What is hidden after a press on a reason: all its segments, or none of them. */
-export function withToggled(pieces: readonly Piece[], reason: string, off: ReadonlySet<string>): ReadonlySet<string> {
-  const [next, shown] = [new Set(off), !hiddenReasons(pieces, off).has(reason)];
-  for (const { id } of segmentsOf(pieces, reason))
+export function withToggled(
+  segments: readonly Segment[],
+  reason: string,
+  off: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const [next, shown] = [new Set(off), !hiddenReasons(segments, off).has(reason)];
+  for (const { id } of segmentsOf(segments, reason))
     if (shown) next.add(id);
     else next.delete(id);
   return next;
 }
 
 /** Those that are drawn; of a reason that no bar of the mean step shows, all. */
-function segmentsOf(pieces: readonly Piece[], reason: string): readonly Piece[] {
-  const of = pieces.filter((segment) => segment.reasons.includes(reason));
+function segmentsOf(segments: readonly Segment[], reason: string): readonly Segment[] {
+  const of = segments.filter((segment) => segment.reasons.includes(reason));
   const drawn = of.filter((segment) => segment.ns > 0);
   return drawn.length > 0 ? drawn : of;
 }

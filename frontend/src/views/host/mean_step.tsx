@@ -1,4 +1,4 @@
-import type { HostResult, PartMeaning, Piece } from "../../api.gen";
+import type { HostResult, PartMeaning, Segment } from "../../api.gen";
 import { type Brace, StepBar } from "../../charts/bars/step_bar";
 import { Legend } from "../../components/legend";
 import { ns, type Scale, scaleFor, share } from "../../format";
@@ -8,7 +8,7 @@ import type { HostPart } from "../props";
 /** The mean step: what the GPU does on the left, what it waits for on the right. */
 export function HostMeanStep({ result, tab, off }: HostPart) {
   const { mean_step_ns: whole } = result;
-  const pieces = result.pieces.filter((segment) => segment.ns > 0);
+  const segments = result.segments.filter((segment) => segment.ns > 0);
   const scale = scaleFor(whole, "ns");
   return (
     <>
@@ -16,7 +16,7 @@ export function HostMeanStep({ result, tab, off }: HostPart) {
         label={spokenOf(result, scale)}
         end={scale.of(whole)}
         endText={ns(whole)}
-        braces={bracesOf(pieces, gpuOf(result), whole, scale)}
+        braces={bracesOf(segments, gpuOf(result), whole, scale)}
         off={off}
         bars={[
           {
@@ -28,7 +28,7 @@ export function HostMeanStep({ result, tab, off }: HostPart) {
               </>
             ),
             thin: false,
-            parts: pieces.map((segment) => drawn(segment, scale)),
+            parts: segments.map((segment) => drawn(segment, scale)),
           },
         ]}
       />
@@ -37,7 +37,7 @@ export function HostMeanStep({ result, tab, off }: HostPart) {
         scale={scale}
         off={off}
         choose={(next) => tab.update(keysOfHidden(next))}
-        parts={pieces.map((segment) => ({
+        parts={segments.map((segment) => ({
           meaning: meaningOf(segment, tab.meanings.idle_reasons),
           ns: segment.ns,
           share: whole ? segment.ns / whole : 0,
@@ -48,7 +48,7 @@ export function HostMeanStep({ result, tab, off }: HostPart) {
   );
 }
 
-const drawn = (segment: Piece, scale: Scale) => ({
+const drawn = (segment: Segment, scale: Scale) => ({
   id: segment.id,
   colour: segment.colour,
   hatched: segment.hatched,
@@ -59,24 +59,24 @@ const drawn = (segment: Piece, scale: Scale) => ({
 
 /** A segment of idle time means what its reasons do. */
 function meaningOf(
-  { id, label, colour, hatched, works, reasons: of }: Piece,
+  { id, label, colour, hatched, works, reasons: of }: Segment,
   reasons: readonly PartMeaning[],
 ): PartMeaning {
   const meanings = reasons.filter((reason) => of.includes(reason.id)).map((reason) => reason.meaning);
   return { id, label, colour, hatched, works, meaning: meanings.join(" ") || `${label}.` };
 }
 
-export function sumsOf(pieces: readonly Piece[]): { works: number; waits: number } {
+export function sumsOf(segments: readonly Segment[]): { works: number; waits: number } {
   const sum = (works: boolean) =>
-    pieces.reduce((total, segment) => total + (segment.works === works ? segment.ns : 0), 0);
+    segments.reduce((total, segment) => total + (segment.works === works ? segment.ns : 0), 0);
   return { works: sum(true), waits: sum(false) };
 }
 
 /** The GPU that the step is given of, by its number where there are others. */
 const gpuOf = ({ devices, device }: HostResult): string => (devices.length > 1 ? `GPU ${device}` : "GPU");
 
-function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: Scale): Brace[] {
-  const { works, waits } = sumsOf(pieces);
+function bracesOf(segments: readonly Segment[], gpu: string, whole: number, scale: Scale): Brace[] {
+  const { works, waits } = sumsOf(segments);
   const brace = (words: string, length: number): Brace => ({
     value: scale.of(length),
     label: (
@@ -89,9 +89,9 @@ function bracesOf(pieces: readonly Piece[], gpu: string, whole: number, scale: S
 }
 
 function spokenOf(result: HostResult, scale: Scale): string {
-  const { pieces, mean_step_ns: whole } = result;
-  const { works, waits } = sumsOf(pieces);
-  const causes = pieces
+  const { segments, mean_step_ns: whole } = result;
+  const { works, waits } = sumsOf(segments);
+  const causes = segments
     .filter((segment) => !segment.works && segment.ns > 0)
     .map((segment) => `${segment.label} ${scale.text(segment.ns)}`);
   return (

@@ -127,7 +127,7 @@ function levelsOf(result: HostResult) {
         label: name,
         colour,
         hatched,
-      } = result.pieces.find((segment) => segment.id === id) ?? { label: id, colour: id, hatched: false };
+      } = result.segments.find((segment) => segment.id === id) ?? { label: id, colour: id, hatched: false };
       return { name, colour, hatched, levels: levels.map((level) => bins(level.bin_ns, level[field])) };
     }),
   };

@@ -23,7 +23,7 @@ const HEIGHT = 236;
 
 /** Idle time by reason, a bar per step or per phase. */
 export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
-  const off = useMemo(() => hiddenReasons(result.pieces, hidden), [result, hidden]);
+  const off = useMemo(() => hiddenReasons(result.segments, hidden), [result, hidden]);
   const by = tab.state.idle === "phase" ? "phase" : "step";
   const [hovered, hover] = useState<number | null>(null);
   const bars = useMemo(() => (by === "phase" ? barsOfPhases(result) : barsOfSteps(result)), [result, by]);
@@ -91,7 +91,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
       <Keys
         reasons={present}
         off={off}
-        press={(id) => tab.update(keysOfHidden(withToggled(result.pieces, id, hidden)))}
+        press={(id) => tab.update(keysOfHidden(withToggled(result.segments, id, hidden)))}
       />
     </Picture>
   );

@@ -2,14 +2,15 @@
 
 import type { DeviceSplit, Opportunity } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
+import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 
 /** Rows that hold what was typed, in any case, in op, shapes, types, kernel or reason. */
-export function holding(rows: readonly Opportunity[], typed: string): readonly Opportunity[] {
+export function holding(rows: readonly Opportunity[], typed: string, meanings: Meanings): readonly Opportunity[] {
   const wanted = typed.trim().toLowerCase();
   if (wanted === "") return rows;
   return rows.filter((row) =>
-    [row.op, row.shapes, row.dtypes, row.kernel, sentence(row.why), row.setting].some((text) =>
+    [row.op, row.shapes, row.dtypes, row.kernel, sentence(meanings.explain(row.why)), row.setting].some((text) =>
       text?.toLowerCase().includes(wanted),
     ),
   );
@@ -36,7 +37,7 @@ export function leftOf(device: DeviceSplit, shown: readonly Opportunity[]): Left
   };
 }
 
-export function opportunitiesData(rows: readonly Opportunity[]): TableData {
+export function opportunitiesData(rows: readonly Opportunity[], meanings: Meanings): TableData {
   return {
     columns: [
       ...["Op", "Shapes", "Types", "Kernel", "Why not", "Setting"].map((label) => ({ label })),
@@ -50,12 +51,12 @@ export function opportunitiesData(rows: readonly Opportunity[]): TableData {
       row.shapes,
       row.dtypes,
       row.kernel,
-      sentence(row.why),
+      sentence(meanings.explain(row.why)),
       row.setting,
       row.count,
       row.total_ns,
       gainOf(row),
-      sentence(row.formula),
+      sentence(meanings.explain(row.formula)),
     ]),
   };
 }

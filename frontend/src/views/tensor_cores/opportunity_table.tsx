@@ -30,7 +30,7 @@ const MOST = 8;
 export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
   const typed = tab.state.could ?? "";
   const all = device.opportunities;
-  const rows = useMemo(() => holding(all, typed), [all, typed]);
+  const rows = useMemo(() => holding(all, typed, tab.meanings), [all, typed, tab.meanings]);
   const left = leftOf(device, rows);
   if (all.length === 0)
     return (
@@ -41,7 +41,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
       title={TITLE}
       sub={`over the span, ${counted(all.length, "row")}`}
       name={`tensor core opportunities ${name}`}
-      table={() => opportunitiesData(rows)}
+      table={() => opportunitiesData(rows, tab.meanings)}
       link={() => tab.address()}
       drawn={false}
       tools={
@@ -81,7 +81,7 @@ export function OpportunityTable({ device, tab, name }: OpportunityTableProps) {
 }
 
 const keyOf = (row: Opportunity): string =>
-  [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, sentence(row.why), sentence(row.formula)].join("\n");
+  [row.op, row.shapes, row.dtypes, row.kernel, row.why_not, JSON.stringify([row.why, row.formula])].join("\n");
 
 const scaleOf = (rows: readonly Opportunity[]): Scale =>
   scaleFor(
@@ -123,7 +123,12 @@ export function opportunityColumns(
       order: (row) => row.kernel,
       cell: (row) => <Kernel name={row.kernel} most={kernel - GAP} />,
     },
-    { id: "why", label: "Why not", order: (row) => sentence(row.why), cell: (row) => <Why row={row} /> },
+    {
+      id: "why",
+      label: "Why not",
+      order: (row) => sentence(meanings.explain(row.why)),
+      cell: (row) => <Why row={row} meanings={meanings} />,
+    },
     {
       id: "count",
       ...columnHead(meanings, "count"),
@@ -147,7 +152,7 @@ export function opportunityColumns(
       numeric: true,
       order: gainOf,
       cell: (row) => (
-        <span class="total" title={sentence(row.formula)}>
+        <span class="total" title={sentence(meanings.explain(row.formula))}>
           <InlineBar segments={[{ ...binOf(meanings, "matmul_like"), share: (gainOf(row) ?? 0) / longest }]} />
           {scale.text(gainOf(row))}
         </span>
@@ -179,11 +184,12 @@ function Kernel({ name, most }: { name: string; most: number }) {
   );
 }
 
-function Why({ row }: { row: Opportunity }) {
+function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
+  const why = meanings.explain(row.why);
   return (
-    <span class="why-not" title={[sentence(row.why), row.setting].filter((each) => each !== null).join("\n")}>
+    <span class="why-not" title={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
       <span class="clip">
-        <Sentence phrase={row.why} />
+        <Sentence phrase={why} />
       </span>
       {row.setting !== null && <code class="clip">{row.setting}</code>}
     </span>

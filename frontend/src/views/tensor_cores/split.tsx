@@ -68,7 +68,7 @@ export function SplitPicture({ device, title, off, choose, tab, name, other }: S
           </li>
         ))}
       </ul>
-      <Counts device={device} />
+      <Counts device={device} tab={tab} />
     </Picture>
   );
 }
@@ -105,7 +105,7 @@ function OtherBar({ name, device, bins, off }: OtherBarProps) {
 }
 
 /** Ours with its bounds, and the figure of the PyTorch Profiler tab with the reason why it differs. */
-function Counts({ device }: { device: DeviceSplit }) {
+function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
   const { share_low: low, share_high: high, profiler_tab_share: theirs, profiler_tab_why: why } = device;
   const bounded = low !== null && high !== null && percent(low) !== percent(high);
   return (
@@ -118,7 +118,9 @@ function Counts({ device }: { device: DeviceSplit }) {
       <dt>PyTorch Profiler tab</dt>
       <dd>
         <b>{percent(theirs)}</b>{" "}
-        <span class="quiet">{why ? <Sentence phrase={why} /> : theirs === null ? "not known" : "counts the same"}</span>
+        <span class="quiet">
+          {why ? <Sentence phrase={tab.meanings.explain(why)} /> : theirs === null ? "not known" : "counts the same"}
+        </span>
       </dd>
     </dl>
   );

@@ -1,7 +1,7 @@
 /** Figures within the spans: one row for each span and device. */
 
 import { useMemo } from "preact/hooks";
-import type { Metric, Phrase, Strip } from "../../api.gen";
+import type { Metric, MetricBins, Phrase } from "../../api.gen";
 import { Heatmap, type HeatmapRow } from "../../charts/time/heatmap";
 import { meanWithin } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
@@ -79,24 +79,24 @@ function rowsFor(runs: readonly Run[], metric: Metric | undefined) {
   return { strips, rows: strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)) };
 }
 
-type Placed = readonly [span: ReadSpan, strip: Strip, run: Run];
+type Placed = readonly [span: ReadSpan, strip: MetricBins, run: Run];
 
 const stripsOf = (runs: readonly Run[], metric: string): Placed[] =>
   runs.flatMap((run) =>
     run.spans.flatMap((span) =>
-      span.result.strips.filter((strip) => strip.metric === metric).map((strip): Placed => [span, strip, run]),
+      span.result.time_bins.filter((strip) => strip.metric === metric).map((strip): Placed => [span, strip, run]),
     ),
   );
 
 /** Those that at least one span has, in the order in which the server gives them. */
 function stripMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
   const ids = new Set(
-    runs.flatMap((run) => run.spans.flatMap((span) => span.result.strips.map((strip) => strip.metric))),
+    runs.flatMap((run) => run.spans.flatMap((span) => span.result.time_bins.map((strip) => strip.metric))),
   );
   return [...ids].map((id) => meanings.metric(id));
 }
 
-function rowOf(span: ReadSpan, strip: Strip, run: Run, metric: Metric): HeatmapRow {
+function rowOf(span: ReadSpan, strip: MetricBins, run: Run, metric: Metric): HeatmapRow {
   const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
   const { number, unit } = figure(series?.value ?? null, metric.unit);
   return {
@@ -115,8 +115,8 @@ function rowOf(span: ReadSpan, strip: Strip, run: Run, metric: Metric): HeatmapR
 }
 
 /** Rank and device, where a run has several. */
-function placeOf(span: ReadSpan, strip: Strip, run: Run): string[] {
-  const devices = new Set(span.result.strips.map((each) => each.device)).size;
+function placeOf(span: ReadSpan, strip: MetricBins, run: Run): string[] {
+  const devices = new Set(span.result.time_bins.map((each) => each.device)).size;
   const worker = span.rank === null ? span.worker : `rank ${span.rank}`;
   return [...(run.workers > 1 ? [worker] : []), ...(devices > 1 ? [`GPU ${strip.device}`] : [])];
 }

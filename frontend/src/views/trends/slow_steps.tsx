@@ -9,7 +9,6 @@ import { type Column, Table } from "../../components/table";
 import { widestOf } from "../../dom/text_width";
 import { ns } from "../../format";
 import type { Meanings } from "../../meanings";
-import { sentence } from "../../phrase";
 import { type StepSelection, sorting } from "../choices";
 import type { Tab } from "../props";
 import { type Run, stepKey } from "./runs";
@@ -132,12 +131,12 @@ function columns(meanings: Meanings, run: Run, rows: readonly Row[]): Column<Row
     },
     {
       id: "seen",
-      label: "Seen there",
-      order: (row) => row.seen && sentence(row.seen),
+      label: "Longest event there",
+      order: (row) => row.longest_event,
       cell: (row) =>
-        row.seen && (
-          <span class="quiet" title={sentence(row.seen, "table")}>
-            <Sentence phrase={row.seen} style="table" />
+        row.longest_event !== null && (
+          <span class="quiet" title={row.longest_event}>
+            {ns(row.longest_event_ns)} {row.longest_event}
           </span>
         ),
     },
@@ -153,7 +152,8 @@ function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
       { label: "Over the median", unit: "ns" },
       { label: "What grew" },
       { label: "Growth", unit: "ns" },
-      { label: "Seen there" },
+      { label: "Longest event there" },
+      { label: "Its length", unit: "ns" },
     ],
     rows: rows.map((row) => [
       row.number,
@@ -162,7 +162,8 @@ function tableOf(rows: readonly Row[], meanings: Meanings): TableData {
       row.over_median_ns,
       partLabel(meanings, row.grew)?.label ?? row.grew,
       row.grew_ns,
-      row.seen && sentence(row.seen, "table"),
+      row.longest_event,
+      row.longest_event_ns,
     ]),
   };
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.text import Phrase, ns, phrase, text
 
 
@@ -19,28 +20,40 @@ def alignment(facts: Facts) -> Insight | None:
     if device is None or found is None:
         return None
     steps = len(device.steps)
-    values = {
-        "time": ns(found.total_ns / steps),
-        "op": text(found.op or "a product"),
-        "shapes": text(found.shapes or ""),
-        **found.why.values,
-    }
-    sizes = (
-        "{length} in {op} {shapes}; pad it to a multiple of {unit}." if found.why.values else "pad the sizes of {op}."
-    )
     return kernel_card(
         facts,
         KernelCard(
             id="alignment",
             title=phrase("Pad the sizes that do not fit tensor cores"),
-            later=phrase("Then pad the sizes that do not fit tensor cores"),
-            why=Phrase("Odd sizes keep {time} a step off the tensor cores: " + sizes, values),
+            later=phrase("After the first fix: pad sizes that do not fit"),
+            why=_why(found, found.total_ns / steps),
+            how=_how(found),
             gain_ns=found.gain_ns / steps,
             formula=phrase(
-                "Kernel by kernel, time x (1 - the ratio of the peaks without and with tensor cores), at most what the "
-                "memory bandwidth leaves; without the cost of padding."
+                "Kernel by kernel: time x (1 - the ratio of the peak rates without and with tensor cores), at most "
+                "what the memory bandwidth leaves; without the cost of padding."
             ),
-            why_confidence=phrase("The gain is a bound from data-sheet peaks, and padding costs time of its own."),
+            why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
             view="tensor_cores",
         ),
     )
+
+
+def _why(found: Obstacle, time_ns: float) -> Phrase:
+    """With the size that does not fit, where the trace records the shapes."""
+    values = {"time": ns(time_ns), "op": text(found.op or "a product")}
+    if not found.why.values:
+        return Phrase("Matrix work of {time} a step misses the tensor cores: operands of {op} are not aligned.", values)
+    return Phrase(
+        "Matrix work of {time} a step misses the tensor cores: {length} in {op} {shapes} is not a multiple of {unit}.",
+        values | {"shapes": text(found.shapes or "")} | found.why.values,
+    )
+
+
+def _how(found: Obstacle) -> str | None:
+    """How to pad the size that does not fit; None where it is not known."""
+    length, unit = (found.why.values[key].value if key in found.why.values else None for key in ("length", "unit"))
+    if not isinstance(length, int) or not isinstance(unit, int):
+        return None
+    more = -length % unit
+    return f"x = torch.nn.functional.pad(x, (0, {more}))  # {length} -> {length + more}"

@@ -27,8 +27,8 @@ def worth_now(facts: Facts, gain_ns: int) -> int:
 
 
 class KernelCard(NamedTuple):
-    """What differs between cards about kernels. gain_ns: GPU time a step that the deed saves at most; later: the title
-    where the deed shortens no step yet; why_confidence: what the confidence, medium at best, rests on."""
+    """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
+    title while something else limits the step; why_confidence: what the confidence, medium at best, rests on."""
 
     id: str
     title: Phrase
@@ -42,7 +42,7 @@ class KernelCard(NamedTuple):
 
 
 def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
-    """The insight, if its gain is worth a card now or once the GPU sets the pace."""
+    """The insight, if its gain is worth a card now or once the GPU limits the step."""
     gain_ns = round(card.gain_ns)
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None

@@ -1,11 +1,18 @@
-"""Layout conversion: kernels that only turn NCHW into NHWC and back around convolutions on tensor cores."""
+"""Layout conversion: kernels that only convert NCHW to NHWC and back around convolutions on tensor cores."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
-from tb_steptime.text import agreeing, code, count, ns, phrase
+from tb_steptime.text import agreeing, count, ns, phrase
+
+_WHY = (
+    "{count} (kernel|kernels) of {time} a step only (converts|convert) the layout of images around matrix work on "
+    "tensor cores."
+)
+CHANNELS_LAST = """model = model.to(memory_format=torch.channels_last)
+images = images.to(memory_format=torch.channels_last)"""
 
 
 def layout_conversion(facts: Facts) -> Insight | None:
@@ -18,26 +25,17 @@ def layout_conversion(facts: Facts) -> Insight | None:
         return None
     found = device.waste.layout_conversions
     kernels = round(found.count)
-    text = phrase(
-        agreeing(
-            "{count} (kernel|kernels) of {time} a step only (converts|convert) layouts around products on tensor "
-            "cores: {setting}, inputs too.",
-            kernels,
-        ),
-        count=count(kernels),
-        time=ns(found.total_ns),
-        setting=code("model.to(memory_format=torch.channels_last)"),
-    )
     return kernel_card(
         facts,
         KernelCard(
             id="layout_conversion",
             title=phrase("Keep images in channels-last layout"),
-            later=phrase("Then keep images in channels-last layout"),
-            why=text,
+            later=phrase("After the first fix: keep images in channels-last layout"),
+            why=phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns)),
+            how=CHANNELS_LAST,
             gain_ns=found.gain_ns,
-            formula=phrase("Time of the layout conversions in ops that run on tensor cores, a step."),
-            why_confidence=phrase("Layers that do not know the layout convert it back."),
+            formula=phrase("Time a step of the layout conversions in ops that run on tensor cores."),
+            why_confidence=phrase("Layers that do not support channels-last convert it back."),
             view="tensor_cores",
         ),
     )

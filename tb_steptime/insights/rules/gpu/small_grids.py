@@ -1,4 +1,4 @@
-"""Small grids and tails: kernels that leave most of the GPU without work, all the time or in their last wave."""
+"""Small grids and tails: kernels with too few blocks for the GPU, as a whole or in their last wave."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def small_grids(facts: Facts) -> Insight | None:
         facts,
         KernelCard(
             id="small_grids",
-            title=phrase("Give the GPU larger pieces of work"),
-            later=phrase("Then give the GPU larger pieces of work"),
-            why=_words(max(faults, key=lambda fault: fault.gain_ns), sum(fault.total_ns for fault in faults)),
+            title=phrase("Increase the work per kernel (larger batch or fusion)"),
+            later=phrase("After the first fix: increase the work per kernel"),
+            why=_why(max(faults, key=lambda fault: fault.gain_ns), sum(fault.total_ns for fault in faults)),
             gain_ns=sum(fault.gain_ns for fault in faults),
             formula=phrase(
-                "Sum over these kernels of time x the share of the GPU's places for blocks that they leave empty: "
-                "multiprocessors without a block, or the rest of a small last wave."
+                "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
+                "multiprocessors (SMs) without a block, or the rest of a small last wave."
             ),
             why_confidence=phrase(
                 "Occupancy is an estimate from the launch, and a larger batch changes the kernels too."
@@ -39,9 +39,9 @@ def small_grids(facts: Facts) -> Insight | None:
     )
 
 
-def _words(leading: Waste, total_ns: float) -> Phrase:
+def _why(leading: Waste, total_ns: float) -> Phrase:
     return phrase(
-        "Kernels of {time} a step leave much of the GPU empty, {kernel} most. A larger batch or fused work fills it.",
+        "Kernels of {time} a step have too few blocks to fill the GPU, above all {kernel}.",
         time=ns(total_ns),
         kernel=text(function_name(leading.name or "")),
     )

@@ -1,14 +1,14 @@
-"""Tensor cores unused: matrix work that runs on the plain cores although the GPU has better, and a setting moves it."""
+"""Tensor cores unused: matrix work that runs on CUDA cores although a setting would move it to tensor cores."""
 
 from __future__ import annotations
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card, worth_now
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.metrics.tensor_cores.peaks import peaks_of
-from tb_steptime.text import Phrase, Quantity, Unit, code, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, ns, phrase, text
 
 #: Reasons with a card of their own.
 ELSEWHERE = ("alignment",)
@@ -32,11 +32,12 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         KernelCard(
             id="tensor_cores_unused",
             title=phrase("Use the tensor cores"),
-            later=phrase("Then use the tensor cores"),
-            why=_words(facts, eligible_ns, leading, bool(worth_now(facts, bound_ns))),
+            later=phrase("After the first fix: use the tensor cores"),
+            why=_why(facts, eligible_ns, leading),
+            how=leading.setting,
             gain_ns=bound_ns,
             formula=_formula(eligible_ns, device, mine),
-            why_confidence=phrase("The gain is a bound from data-sheet peaks, not a measurement."),
+            why_confidence=phrase("The gain is a bound from data-sheet peak rates, not a measurement."),
             view="tensor_cores",
         ),
     )
@@ -48,40 +49,32 @@ def _leading(obstacles: list[Obstacle]) -> Obstacle:
     return max(products or obstacles, key=lambda each: each.bound_ns)
 
 
-#: After a colon, by the id of the reason.
-_BECAUSE = {
-    "tf32_off": "FP32 inputs, TF32 off",
-    "fp32": "FP32 inputs",
-    "layout_conversion": "layouts are converted around it",
+#: By the id of the reason.
+_WHY = {
+    "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without tensor cores: FP32 inputs, TF32 "
+    "off.",
+    "fp32": "{eligible} of {kernels} kernel time a step is matrix work without tensor cores: its inputs are FP32.",
+    "layout_conversion": "{eligible} of {kernels} kernel time a step is matrix work without tensor cores: the layout "
+    "of its inputs is converted.",
 }
+_WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without tensor cores."
 
 
-def _words(facts: Facts, eligible_ns: float, leading: Obstacle, now: bool) -> Phrase:
-    because = _BECAUSE.get(leading.why_not)
-    values = {"eligible": ns(eligible_ns)}
-    sentence = "Matrix work without them takes {eligible}"
-    if now:
-        sentence, values = (
-            sentence + " of {kernels} kernel time",
-            values | {"kernels": ns(facts.figure("kernel_sum_time") or 0.0)},
-        )
-    sentence += " a step" + (f": {because}." if because else ".")
-    if leading.setting is None:
-        return Phrase(sentence, values)
-    sentence += " {setting} moves it there." if now else " {setting} pays once the GPU sets the pace."
-    return Phrase(sentence, values | {"setting": code(leading.setting)})
+def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
+    kernels_ns = facts.figure("kernel_sum_time") or 0.0
+    return phrase(_WHY.get(leading.why_not, _WHY_ELSE), eligible=ns(eligible_ns), kernels=ns(kernels_ns))
 
 
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle]) -> Phrase:
     """The ratio of most of the gain; other types of inputs have other ratios, which the table of the view shows."""
     peaks = peaks_of(device.name)
     if peaks is None:
-        return phrase("Kernel by kernel, time x (1 - the ratio of the peaks without and with tensor cores).")
+        return phrase("Kernel by kernel: time x (1 - the ratio of the peak rates without and with tensor cores).")
     tensor = peaks.tf32 if _leading(obstacles).why_not == "tf32_off" and peaks.tf32 else peaks.half
     return phrase(
-        "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peaks of {device} in TFLOP/s without and "
-        "with tensor cores; at most what the GPU works longer than the host needs. Memory bandwidth leaves {left} of "
-        "the span's {bound}.",
+        "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peak TFLOP/s of {device} without and with "
+        "tensor cores; at most the time by which the GPU's work exceeds the host floor. Memory bandwidth leaves {left} "
+        "of the span's {bound}.",
         eligible=ns(eligible_ns),
         plain=Quantity(peaks.fp32, Unit.NUMBER),
         tensor=Quantity(tensor, Unit.NUMBER),

@@ -1,10 +1,10 @@
-"""Change points: the span from which on a figure is another one, and what changed among the kernels there.
+"""Change points: the span at which a figure changes level, and which kernels changed there.
 
     span     1        2        3        4
     step   aaaaaa   aaabaa | cccccc   ccccbc      from span 3 on: a -> c
 
-Only the border of a span is asked, for that is where code, data or the machine were changed; a slow step within a span
-is told by its own rule.
+Only borders between spans are considered: that is where code, data or the machine change. A slow step within a span has
+its own rule.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.outliers import MAD_SCALE
 from tb_steptime.text import Phrase, Quantity, count, text
 
-#: Figures whose changes are told; the rest of the catalogue follows from them.
+#: Figures whose changes are reported; the rest of the catalogue follows from them.
 WATCHED = (
     "step_time", "gpu_utilization", "est_sm_efficiency", "est_achieved_occupancy", "tensor_core_share",
     "data_loading_exposed", "host_bound_share",
 )  # fmt: skip
 
-#: Fewer steps than this on a side could be an accident.
+#: Fewer steps than this on a side could be chance.
 ENOUGH_STEPS = 3
-#: So many spans on a side are asked: enough to know its level, and few enough for runs of a thousand spans.
+#: Spans that are compared on each side: enough to know the level, and few enough for runs of a thousand spans.
 SIDE_SPANS = 8
 #: A change is real when the medians are further apart than so many of the steps' own robust deviations ...
 DEVIATIONS = 3.0
-#: ... and worth telling from this share of the larger one on.
+#: ... and worth reporting from this share of the larger one on.
 WORTH_FRACTION = 0.05
-#: ... and, for fractions, from so many points on: 0.1 % that becomes 0.2 % is no news.
+#: ... and, for fractions, from so many points on: 0.1 % that becomes 0.2 % is not worth reporting.
 WORTH_POINTS = 0.02
 
 _METRICS: Mapping[str, Metric] = {metric.id: metric for metric in METRICS}
@@ -57,7 +57,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Spans(NamedTuple):
-    """The spans of one worker in time order; kernels(i) is asked only where a change was found."""
+    """The spans of one worker in time order; kernels(i) is called only where a change was found."""
 
     run: str
     worker: str
@@ -67,7 +67,7 @@ class Spans(NamedTuple):
 
 
 def find_changes(workers: Sequence[Spans]) -> list[Change]:
-    """The changes of all workers, those of several workers of a run at the same span told once; largest first."""
+    """The changes of all workers, those of several workers of a run at the same span reported once; largest first."""
     found: dict[tuple[str, str, int], tuple[float, Change]] = {}
     for spans in workers:
         for metric in WATCHED:
@@ -84,7 +84,7 @@ def _steps(result: TrendsResult, metric: str) -> list[float]:
 
 
 def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:
-    """Borders within values[low:high] that part two levels: the strongest first splits, then each side is asked."""
+    """Borders within values[low:high] between two levels: the strongest splits first, then each side is searched."""
     strengths = {at: _strength(*_sides(values, low, at, high)) for at in range(low + 1, high)}
     best = max(strengths, key=lambda at: strengths[at], default=None)
     if best is None or strengths[best] <= DEVIATIONS:
@@ -97,7 +97,7 @@ def _sides(values: Sequence[list[float]], low: int, at: int, high: int) -> tuple
 
 
 def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> float:
-    """Distance of the medians in deviations of the steps around their side's median; 0: not worth telling."""
+    """Distance of the medians in deviations of the steps around their side's median; 0: not worth reporting."""
     left, right = ([value for span in side for value in span] for side in (before, after))
     if min(len(left), len(right)) < ENOUGH_STEPS:
         return 0.0
@@ -111,7 +111,7 @@ def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> fl
 
 
 def _change(spans: Spans, metric: str, values: Sequence[list[float]], border: int) -> tuple[float, Change]:
-    """The levels are those of the spans beside the border, so that a drift over many spans is not one change."""
+    """The levels are those of the two spans at the border, so that a drift over many spans is not one change."""
     before, after = median(values[border - 1] or [0.0]), median(values[border] or [0.0])
     number = spans.numbers[border]
     phrase = _words(spans, metric, border, before, after)
@@ -128,24 +128,37 @@ def _words(spans: Spans, metric: str, border: int, before: float, after: float) 
         "before": Quantity(before, unit),
         "after": Quantity(after, unit),
     }
-    turn = "falls" if after < before else "rises"
-    said = "{run}, from span {span} on: {label} " + turn + " from {before} to {after}"
     replaced = _replaced(spans.kernels(border - 1), spans.kernels(border))
-    if replaced is None:
-        return Phrase(said + ".", values)
-    new, old = replaced
-    return Phrase(said + "; {new} replaced {old}.", values | {"new": text(new), "old": text(old)})
+    if replaced:
+        values |= {"new": text(replaced.new), "old": text(replaced.old)}
+    return Phrase(_SENTENCES[after < before, replaced is not None], values)
+
+
+#: By whether the figure falls, and whether a new kernel explains it.
+_SENTENCES = {
+    (True, False): "{run}, from span {span} on: {label} falls from {before} to {after}.",
+    (False, False): "{run}, from span {span} on: {label} rises from {before} to {after}.",
+    (True, True): "{run}, from span {span} on: {label} falls from {before} to {after}; {new} replaced {old}.",
+    (False, True): "{run}, from span {span} on: {label} rises from {before} to {after}; {new} replaced {old}.",
+}
+
+
+class Replaced(NamedTuple):
+    """Names of a kernel that is new and of one that is gone."""
+
+    new: str
+    old: str
 
 
 #: A kernel that comes or goes with less than this share of kernel time explains nothing.
 KERNEL_FRACTION = 0.05
 
 
-def _replaced(before: Kernels, after: Kernels) -> tuple[str, str] | None:
+def _replaced(before: Kernels, after: Kernels) -> Replaced | None:
     """The largest kernel that is new and the largest that is gone, where both matter."""
     old = _largest_missing(before, after)
     new = _largest_missing(after, before)
-    return None if old is None or new is None else (new, old)
+    return None if old is None or new is None else Replaced(new, old)
 
 
 def _largest_missing(here: Kernels, there: Kernels) -> str | None:

@@ -2,7 +2,7 @@
 
 step 4  |kkkkkkkkhhhh|                  usual
 step 5  |kkkkkkkkhhhhhhhhhhhhhh|        slow: what grew is this card's
-step 6  |kkkkkkkkhhhhdddddddddd|        waits longer for its batch: the loader's cards tell of it
+step 6  |kkkkkkkkhhhhdddddddddd|        waits longer for its batch: has cards of its own
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
-#: What grew is mostly that of other cards, or of no one, in steps of which less than this share is left.
+#: A step whose own excess is under this share is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
 
-#: Pieces that make no step slow here: waits for batches are the loader's, and a tail is the end of the recording.
+#: Segments that make no step slow here: waits for batches have cards of their own, a tail is the end of the recording.
 _OF_OTHERS = ("data_loading", "tail")
 
 
 def slow_steps(facts: Facts) -> Insight | None:
-    """Fires when outliers lift the mean step far enough above the median one, waits for batches left out of both.
+    """Fires when outliers raise the mean step far enough above the median one, waits for batches left out of both. What
+    is slow in them may have other cards too, so this gain may not be added to others.
 
     Gain: the mean step less the median step, both without their waits for batches.
     """
@@ -36,8 +37,8 @@ def slow_steps(facts: Facts) -> Insight | None:
         facts,
         HostCard(
             id="slow_steps",
-            title=phrase("Find what holds slow steps up"),
-            why=_words(slow, len(facts.host.steps)),
+            title=phrase("Investigate slow steps"),
+            why=_why(slow, len(facts.host.steps)),
             gain_ns=round(statistics.mean(own) - statistics.median(own)),
             formula=phrase("Mean step less the median step, both without their waits for batches."),
             best=Confidence.MEDIUM,
@@ -63,12 +64,15 @@ def _own_ns(step: HostStep) -> int:
     return step.end_ns - step.start_ns - step.idle_ns.data_loading - step.idle_ns.tail
 
 
-def _words(slow: list[Grown], steps: int) -> Phrase:
-    """Of the slowest one: by how much, and what grew."""
+def _why(slow: list[Grown], steps: int) -> Phrase:
+    """Of the slowest one: by how much it is longer, and the part of it that grew most."""
     worst = slow[0]
     values = {"slow": count(len(slow)), "steps": count(steps), "step": text(worst.step), "excess": ns(worst.excess_ns)}
-    start = agreeing("{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual", len(slow))
     part = next((part for part in worst.grown if part.id not in _OF_OTHERS), None)
     if part is None:
-        return Phrase(start + ".", values)
-    return Phrase(start + ", {grew} of it {part}.", values | {"part": label(part.label), "grew": ns(part.excess_ns)})
+        return Phrase(agreeing(_LONGER, len(slow)), values)
+    return Phrase(agreeing(_GREW, len(slow)), values | {"part": label(part.label), "grew": ns(part.excess_ns)})
+
+
+_LONGER = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual."
+_GREW = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual, {grew} of it {part}."

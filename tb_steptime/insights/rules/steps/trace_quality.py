@@ -1,14 +1,20 @@
-"""What a recording leaves out that a verdict about the host needs. Information: it names what to record."""
+"""What a recording leaves out that a verdict about the host needs. It says what to record, and has no gain."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
-from tb_steptime.text import code, ns, phrase
+from tb_steptime.text import ns, phrase
+
+#: After the first steps, which start the work of others.
+RECORD_BOTH = """profile(
+    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+    schedule=schedule(wait=1, warmup=1, active=3),
+)"""
 
 
 def trace_quality(facts: Facts) -> Insight | None:
-    """Fires when for a good part of the step nobody can tell why the GPU is idle, as its launches are not recorded.
+    """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
 
     Gain: none; the other figures become certain.
     """
@@ -18,20 +24,18 @@ def trace_quality(facts: Facts) -> Insight | None:
     return Insight(
         id="trace_quality",
         severity=Severity.MINOR,
-        title=phrase("Record the launches too"),
+        title=phrase("Record CPU activity too"),
         why=phrase(
-            "For {unknown} a step this trace does not tell why the GPU is idle: record {cpu} as well, and begin after "
-            "the first steps.",
+            "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
-            cpu=code("ProfilerActivity.CPU"),
         ),
-        how=None,
+        how=RECORD_BOTH,
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,
-        gain_formula=phrase("Nothing to gain: this makes the other figures sure."),
+        gain_formula=phrase("No gain: the other figures become certain."),
         confidence=Confidence.HIGH,
-        why_confidence=phrase("Work without a launch record is counted."),
+        why_confidence=phrase("It is a count of the work without a launch call."),
         view="host",
         colour="other",
     )

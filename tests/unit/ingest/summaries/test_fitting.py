@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tb_steptime.ingest.summaries.fitting import OLDER_RELEASE, fitted
-from tb_steptime.text import Phrase, Reason
+from tb_steptime.text import Phrase, Reason, ns
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -38,9 +38,9 @@ def test_what_is_missing_is_empty():
     assert msgspec.convert(fitted({}, Result, CODES), Result) == Result([], {}, (), None, None, [])
 
 
-def test_a_sentence_becomes_its_code():
+def test_a_sentence_becomes_its_code_and_keeps_its_values():
     old = {"ns": 1, "why": {"template": "too short", "values": {"x": {"value": 1, "unit": "ns"}}}}
-    assert msgspec.convert(fitted(old, Row, CODES), Row) == Row(1, Reason("few_steps"))
+    assert msgspec.convert(fitted(old, Row, CODES), Row) == Row(1, Reason("few_steps", {"x": ns(1)}))
 
 
 def test_a_sentence_stays_where_one_is_wanted():

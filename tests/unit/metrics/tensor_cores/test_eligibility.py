@@ -100,7 +100,7 @@ def test_where_others_run_as_tf32_sizes_are_to_blame():
     assert told(both(ODD))[0] == "alignment"
     assert told(both(FITS))[0] == "library_choice"
     why = eligibility(both(ODD)).reasons[0]
-    assert (why.text.values["length"].value, why.text.values["unit"].value) == (514, 4)
+    assert (why.reason.values["length"].value, why.reason.values["unit"].value) == (514, 4)
 
 
 def test_a_layout_conversion_beside_a_16_bit_convolution():

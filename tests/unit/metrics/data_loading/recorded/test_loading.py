@@ -20,7 +20,6 @@ from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
 from tb_steptime.record.file.format import (
     FAILED,
 )
-from tb_steptime.terminal.printer import plain
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.trace.model import Job, Trace
 from tests.drawn.recorder_files import ORIGIN, PID, File, drawn, recorded, write_two_workers
@@ -171,7 +170,7 @@ def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(t
     assert records is not None
     (note,) = records.notes
     assert note.id == "recorder_ended_early"
-    assert plain(note.effect).startswith("Steps without recorded batches: 2.")
+    assert note.values["missing"].value == 2
     early, needed_early = recorded(drawn(tmp_path)), needed(drawn(tmp_path))
     whole = write_and_record(tmp_path)
     assert (early.batches, whole.batches) == (2, 4)
@@ -185,15 +184,8 @@ def test_a_file_that_is_missing_is_told(tmp_path, lost):
     File(tmp_path, lost).path.unlink()
     records = with_records(drawn(tmp_path))[0].loader_records
     assert records is not None
-    words = {note.id: plain(note.effect) for note in records.notes}
-    assert words == (
-        {"recorder_worker_missing": "How 2 of 4 batches were produced is not recorded; means are over the others."}
-        if lost == "w0"
-        else {
-            "recorder_main_missing": "Which steps received the batches that the workers produced is not known. Copy "
-            "the file *.main.loader, too."
-        }
-    )
+    told = {note.id: [value.value for value in note.values.values()] for note in records.notes}
+    assert told == ({"recorder_worker_missing": [2, 4]} if lost == "w0" else {"recorder_main_missing": []})
 
 
 def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):

@@ -1,0 +1,53 @@
+"""Titles of the GPU view, of each of its GPUs: when it is idle, what its kernel time is, which kernels take it."""
+
+from __future__ import annotations
+
+from tb_steptime.analyses.gpu import DeviceGpu
+from tb_steptime.insights.base import Titles
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.kernels import kernels_title, split_title
+from tb_steptime.text import Phrase, fraction, phrase, text
+
+#: When the GPU is idle, by the reason for most of its idle time.
+IDLE_WHEN = {
+    "data_loading": "The GPU is idle while the training process waits for data",
+    "host_late": "The GPU is idle while the host prepares its next work",
+    "launch_latency": "The GPU is idle between a launch and its start",
+    "queued": "The GPU is idle between queued kernels",
+    "dependency": "The GPU is idle while queued work waits for other work",
+    "unknown": "The GPU is idle for {idle} of the steps",
+    "tail": "The GPU is idle after its last kernel",
+}
+_LOADING_AND_RANGE = "The GPU is idle while the training process waits for data, and again in {range}"
+
+
+def gpu_titles(facts: Facts) -> Titles:
+    """ "time_bins.<device>", "split.<device>" and "kernels.<device>"."""
+    if facts.gpu is None:
+        return {}
+    with_tensor_cores = {each.device for each in facts.tensor_cores.devices if each.share_low is not None}
+    titles: Titles = {}
+    for each in facts.gpu.devices:
+        titles[f"time_bins.{each.device}"] = _idle(each)
+        titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores)
+        titles[f"kernels.{each.device}"] = _kernels(each)
+    return titles
+
+
+def _idle(device: DeviceGpu) -> Phrase:
+    """When the GPU is idle, and the named range that holds most of its other idle time."""
+    idle = device.idle
+    if not next(tile.value for tile in device.tiles if tile.metric == "gpu_utilization"):
+        return phrase("No kernel runs on this GPU within the steps")
+    if idle is None:
+        return phrase("When is the GPU idle?")
+    if idle.reason is None:
+        return phrase("The GPU is busy for {busy} of the steps", busy=fraction(1 - idle.share))
+    if idle.range is not None:
+        return phrase(_LOADING_AND_RANGE, range=text(idle.range))
+    return phrase(IDLE_WHEN[idle.reason], idle=fraction(idle.share))
+
+
+def _kernels(device: DeviceGpu) -> Phrase:
+    rows = next((table.rows for table in device.tables if table.by == "name"), [])
+    return kernels_title([(row.share, row.tensor_core_reason) for row in rows])

@@ -1,0 +1,84 @@
+"""Kernels in one sentence: which of them take the time, and how much of it runs on tensor cores."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+
+from tb_steptime.metrics.tensor_cores.profiler_tab import VISIBLE_FRACTION
+from tb_steptime.metrics.tensor_cores.usage import Split
+from tb_steptime.text import Phrase, fraction, phrase
+
+#: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
+TITLE_FRACTION = 0.25
+
+#: Shares with a name, and how near a share must be to be called by it.
+NAMED_SHARES = ((0.25, "a quarter"), (1 / 3, "a third"), (0.5, "half"), (2 / 3, "two thirds"), (0.75, "three quarters"))
+NEAR_FRACTION = 0.015
+
+#: Of more kernels than these no one stands out.
+FEW_KERNELS = ("One", "Two", "Three", "Four", "Five", "Six")
+
+#: Kernel time that could use tensor cores is mentioned from this share on.
+WORTH_SAYING_FRACTION = 0.05
+
+#: What kernels are called when all of them do the same, by a word in the description of their family.
+KINDS = {
+    "convolution": "convolution ",
+    "matrix product": "matrix-product ",
+    "attention": "attention ",
+    "communication": "communication ",
+    "normalization": "normalization ",
+}
+
+
+def kernels_title(rows: Sequence[tuple[float, str]]) -> Phrase:
+    """How few kernels take how much: "Two convolution kernels take a quarter of kernel time".
+
+    rows: share of kernel time and the description of the kernel's family, the largest share first.
+    """
+    if not rows or not rows[0][0]:
+        return phrase("No kernel runs within the steps")
+    reach = list(accumulate(share for share, _ in rows))
+    few = bisect_left(reach, TITLE_FRACTION - NEAR_FRACTION) + 1
+    if few > len(FEW_KERNELS) or few > len(rows):
+        return phrase("No kernel stands out: the longest takes {share} of kernel time", share=fraction(rows[0][0]))
+    share = reach[few - 1]
+    named = next((name for value, name in NAMED_SHARES if abs(share - value) <= NEAR_FRACTION), "{share}")
+    values = {"share": fraction(share)} if named == "{share}" else {}
+    verb = "kernel takes" if few == 1 else "kernels take"
+    return Phrase(f"{FEW_KERNELS[few - 1]} {_kind(rows[:few])}{verb} {named} of kernel time", values)
+
+
+def _kind(rows: Sequence[tuple[float, str]]) -> str:
+    """The word for what all these kernels do; empty where they differ."""
+    return next((word for key, word in KINDS.items() if all(key in family for _, family in rows)), "")
+
+
+def split_title(split: Split, has_tensor_cores: bool) -> Phrase:
+    """How much kernel time runs on tensor cores, within its bounds, and how much more could."""
+    low, high, eligible = split.share_low, split.share_high, split.matmul_like_share
+    if not has_tensor_cores or low is None or high is None or eligible is None:
+        return phrase("Kernel time by what it does")
+    values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)}
+    worth_saying = eligible >= WORTH_SAYING_FRACTION
+    if not high and not worth_saying:
+        return phrase("No kernel runs on tensor cores, and hardly any could")
+    return Phrase(_SPLIT_TITLES[_use(low, high), worth_saying], values)
+
+
+def _use(low: float, high: float) -> str:
+    if not high:
+        return "none"
+    return "bounds" if high - low >= VISIBLE_FRACTION else "share"
+
+
+#: By what is known of the time on tensor cores, and whether much more could move there.
+_SPLIT_TITLES = {
+    ("none", True): "{eligible} of kernel time could use tensor cores, and none of it does",
+    ("share", False): "{low} of kernel time runs on tensor cores",
+    ("share", True): "{low} of kernel time runs on tensor cores, another {eligible} could",
+    ("bounds", False): "Between {low} and {high} of kernel time runs on tensor cores",
+    ("bounds", True): "Between {low} and {high} of kernel time runs on tensor cores, another {eligible} could",
+}

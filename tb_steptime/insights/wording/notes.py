@@ -1,0 +1,176 @@
+"""Notes in words: what is the case, and which figures it touches or what to do; one entry for each id."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tb_steptime.insights.base import NoteText
+from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, text
+
+
+class NoteWords(NamedTuple):
+    """Templates. Of each pair (one|many) the word that agrees with the note's `count` is taken. code: text to type."""
+
+    cause: str
+    effect: str
+    code: str = ""
+
+
+NOTE_WORDS: dict[str, NoteWords] = {
+    # what was repaired or lost while the file was read
+    "corrupt-file": NoteWords(
+        "The compressed file is damaged.",
+        "Events after the damage are missing from every figure.",
+    ),
+    "truncated-file": NoteWords(
+        "The file ends before the trace does.",
+        "It is still being written, or the job ended while it wrote: the last events are missing.",
+    ),
+    "lost-events": NoteWords(
+        "[{count}] (event|events) could not be read.",
+        "(It is|They are) missing from every figure.",
+    ),
+    "duplicate-events": NoteWords(
+        "[{count}] (event was|events were) written twice.",
+        "Each is counted once.",
+    ),
+    "missing-durations": NoteWords(
+        "[{count}] (event has|events have) no duration.",
+        "(Its|Their) length counts as 0.",
+    ),
+    "negative-durations": NoteWords(
+        "[{count}] (event ends before it starts|events end before they start).",
+        "(Its|Their) length counts as 0.",
+    ),
+    "unpaired-ends": NoteWords(
+        "[{count}] (end of an event has|ends of events have) no beginning.",
+        "(That event is|Those events are) missing from every figure.",
+    ),
+    "bad-values": NoteWords(
+        "[{count}] (value is not a number|values are not numbers).",
+        "(It counts|They count) as not recorded.",
+    ),
+    "bad-strings": NoteWords(
+        "[{count}] (text holds|texts hold) characters that JSON does not allow.",
+        "Some names may be shown with a replacement character; times are not affected.",
+    ),
+    "bad-metadata": NoteWords(
+        "[{count}] (entry|entries) about the device or the job could not be read.",
+        "Figures that need them are not measurable.",
+    ),
+    # what the recording is like
+    "cpu_only": NoteWords(
+        "CPU only.",
+        "If the job used a GPU, record with {code}. Every GPU figure below is a dash, not a zero.",
+        code="ProfilerActivity.CUDA",
+    ),
+    "no_steps": NoteWords(
+        "No step marks.",
+        "The whole recording counts as one step. Call {code} after each batch.",
+        code="prof.step()",
+    ),
+    "incomplete_steps": NoteWords(
+        "The recording ends inside a step.",
+        "Incomplete steps at the end are left out: {dropped}.",
+    ),
+    "profiling_slows": NoteWords(
+        "Profiling slows the host by 1.5 to 2 times.",
+        "The unprofiled step is shorter and its idle share smaller; the order of the causes holds.",
+    ),
+    "with_stack": NoteWords(
+        "Recorded with call stacks.",
+        "They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel is not affected.",
+    ),
+    "several_devices": NoteWords(
+        "This process drives {number} GPUs.",
+        "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working "
+        "while any of them works.",
+    ),
+    "kineto_occupancy": NoteWords(
+        "Occupancy differs from the PyTorch Profiler tab.",
+        "The profiler writes 0 for kernels with more than 48 KiB of shared memory, {share} of kernel time here. "
+        "Occupancy is recomputed from each launch instead.",
+    ),
+    # recorder files
+    "recorder_file_empty": NoteWords(
+        "A recorder file is empty.",
+        "Empty files: {files}, for example {file}. The process was killed as it started, or the disk was full.",
+    ),
+    "recorder_file_unreadable": NoteWords(
+        "A recorder file cannot be read.",
+        "Files left out: {files}, for example {file}. Copy them again, or record with this version of tb-steptime.",
+    ),
+    "recorder_file_damaged": NoteWords(
+        "A recorder file is damaged.",
+        "{lost} of it cannot be read and are left out. The rest is valid.",
+    ),
+    "worker_killed": NoteWords(
+        "A worker process was killed.",
+        "Workers that did not exit normally: {killed}. Their last batches may be missing. Was memory short?",
+    ),
+    "recorder_ended_early": NoteWords(
+        "The recorder files end before this span does.",
+        "Steps without recorded batches: {missing}. Was the disk full, or the recorder closed too early?",
+    ),
+    "recorder_worker_missing": NoteWords(
+        "A worker's recorder file is missing or incomplete.",
+        "How {missing} of {batches} batches were produced is not recorded; means are over the others.",
+    ),
+    "recorder_main_missing": NoteWords(
+        "The training process's recorder file is missing.",
+        "Which steps received the batches that the workers produced is not known. Copy the file {code}, too.",
+        code="*.main.loader",
+    ),
+    "recorder_of_another_run": NoteWords(
+        "This folder holds recorder files of another run.",
+        "Files left out: {files}. A log directory for each run keeps them separate.",
+    ),
+    "recorder_of_several_machines": NoteWords(
+        "Recorder files of several machines have the same process ID.",
+        "Which of them belong to this trace is not known, so {files} are left out. Keep the trace's name as torch "
+        "writes it: it begins with the machine's.",
+    ),
+    "recorder_not_then": NoteWords(
+        "The recorder files do not cover this span.",
+        "They are of this process, but of another time.",
+    ),
+    "recorder_full": NoteWords(
+        "A recorder file was full.",
+        "Batches of this span are missing: the first ones of the job and the latest are kept.",
+    ),
+    "clock_step": NoteWords(
+        "The machine's clock was set during the recording.",
+        "Batches before or after that may be missing, or be shifted against the steps.",
+    ),
+}
+
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_UNKNOWN = Quantity(None, Unit.NUMBER)
+
+
+def worded(note: Note) -> NoteText:
+    """KeyError where there are no words for its id."""
+    if note.id == "simulated":
+        return NoteText(note.id, Phrase("Simulated, not recorded."), _with_code(str(note.values["statement"].value)))
+    words = NOTE_WORDS[note.id]
+    values = note.values | ({"code": code(words.code)} if words.code else {})
+    return NoteText(note.id, _filled(words.cause, values), _filled(words.effect, values))
+
+
+def _filled(template: str, values: dict[str, Quantity]) -> Phrase:
+    """A dash for what an older release did not keep."""
+    count = values["count"].value if "count" in values else None
+    agreed = agreeing(template, count) if isinstance(count, int) else template
+    return Phrase(agreed, {key: values.get(key, _UNKNOWN) for key in _PLACE.findall(agreed)})
+
+
+def _with_code(statement: str) -> Phrase:
+    """Backticks mark code, as in every text of ours.
+
+    >>> _with_code("Written by `make demo`.").template
+    '{part_0}{part_1}{part_2}'
+    """
+    parts = {f"part_{n}": (code if n % 2 else text)(part) for n, part in enumerate(statement.split("`")) if part}
+    return Phrase("".join(f"{{{key}}}" for key in parts), parts)

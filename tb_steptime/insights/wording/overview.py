@@ -1,0 +1,47 @@
+"""Titles of the overview: what makes steps differ, and what a tile adds to its figure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.analyses.tensor_cores import TensorCoresResult
+from tb_steptime.insights.base import Titles
+from tb_steptime.insights.facts import Facts
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.text import Phrase, fraction, phrase, text
+
+#: A part whose range over the steps is under this share of the mean step is constant to the eye.
+STEADY_FRACTION = 0.03
+
+#: Kernel time that could use tensor cores is mentioned from this share on.
+WORTH_SAYING_FRACTION = 0.05
+
+
+def overview_titles(facts: Facts) -> Titles:
+    """ "steps", and "tile.<metric>" where a tile says more than the change since the previous span."""
+    return {"steps": _steps(facts.overview)} | _tensor_core_tile(facts.overview, facts.tensor_cores)
+
+
+def _steps(result: OverviewResult) -> Phrase:
+    """What makes steps differ: the part with the largest range, where it stands out from the rest."""
+    if len(result.steps) == 1:
+        return phrase("Where does the step go?")
+    columns = list(zip(*(msgspec.structs.astuple(step.parts_ns) for step in result.steps), strict=True))
+    ranges, sums = [max(column) - min(column) for column in columns], [sum(column) for column in columns]
+    widest, longest = ranges.index(max(ranges)), sums.index(max(sums))
+    steady_ns = STEADY_FRACTION * result.mean_duration_ns
+    labels = [text(part.label) for part in PART_MEANINGS]
+    if ranges[widest] < steady_ns:
+        return phrase("All steps are alike")
+    if widest != longest and ranges[longest] < steady_ns:
+        return phrase("{steady} is steady; {widest} makes steps differ", steady=labels[longest], widest=labels[widest])
+    return phrase("{widest} makes steps differ most", widest=labels[widest])
+
+
+def _tensor_core_tile(overview: OverviewResult, tensor_cores: TensorCoresResult) -> Titles:
+    device = next((each for each in tensor_cores.devices if each.device == overview.device), None)
+    eligible = device.matmul_like_share if device else None
+    if eligible is None or eligible < WORTH_SAYING_FRACTION:
+        return {}
+    return {"tile.tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}

@@ -1,0 +1,75 @@
+"""Every note that is made has words, and its words have every value that they need."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tb_steptime
+from tb_steptime.insights.wording.notes import NOTE_WORDS, worded
+from tb_steptime.terminal.printer import plain
+from tb_steptime.text import Note, count, text
+from tb_steptime.trace.kineto.notes import Damage, notes_of
+
+PACKAGE = Path(tb_steptime.__file__).parent
+
+#: Whose words are the simulator's statement.
+OWN_WORDS = "simulated"
+#: Made from a table of counts, which `counted_notes` asks for.
+COUNTED = {note.id for note in notes_of(Damage(*[1] * 9))}
+
+
+def notes_in_code() -> Iterator[tuple[str, set[str]]]:
+    """(id, names of its values) of each note of the package whose id and values stand where it is made."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                id, *values = node.args
+                names = {each.arg for each in node.keywords} - {"qualifies"}
+                if node.func.id in ("Note", "recorder_note") and isinstance(id, ast.Constant):
+                    written = values[0] if values and isinstance(values[0], ast.Dict) else ast.Dict([], [])
+                    yield str(id.value), names | {ast.literal_eval(key) for key in written.keys if key}
+
+
+def test_every_note_has_words() -> None:
+    made = {id for id, _ in notes_in_code()} | COUNTED
+    assert made - {OWN_WORDS} <= set(NOTE_WORDS)
+
+
+def test_the_words_of_a_note_use_its_values() -> None:
+    for id, values in notes_in_code():
+        if id != OWN_WORDS and values:
+            words = NOTE_WORDS[id]
+            assert set(re.findall(r"\{(\w+)\}", words.cause + words.effect)) - {"code"} == values, id
+
+
+def test_words_are_whole_sentences() -> None:
+    for words in NOTE_WORDS.values():
+        assert re.fullmatch(r"[A-Z\[].*[^.]\.", words.cause), words
+        assert re.fullmatch(r"[A-Z({].*[^.][.?]", words.effect), words
+
+
+@pytest.mark.parametrize(
+    ("number", "sentences"),
+    [
+        (1, ("1 event has no duration.", "Its length counts as 0.")),
+        (12, ("12 events have no duration.", "Their length counts as 0.")),
+    ],
+)
+def test_words_agree_with_the_count(number: int, sentences: tuple[str, str]) -> None:
+    note = worded(Note("missing-durations", {"count": count(number)}))
+    assert (plain(note.cause), plain(note.effect)) == sentences
+
+
+def test_code_is_marked() -> None:
+    assert plain(worded(Note("no_steps")).effect).endswith("Call `prof.step()` after each batch.")
+    simulated = worded(Note("simulated", {"statement": text("Written by `make demo`.")}))
+    assert plain(simulated.effect) == "Written by `make demo`."
+
+
+def test_what_an_older_release_did_not_keep_is_a_dash() -> None:
+    assert plain(worded(Note("incomplete_steps")).effect) == "Incomplete steps at the end are left out: –."

@@ -1,0 +1,149 @@
+"""What stands above the pictures of a view and under its tiles, for drawn traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.wording.kernels import kernels_title, split_title
+from tb_steptime.metrics.tensor_cores.usage import Split
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+
+ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
+#: A product on the plain cores that could use tensor cores, and one on them.
+PLAIN, TENSOR = "volta_sgemm_64x64_nt", "volta_h884gemm_128x128_ldg8_nn"
+
+
+def titles_of(trace: Trace, view: str) -> dict[str, str]:
+    judged = judge({each.id: each.analyse(trace) for each in ANALYSES})
+    return {id: plain(title) for id, title in judged.titles[view].items()}
+
+
+def loading(rest: str = "") -> Trace:
+    """The GPU is idle for 12 of 24 us: 10 while the loader runs, and where else `rest` says."""
+    return timeline(
+        f"""
+        step     | 000000000000000000000000 |
+        loader   | llllllllll.............. |
+        op       | ................aaaaaaaa |
+        {rest}
+        runtime  | ...........x....x....... |
+        kernel 7 | ............xx...xxxxxxx |""",
+        names={"x": PLAIN},
+    )
+
+
+def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
+    assert titles_of(loading(), "gpu") == {
+        "time_bins.0": "The GPU is idle while the training process waits for data",
+        "split.0": "100 % of kernel time could use tensor cores, and none of it does",
+        "kernels.0": "One matrix-product kernel takes 100 % of kernel time",
+    }
+
+
+def test_the_gpu_title_names_the_range_that_holds_the_other_idle_time():
+    title = titles_of(loading(f"user {ZERO_GRAD} | ..........zzzzzz........ |"), "gpu")["time_bins.0"]
+    assert title == "The GPU is idle while the training process waits for data, and again in zero_grad"
+
+
+def test_a_busy_gpu():
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        op       | aaaaaaaaaa |
+        runtime  | x......... |
+        kernel 7 | xxxxxxxxxx |"""
+    )
+    assert titles_of(trace, "gpu")["time_bins.0"] == "The GPU is busy for 100 % of the steps"
+
+
+def test_a_gpu_that_only_copies():
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        runtime  | x......... |
+        memcpy 7 | ..xx...... |"""
+    )
+    assert titles_of(trace, "gpu")["time_bins.0"] == "No kernel runs on this GPU within the steps"
+
+
+def test_without_a_gpu_only_the_question_is_left():
+    trace = timeline("step | 00001111 |\n op | aaaaaaaa |")
+    assert titles_of(trace, "gpu") == {}
+    assert titles_of(trace, "tensor_cores") == {"split": "Does kernel time use tensor cores?"}
+
+
+def test_each_gpu_has_its_own_titles():
+    trace = timeline(
+        """
+        step            | 0000000000 |
+        runtime         | xyz....... |
+        kernel 7        | ..xxxx.... |
+        kernel 9 gpu1   | ...yyyy... |
+        kernel 11 gpu1  | ...zz..... |""",
+        names={"x": PLAIN, "y": TENSOR, "z": TENSOR},
+    )
+    titles = titles_of(trace, "tensor_cores")
+    assert (titles["split.0"], titles["split.1"]) == (
+        "100 % of kernel time could use tensor cores, and none of it does",
+        "100 % of kernel time runs on tensor cores",
+    )
+
+
+@pytest.mark.parametrize(
+    ("split", "title"),
+    [
+        (Split(0, 0, 0, 0, 0), "Kernel time by what it does"),
+        (Split(100, 0, 4, 0, 96), "No kernel runs on tensor cores, and hardly any could"),
+        (Split(100, 0, 48, 0, 52), "48 % of kernel time could use tensor cores, and none of it does"),
+        (Split(100, 40, 4, 0, 56), "40 % of kernel time runs on tensor cores"),
+        (Split(100, 40, 30, 0, 30), "40 % of kernel time runs on tensor cores, another 30 % could"),
+        (Split(100, 40, 4, 10, 46), "Between 40 % and 50 % of kernel time runs on tensor cores"),
+        (
+            Split(100, 40, 30, 10, 20),
+            "Between 40 % and 50 % of kernel time runs on tensor cores, another 30 % could",
+        ),
+    ],
+)
+def test_the_split(split: Split, title: str):
+    assert plain(split_title(split, has_tensor_cores=True)) == title
+    assert plain(split_title(split, has_tensor_cores=False)) == "Kernel time by what it does"
+
+
+@pytest.mark.parametrize(
+    ("shares", "title"),
+    [
+        ([], "No kernel runs within the steps"),
+        ([0.4, 0.3], "One convolution kernel takes 40 % of kernel time"),
+        ([0.13, 0.12, 0.1], "Two convolution kernels take a quarter of kernel time"),
+        ([0.01] * 30, "No kernel stands out: the longest takes 1 % of kernel time"),
+    ],
+)
+def test_the_kernels(shares: list[float], title: str):
+    assert plain(kernels_title([(share, "FP32 convolution on CUDA cores") for share in shares])) == title
+
+
+def test_kernels_that_do_different_things_have_no_common_word():
+    rows = [(0.13, "convolution"), (0.12, "normalization")]
+    assert plain(kernels_title(rows)) == "Two kernels take a quarter of kernel time"
+
+
+@pytest.mark.parametrize(
+    ("ops", "title"),
+    [
+        ("aaaaaaaaaa", "Where does the step go?"),
+        ("aaaaa|aaaaa", "All steps are alike"),
+        ("aaaaaaaa|aa", "CPU exec makes steps differ most"),
+        ("aaaaaaaa|aaaaaaaa...", "CPU exec is steady; Other makes steps differ"),
+    ],
+)
+def test_what_makes_steps_differ(ops: str, title: str):
+    steps = "".join(str(number) * len(step) for number, step in enumerate(ops.split("|")))
+    assert titles_of(timeline(f"step | {steps} |\n op | {ops.replace('|', '')} |"), "overview")["steps"] == title
+
+
+def test_the_tile_of_tensor_cores_says_what_could_use_them():
+    assert titles_of(loading(), "overview")["tile.tensor_core_share"] == "100 % could use them"
