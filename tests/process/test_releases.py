@@ -33,9 +33,7 @@ SUMMARIES = sorted(RELEASES.rglob("*" + SUFFIX))
 NOT_YET: dict[str, set[str]] = {
     "0.1.0": {
         "figures.host_floor",  # whole ns
-        "devices.idle",
-        "slow_steps.longest_event",
-        "slow_steps.longest_event_ns",
+        "devices.idle",  # when a GPU is idle, in time bins
         # What receiving a batch takes was more, and a recorder's times were among those that waits show.
         *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
         *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),

@@ -87,7 +87,16 @@ def upgrade(view: str, result: Json) -> Json:
     if view == "host" and result.get("answer"):
         figures = {each["id"]: each["value"]["value"] for each in result["answer"]["figures"]}
         result["figures"] = {_HOST_FIGURES.get(id, id): value for id, value in figures.items()}
+    if view == "trends":
+        result["slow_steps"] = [row | _longest_event(row["seen"]) for row in result["slow_steps"]]
     return _data_loading(result) if view == "data_loading" else result
+
+
+def _longest_event(seen: Json | None) -> Json:
+    """Of "{name} of {time}"."""
+    if seen is None:
+        return {}
+    return {"longest_event": seen["values"]["name"]["value"], "longest_event_ns": seen["values"]["time"]["value"]}
 
 
 def _upgrade_note(note: Json, head: Json) -> None:
