@@ -133,7 +133,9 @@ def test_a_damaged_summary_is_no_summary(trace, kept):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\x1f\x8b", b"{}", gzip.compress(b"{}"), gzip.compress(b"[1]") * 2, b"\0" * 100_000]
+    "content",
+    [b"", b"\x1f\x8b", b"{}", gzip.compress(b"{}"), gzip.compress(b"[1]") * 2, b"\0" * 100_000],
+    ids=["empty", "cut", "plain", "other", "list", "zeros"],
 )
 def test_what_is_no_summary_is_refused(tmp_path, content):
     (tmp_path / "x.steptime").write_bytes(content)
