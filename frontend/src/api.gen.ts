@@ -317,10 +317,10 @@ export interface DeviceLevel {
 /**
  * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
- * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
+ * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
  * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
- * waste is told per step.
+ * waste is per step.
  */
 export interface DeviceSplit {
   device: number;
@@ -717,7 +717,7 @@ export interface LaunchLengths {
  * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
  * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
  * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
- * GPU's limits do not say. persistent: the waves tell nothing of a tail.
+ * GPU's limits do not say. persistent: the waves say nothing about a tail.
  */
 export interface LaunchShape {
   grid: number[];

@@ -69,10 +69,10 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     """A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
 
     profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
-    Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels anew, to the same
+    Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
     total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
     obstacles sums all of them by why they are none yet. Gains are over the span, at most.
-    waste is told per step.
+    waste is per step.
     """
 
     device: int

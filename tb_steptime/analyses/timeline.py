@@ -8,7 +8,7 @@ from tb_steptime.analyses.base import Analysis
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 
-#: Events looked at at once: the ends of a large trace's would be 20 MB.
+#: Events read at once: the ends of a large trace's would be 20 MB.
 _AT_ONCE = 1 << 18
 
 
@@ -40,8 +40,8 @@ def analyse(trace: Trace) -> TimelineResult:
 def _extent(trace: Trace) -> tuple[int, int]:
     """(first start, last end) of all events."""
     start, length = trace.events.start_ns, trace.events.dur_ns
-    pieces = [slice(first, first + _AT_ONCE) for first in range(0, len(start), _AT_ONCE)]
-    last = max((int((start[piece] + length[piece]).max()) for piece in pieces), default=0)
+    parts = [slice(first, first + _AT_ONCE) for first in range(0, len(start), _AT_ONCE)]
+    last = max((int((start[part] + length[part]).max()) for part in parts), default=0)
     return int(start.min(initial=0)), max(last, 0)
 
 

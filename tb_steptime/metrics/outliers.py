@@ -10,7 +10,7 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 OUTLIER_Z = 3.5
 #: Makes the median absolute deviation, and the mean one, comparable to a standard deviation of normal values.
 MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
-#: With fewer values than this, no middle can be told from no outlier.
+#: With fewer values than this, median and outliers cannot be separated.
 ENOUGH_STEPS = 4
 
 
@@ -29,7 +29,7 @@ def modified_z(values: Int64 | Float64) -> Float64:
 
 
 def slow(values: Int64 | Float64) -> Bool:
-    """Which values are outliers above the rest; none where there are too few to tell."""
+    """Which values are outliers above the rest; none where there are too few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
     result: Bool = modified_z(values) > OUTLIER_Z

@@ -52,7 +52,7 @@ FIXED_POINT = 1 << 32
 
 @dataclass(frozen=True)
 class Figure:
-    """A device's figure over the span's window and over each step; None where it cannot be told, and then `reason`."""
+    """A device's figure over the span's window and over each step; None where it is not known, and then `reason`."""
 
     value: float | None
     steps: tuple[float | None, ...]
@@ -106,7 +106,7 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
 def blocks(trace: Trace) -> Int64 | None:
     """Blocks of each kernel's grid, in 64 bits; -1 where the file does not say the grid. None: it says none.
 
-    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, nobody can tell.
+    ROCm counts the grid of some launch calls in work-items; where it does not say which call it was, that is unknown.
     """
     grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
@@ -121,7 +121,7 @@ def blocks(trace: Trace) -> Int64 | None:
 
 @shared(blocks)
 def blocks_per_sm(trace: Trace) -> Float64:
-    """Blocks per SM of each kernel; NaN where it cannot be told.
+    """Blocks per SM of each kernel; NaN where it is not known.
 
     Recomputed from the grid and the device's SMs where both are known, for the file rounds to six digits and has
     written negative numbers and infinities; else the file's value, if it is a finite positive one. A device for whose
@@ -192,7 +192,7 @@ def figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason | None)
 
 
 def unknown(trace: Trace, reason: Reason) -> Figure:
-    """A figure that cannot be told in this trace."""
+    """A figure that is not known in this trace."""
     return Figure(None, (None,) * len(find_steps(trace).steps), reason)
 
 

@@ -16,7 +16,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64
 
-#: Bars of a distribution: enough to tell two humps apart, few enough to be read.
+#: Bars of a distribution: enough to separate two peaks, few enough to be read.
 LENGTH_BINS = 24
 #: Bins of a kernel's calls over the span.
 CALL_BINS = 120
@@ -50,7 +50,7 @@ class LaunchShape(msgspec.Struct, frozen=True):
 
     It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
     calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
-    GPU's limits do not say. persistent: the waves tell nothing of a tail.
+    GPU's limits do not say. persistent: the waves say nothing about a tail.
     """
 
     grid: list[int]

@@ -22,7 +22,7 @@ PERSISTENT = re.compile(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
-    """What each kernel's launch is like, column after column, with the column's id; NaN where it cannot be told."""
+    """What each kernel's launch is like, column after column, with the column's id; NaN where it is not known."""
     found, said = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(found.waves > 0, found.waves, np.nan)
@@ -34,7 +34,7 @@ def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
 
 
 def sm_active(trace: Trace) -> Float64:
-    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where it cannot be told."""
+    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where it is not known."""
     found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
     waves = np.where(found.waves > 0, found.waves, np.nan)
     return (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
@@ -49,7 +49,7 @@ def _blocks_per_sm(trace: Trace) -> Float64:
 
 
 def slots(trace: Trace) -> Int64:
-    """Blocks of each kernel's launch that the device holds at once; 0 where that cannot be told."""
+    """Blocks of each kernel's launch that the device holds at once; 0 where that is not known."""
     return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
 
 

@@ -37,7 +37,7 @@ COLUMNS = (
         "what holds for most of its time.",
     ),
     Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row start in the span."),
-    Metric("total_ns", "Total", Unit.NS, "Sum of their lengths; kernels side by side both count."),
+    Metric("total_ns", "Total", Unit.NS, "Sum of their lengths; kernels that run at the same time both count."),
     Metric("mean_ns", "Mean", Unit.NS, "Mean length of a launch."),
     Metric("min_ns", "Shortest", Unit.NS, "Length of the shortest launch."),
     Metric("max_ns", "Longest", Unit.NS, "Length of the longest launch."),

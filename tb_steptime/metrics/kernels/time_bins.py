@@ -37,7 +37,7 @@ EXPOSED_WAIT = Metric(
 )  # fmt: skip
 HIDDEN_WAIT = Metric(
     "loader_hidden_share", "Data loading, hidden", Unit.FRACTION,
-    "Share of the time in which the training process waits for a batch behind work of the GPU.", colour="data",
+    "Share of the time in which the training process waits for a batch while a GPU works.", colour="data",
 )  # fmt: skip
 BUSY = Metric(
     "busy_share", "GPU busy", Unit.FRACTION,
@@ -45,7 +45,7 @@ BUSY = Metric(
 )  # fmt: skip
 MATMUL_LIKE_SHARE = Metric(
     "matmul_like_share", "Matmul-like without tensor cores", Unit.FRACTION,
-    "Share of kernel time in matrix products, convolutions and attention that run on the plain cores.",
+    "Share of kernel time in matrix products, convolutions and attention that run on CUDA cores.",
     colour="kernel", short="Could use tensor cores",
 )  # fmt: skip
 COMMUNICATION_SHARE = Metric(

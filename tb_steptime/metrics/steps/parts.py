@@ -68,11 +68,11 @@ PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_load
 
 STEP_TIME = Metric(
     "step_time", "Step time", Unit.NS,
-    "From the end of the step before to the end of the last GPU work that this step launched.",
+    "From the end of the previous step to the end of the last GPU work that this step launched.",
 )  # fmt: skip
 HOST_STEP_TIME = Metric(
     "host_step_time", "Host step time", Unit.NS,
-    "Length of the step's own mark on the host, from one prof.step() to the next.",
+    "Length of the step's mark on the CPU, from one prof.step() call to the next.",
 )  # fmt: skip
 
 PART_METRICS = tuple(

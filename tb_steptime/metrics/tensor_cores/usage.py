@@ -1,11 +1,11 @@
-"""Which kernels run on tensor cores (AMD: matrix cores), which could, and which cannot be told: kernel time in four.
+"""Which kernels run on tensor cores (AMD: matrix cores), which could, and of which it is unknown: kernel time in four.
 
 A name's answer comes from `tensor_core_rules`; what a name does not tell, `arithmetic` may prove. A stage around a
 product (a layout conversion, a transform) goes with its op: where no kernel of a convolution or product ran on tensor
 cores, its stages are time that could have gone there.
 
-Kernel time here is the sum of the kernels' lengths: kernels that run side by side both count. A kernel belongs to the
-step in whose window it starts, and to the span if it starts within the span's window; so where steps touch, their
+Kernel time here is the sum of the kernels' lengths: kernels that run at the same time both count. A kernel belongs to
+the step in whose window it starts, and to the span if it starts within the span's window; so where steps touch, their
 splits sum to the span's.
 """
 
@@ -36,22 +36,22 @@ TENSOR_CORE_SHARE = Metric(
     "tensor_core_share",
     "Tensor-core share",
     Unit.FRACTION,
-    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), told from their names. "
-    "Kernels whose names do not tell are left out, so it is a lower bound.",
+    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), known from their names. "
+    "Kernels of which it is unknown are not counted, so it is a lower bound.",
     colour="tensor",
 )
 TENSOR_CORE_SHARE_HIGH = Metric(
     "tensor_core_share_high",
     "Tensor-core share, at most",
     Unit.FRACTION,
-    meaning="The same share if every kernel whose name does not tell ran on tensor cores.",
+    meaning="The same share if every kernel of which it is unknown ran on tensor cores.",
     colour="tensor",
 )
 KERNEL_SUM_TIME = Metric(
     "kernel_sum_time",
     "Kernel time",
     Unit.NS,
-    meaning="Sum of the lengths of the kernels that start in the step; kernels that run side by side both count.",
+    meaning="Sum of the lengths of the kernels that start in the step; kernels that run at the same time both count.",
     colour="kernel",
 )
 TENSOR_CORE_TIME = Metric(
@@ -65,15 +65,15 @@ MATMUL_LIKE_TIME = Metric(
     "matmul_like_time",
     "Matmul-like without tensor cores",
     Unit.NS,
-    meaning="Kernel time in matrix products, convolutions and attention that run on the plain cores, with their layout "
+    meaning="Kernel time in matrix products, convolutions and attention that run on CUDA cores, with their layout "
     "conversions and transforms. It could move to tensor cores.",
     colour="kernel",
 )
 UNKNOWN_KERNEL_TIME = Metric(
     "unknown_kernel_time",
-    "Kernels that cannot be told",
+    "Unknown kernels",
     Unit.NS,
-    meaning="Kernel time in kernels whose names do not tell whether they use tensor cores, such as Triton kernels.",
+    meaning="Kernel time in kernels whose names do not say whether they use tensor cores, such as Triton kernels.",
     colour="other",
 )
 
@@ -188,7 +188,7 @@ def matmul_like_time(trace: Trace, device: int) -> Figure:
 
 
 def unknown_kernel_time(trace: Trace, device: int) -> Figure:
-    """Mean time a step in kernels that cannot be told, ns."""
+    """Mean time a step in kernels of which it is unknown, ns."""
     return _time(trace, device, "unknown_ns")
 
 
