@@ -99,7 +99,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(index, etag=index.version)
 
     def _catalogue(self, request: Request) -> Answer:
-        from tb_steptime.serve.wire import catalogue
+        from tb_steptime.serve.catalogue import catalogue
 
         return Answer(catalogue())
 

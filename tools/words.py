@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tb_steptime
-from tb_steptime.serve.wire import catalogue
+from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.terminal.commands import COMMANDS
 from tb_steptime.terminal.commands.base import Command
 

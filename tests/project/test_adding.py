@@ -116,7 +116,8 @@ from pathlib import Path
 from tb_steptime.ingest.places import Place
 from tb_steptime.serve import reading
 from tb_steptime.serve.store import SpanNames, Store
-from tb_steptime.serve.wire import SpanPage, catalogue, encode
+from tb_steptime.serve.catalogue import catalogue
+from tb_steptime.serve.wire import SpanPage, encode
 
 reading.SETTLE_SECONDS = 0.0
 store = Store([Place("", Path(sys.argv[1]), "logs")])

@@ -13,7 +13,7 @@ import pytest
 
 from tb_steptime.insights.rules import RULES
 from tb_steptime.record import profile_steps
-from tb_steptime.serve.wire import catalogue
+from tb_steptime.serve.catalogue import catalogue
 from tests import PROJECT
 from tools.docs import cards, figures, markdown, offline
 from tools.docs.cards import card_ids, examples, named_cards

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import tb_steptime.metrics
 from tb_steptime.metrics.base import Metric, PartMeaning
-from tb_steptime.serve.wire import Catalogue, catalogue
+from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.text import Unit
 from tools.docs.markdown import code, plain, table
 

@@ -13,8 +13,9 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.kernels.table import COLUMNS
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
+from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.typescript import interfaces
-from tb_steptime.serve.wire import Neighbour, catalogue, encode, typescript
+from tb_steptime.serve.wire import Neighbour, encode, typescript
 from tests import PROJECT
 
 GENERATED = PROJECT / "frontend" / "src" / "api.gen.ts"

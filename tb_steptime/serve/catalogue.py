@@ -1,0 +1,85 @@
+"""The catalogue: every label, unit, definition and reason that the tab shows, gathered from where each is defined."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime import __version__
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights.wording.reasons import REASONS
+from tb_steptime.metrics.base import Metric, PartMeaning
+from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.data_loading import columns as data_loading
+from tb_steptime.metrics.host import columns as host
+from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
+from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
+from tb_steptime.metrics.idle.meanings import IDLE_MEANINGS
+from tb_steptime.metrics.kernels import table as kernels
+from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS
+from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
+from tb_steptime.metrics.steps.parts import PART_MEANINGS
+from tb_steptime.metrics.tensor_cores import columns as tensor_cores
+
+
+class ViewMeaning(msgspec.Struct, frozen=True):
+    """tiles: the metrics whose figures open the view, so that their places stand before they are known."""
+
+    id: str
+    title: str
+    tiles: tuple[str, ...] = ()
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
+
+    metrics can be measured of any span and step; figures are what else a view shows. reasons:
+    code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
+    verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
+    kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
+    """
+
+    version: str
+    metrics: list[Metric]
+    figures: list[Metric]
+    parts: list[PartMeaning]
+    reasons: dict[str, str]
+    idle_reasons: list[PartMeaning]
+    bounds: dict[str, str]
+    causes: dict[PauseCause, str]
+    phases: dict[PhaseId, str]
+    kernel_bins: list[tensor_cores.BinMeaning]
+    production_parts: list[PartMeaning]
+    limits: dict[str, str]
+    views: list[ViewMeaning]
+
+
+#: Figures of the views' tables, by view.
+_COLUMNS = (*kernels.COLUMNS, *tensor_cores.COLUMNS, *host.COLUMNS, *HOST_FIGURES, *data_loading.COLUMNS)
+_TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
+
+
+def catalogue() -> Catalogue:
+    """All meanings of this release."""
+    return Catalogue(
+        version=__version__,
+        metrics=list(METRICS),
+        figures=_figures(),
+        parts=list(PART_MEANINGS),
+        reasons=REASONS,
+        idle_reasons=list(IDLE_MEANINGS),
+        bounds={bound.value: words for bound, words in BOUND_WORDS.items()},
+        causes=CAUSE_WORDS,
+        phases=PHASE_LABELS,
+        kernel_bins=list(tensor_cores.KERNEL_BINS),
+        production_parts=list(data_loading.PRODUCTION_PARTS),
+        limits=data_loading.LIMIT_WORDS,
+        views=[ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES],
+    )
+
+
+def _figures() -> list[Metric]:
+    """Meanings of time bins and columns that are not among the metrics, each once."""
+    known = {metric.id for metric in METRICS}
+    return list({metric.id: metric for metric in (*TIME_BIN_METRICS, *_COLUMNS) if metric.id not in known}.values())
