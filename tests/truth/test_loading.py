@@ -110,7 +110,7 @@ def test_a_killed_worker_is_told(killed):
 
 def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(tmp_path):
     said = trained(tmp_path, full_bytes=2500)
-    assert said.startswith("Loaders are not recorded in")
+    assert said.startswith("DataLoaders are not recorded in")
     assert said.count("\n") == 1
     assert notes(tmp_path)[-1] == "recorder_ended_early"
     assert result(tmp_path).recorded.batches < TWO.steps
@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_be_written_ends_the_recording_and_nothing_else(tmp
     occupied = tmp_path / "file"
     occupied.touch()
     said = trained(tmp_path, recorder=str(occupied / "folder"))
-    assert said.startswith("Loaders are not recorded in")
+    assert said.startswith("DataLoaders are not recorded in")
     assert said.count("\n") == 1
     assert result(tmp_path).recorded is None
 
