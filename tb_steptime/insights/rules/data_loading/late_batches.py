@@ -14,9 +14,9 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     loader_card,
     shares,
 )
-from tb_steptime.insights.wording.data_loading import joined, pace, slow_batch_instead
+from tb_steptime.insights.wording.data_loading import pace, slow_batch_instead
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.text import Phrase, agreeing, count, fraction, ns, phrase
+from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase
 
 #: So many times as much is no accident of the batches that were recorded.
 CLEARLY_MORE = 1.5

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
-from tb_steptime.insights.wording.data_loading import joined, main_label, of_loader
+from tb_steptime.insights.wording.data_loading import main_label, of_loader
 from tb_steptime.metrics.data_loading.scaling.worker_curve import DEEP_PREFETCH
 from tb_steptime.metrics.data_loading.wait_shares import WaitShares
-from tb_steptime.text import Phrase, fraction, ns, phrase
+from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
 #: How the gain of most of the cards is computed.
 EXPOSED = phrase("Mean over the steps of the time in which the loader is waited for and the GPU is idle.")
