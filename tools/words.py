@@ -31,7 +31,7 @@ class Section(NamedTuple):
     calls: tuple[str, ...] = ()
 
 
-_PHRASES = ("phrase", "Phrase", "Note")
+_PHRASES = ("phrase", "Phrase")
 _ERRORS = ("TraceError", "Problem", "FormatError", "UnbegunError", "OSError", "warning")
 SECTIONS = (
     Section("Verdicts and headlines", ("insights/*.py",)),
@@ -39,9 +39,9 @@ SECTIONS = (
     Section("Cards: host", ("insights/rules/host/*.py",)),
     Section("Cards: GPU", ("insights/rules/gpu/*.py",)),
     Section("Cards: steps", ("insights/rules/steps/*.py",)),
+    Section("Notes about a trace", ("insights/wording/notes.py",)),
     Section("Titles, remarks and reasons", ("insights/wording/*.py",)),
-    Section("Other sentences of results", ("metrics/**/*.py", "analyses/*.py", "timeline/*.py"), _PHRASES),
-    Section("Notes about a trace", ("trace/**/*.py", "ingest/**/*.py"), _PHRASES),
+    Section("Other sentences of results", ("timeline/*.py",), _PHRASES),
     Section("Errors and warnings", ("**/*.py",), _ERRORS),
     Section("Printed by the command line", ("terminal/*.py",)),
 )
@@ -59,10 +59,12 @@ def main(arguments: list[str]) -> int:
 
 
 def words() -> Iterator[tuple[str, list[str]]]:
-    """Every section with its sentences, each once."""
+    """Every section with its sentences, each once; a module that is read as a whole is of the first section only."""
     yield "Labels and meanings", list(_meanings())
+    whole: set[Path] = set()
     for title, modules, calls in SECTIONS:
-        paths = sorted({path for pattern in modules for path in PACKAGE.glob(pattern)})
+        paths = sorted({path for pattern in modules for path in PACKAGE.glob(pattern)} - (set() if calls else whole))
+        whole |= set() if calls else set(paths)
         yield title, list(dict.fromkeys(each for path in paths for each in _sentences(path, calls)))
     yield "Help of the command line", [_help(command) for command in COMMANDS]
 

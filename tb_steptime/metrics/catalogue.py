@@ -10,7 +10,7 @@ from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.data_loading import waits as data_loading
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput, production_ns, production_per_step_ns
+from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput, production_ns
 from tb_steptime.metrics.gpu import occupancy
 from tb_steptime.metrics.gpu import utilization as gpu
 from tb_steptime.metrics.gpu.utilization import Figure
@@ -108,15 +108,12 @@ def _exposed_share(trace: Trace) -> Figure:
 
 
 def _batch_time(trace: Trace) -> Figure:
-    waits, production, main = _loader_waits(trace), production_ns(trace), waited_for(trace)
-    if waits is None and production is not None:
+    production = production_ns(trace)
+    if production is not None:
         return Figure(production, (None,) * len(find_steps(trace).steps), None)
-    if waits is None:
+    if _loader_waits(trace) is None:
         return _no_waits(trace)
-    if production is None:
-        return gpu.unknown(trace, NOT_SEEN if len(find_batches(trace).loaders) == 1 else SEVERAL)
-    alone = main is not None and main.multiprocess is False
-    return Figure(production, production_per_step_ns(trace) if alone else (None,) * len(waits.wait_ns), None)
+    return gpu.unknown(trace, NOT_SEEN if len(find_batches(trace).loaders) == 1 else SEVERAL)
 
 
 def _needed_workers(trace: Trace) -> Figure:

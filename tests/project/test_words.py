@@ -17,8 +17,6 @@ AVOIDED = re.compile(
     r"in turns|rhythm|in store|the making|stretch(es)?|pieces of work|stands? still|waits left out)\b",
     re.IGNORECASE,
 )
-#: Their words have not been gone through yet.
-NOT_YET = {"Labels and meanings", "Cards: GPU"}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +27,7 @@ NOT_YET = {"Labels and meanings", "Cards: GPU"}
         ("Cards: host", "DistributedDataParallel(model, gradient_as_bucket_view=True)"),
         ("Titles, remarks and reasons", "The GPU is never idle"),
         ("Titles, remarks and reasons", "This GPU has no tensor cores."),
-        ("Notes about a trace", "The whole recording counts as one step. Call {call} after each batch."),
+        ("Notes about a trace", "The whole recording counts as one step. Call {code} after each batch."),
         ("Errors and warnings", "This is a folder, not a trace"),
     ],
 )
@@ -41,7 +39,7 @@ def test_sections_are_not_empty():
     assert all(SECTIONS.values())
 
 
-@pytest.mark.parametrize("section", sorted(SECTIONS.keys() - NOT_YET))
+@pytest.mark.parametrize("section", sorted(SECTIONS))
 def test_sentences_use_the_words_of_the_field(section: str):
     assert [sentence for sentence in SECTIONS[section] if AVOIDED.search(sentence)] == []
 

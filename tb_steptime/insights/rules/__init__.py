@@ -1,4 +1,4 @@
-"""Every rule, one line each, and what its gains are. One rule per file, in the folder of what it judges."""
+"""Every rule, one line each, and what its gains are. In the folder of what they judge."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.data_loading.epoch_starts import epoch_starts
-from tb_steptime.insights.rules.data_loading.input_bound import input_bound
-from tb_steptime.insights.rules.data_loading.loader_jitter import loader_jitter
-from tb_steptime.insights.rules.data_loading.loader_overhead import loader_overhead
-from tb_steptime.insights.rules.data_loading.more_workers import more_workers
-from tb_steptime.insights.rules.data_loading.no_workers import no_workers
-from tb_steptime.insights.rules.data_loading.other_loader import other_loader
-from tb_steptime.insights.rules.data_loading.pageable_batch_copies import pageable_batch_copies
+from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
+from tb_steptime.insights.rules.data_loading.other_waits import (
+    epoch_starts,
+    loader_jitter,
+    loader_overhead,
+    other_loader,
+    pageable_batch_copies,
+)
 from tb_steptime.insights.rules.gpu.alignment import alignment
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
 from tb_steptime.insights.rules.gpu.small_grids import small_grids

@@ -8,24 +8,14 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.metrics.data_loading.batch_copies import BatchCopy
 from tb_steptime.metrics.data_loading.lines import Activity
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.metrics.data_loading.scaling.bursts import Burst
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
-from tb_steptime.text import Phrase, agreeing, code, count, fraction, label, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
 
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
 _ABOUT_ONE = 0.1
 _WITH_STACK = code("with_stack=True")
-
-
-def joined(*sentences: Phrase) -> Phrase:
-    """
-    >>> joined(phrase("A step waits."), phrase("Workers are slow.")).template
-    'A step waits. Workers are slow.'
-    """
-    values = {key: value for each in sentences for key, value in each.values.items()}
-    return Phrase(" ".join(each.template for each in sentences), values)
 
 
 def main_label(result: DataLoadingResult) -> str | None:
@@ -35,7 +25,7 @@ def main_label(result: DataLoadingResult) -> str | None:
 
 
 def of_loader(name: str, said: Phrase) -> Phrase:
-    return Phrase("{main}: " + said.template, {"main": text(name), **said.values})
+    return joined(phrase("{main}", main=text(name)), said, by=": ")
 
 
 def data_loading_titles(facts: Facts) -> Titles:
@@ -43,12 +33,10 @@ def data_loading_titles(facts: Facts) -> Titles:
     result = facts.data_loading
     found = _recorded_titles(result.recorded) if result.recorded else {}
     if result.mean is None:
-        return found | {
-            "steps": _NO_MARKS[result.unknown.code == "loader_on_other_thread" if result.unknown else False]
-        }
+        elsewhere = result.unknown is not None and result.unknown.code == "loader_on_other_thread"
+        return found | {"steps": phrase("The loader is read on another thread" if elsewhere else "No loader events")}
     on_device = facts.overview.has_device
-    found |= {"steps": _steps_title(result.mean, on_device), "lanes": _lanes_title(result.mean, on_device)}
-    found |= _remarks(result, result.mean, on_device)
+    found |= _wait_titles(result.mean, on_device) | _remarks(result, result.mean, on_device)
     if result.activities is not None:
         found["activities"] = _activities_title(result.activities.rows)
         if not any(row.lines for row in result.activities.rows):
@@ -63,25 +51,17 @@ def data_loading_titles(facts: Facts) -> Titles:
     return found
 
 
-_NO_MARKS = {False: phrase("No loader events"), True: phrase("The loader is read on another thread")}
-
-
-def _steps_title(mean: LoaderStep, on_device: bool) -> Phrase:
+def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
+    """Above the waits of all steps, and above when one step waits."""
+    exposed = mean.exposed_ns >= WORTH_FRACTION * mean.duration_ns
+    steps, lanes = "How long does each step wait?", "When does a step wait?"
+    if on_device:
+        hidden = "Most of the wait hides behind the GPU's work"
+        steps = "Most of the wait leaves the GPU idle" if 2 * mean.exposed_ns >= mean.wait_ns else hidden
+        lanes = "The GPU runs dry while the loader works" if exposed else "The batch is ready before the GPU needs it"
     if mean.wait_ns < WORTH_FRACTION * mean.duration_ns:
-        return phrase("The loader is never waited for")
-    if not on_device:
-        return phrase("How long does each step wait?")
-    if 2 * mean.exposed_ns >= mean.wait_ns:
-        return phrase("Most of the wait leaves the GPU idle")
-    return phrase("Most of the wait hides behind the GPU's work")
-
-
-def _lanes_title(mean: LoaderStep, on_device: bool) -> Phrase:
-    if not on_device:
-        return phrase("When does a step wait?")
-    if mean.exposed_ns < WORTH_FRACTION * mean.duration_ns:
-        return phrase("The batch is ready before the GPU needs it")
-    return phrase("The GPU runs dry while the loader works")
+        steps = "The loader is never waited for"
+    return {"steps": phrase(steps), "lanes": phrase(lanes)}
 
 
 def _remarks(result: DataLoadingResult, mean: LoaderStep, on_device: bool) -> Titles:
@@ -120,34 +100,28 @@ def _copy_title(copy: BatchCopy) -> Phrase:
 
 def _recorded_titles(recorded: Recorded) -> Titles:
     workers = [each for each in recorded.workers if each.loader == recorded.main and each.worker >= 0]
-    number = len({each.worker for each in workers})
-    words = agreeing("{workers} (worker produces|workers produce) batches for {busy} of the time", number)
-    busy = min(1.0, sum(each.busy_share for each in workers) / max(1, number))
-    return {
-        "workers_over_time": phrase(words, workers=count(number), busy=fraction(busy))
-        if number
-        else phrase("What does the loader do, and when?"),
-        "batch_split": _split_title(recorded),
-    }
+    number, title = len({each.worker for each in workers}), phrase("What does the loader do, and when?")
+    if number:
+        busy = min(1.0, sum(each.busy_share for each in workers) / number)
+        words = agreeing("{workers} (worker produces|workers produce) batches for {busy} of the time", number)
+        title = phrase(words, workers=count(number), busy=fraction(busy))
+    return {"workers_over_time": title, "batch_split": _split_title(recorded)}
 
 
 def _split_title(recorded: Recorded) -> Phrase:
     if not recorded.production_ns or recorded.dataset_ns is None:
         return phrase("The production of batches is not recorded")
     share = recorded.dataset_ns / recorded.production_ns
-    if share >= 0.5:
-        return phrase("The dataset takes {share} of dataset and collate_fn", share=fraction(share))
-    return phrase("collate_fn takes {share} of dataset and collate_fn", share=fraction(1 - share))
+    stage, share = ("The dataset", share) if share >= 0.5 else ("collate_fn", 1 - share)
+    return phrase(f"{stage} takes {{share}} of dataset and collate_fn", share=fraction(share))
 
 
 def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
-    every = (
-        "a batch every {time} / workers" if is_one_a_step(curve.batches) else "batches of a step every {time} / workers"
-    )
-    said = {"curve": _curve_title(curve), "burst": _late(result, curve)}
-    main = main_label(result)
-    found = {key: of_loader(main, each) if main else each for key, each in said.items()}
-    found["curve_pace"] = phrase(every, time=ns(curve.points[0].loader_ns))
+    each = "a batch" if is_one_a_step(curve.batches) else "batches of a step"
+    found = {"curve": _curve_title(curve), "burst": _late(result, curve)}
+    if main := main_label(result):
+        found = {key: of_loader(main, said) for key, said in found.items()}
+    found["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))
     if curve.epochs_ns >= WORTH_FRACTION * curve.measured_step_ns:
         words = "In each step, measured or predicted: {epochs} for epochs that begin, which no number of workers ends."
         found["curve_epochs"] = phrase(words, epochs=ns(curve.epochs_ns))
@@ -180,39 +154,35 @@ def _curve_title(curve: WorkerCurve) -> Phrase:
     return phrase(agreeing(words, number), number=count(number), left=ns(left))
 
 
-def pace(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
+def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phrase:
     """Of the same numbers as the curve."""
+    workers = curve.measured_workers
+    words = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", workers)
+    words = words if workers else "The training process needs {batch} per batch, "
     rest = "the rest of the step {rest}" if is_one_a_step(curve.batches) else "the loop uses one in {rest}"
-    if not curve.measured_workers:
-        words = "The training process needs {batch} per batch, " + rest
-    else:
-        words = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", curve.measured_workers) + rest
-    return phrase(
-        words + ".", workers=count(curve.measured_workers), batch=ns(result.batch_ns), rest=ns(result.consumer_ns)
-    )
+    values = {"workers": count(workers)} if workers else {}
+    return Phrase(words + rest + end, values | {"batch": ns(result.batch_ns), "rest": ns(result.consumer_ns)})
 
 
 def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
     """The pace, and how many workers would end the wait."""
-    said, burst, there = pace(result, curve), result.burst, curve.measured_workers
-    opens = said.template.removesuffix(".") + ": "
-    values = {**said.values, "needed": count(curve.needed)}
+    burst, there, needed = result.burst, curve.measured_workers, count(curve.needed)
     if curve.needed <= there:
-        return Phrase(opens + "{needed} would keep up.", values)
-    if curve.recommended < curve.needed:
-        values["cores"] = count(curve.cores)
-        return Phrase(opens + "{needed} workers would keep up, if they had more than {cores} cores.", values)
-    if burst is not None and burst.period == there and burst.long_wait_ns is not None:
-        values["wait"] = ns(burst.long_wait_ns)
-        return Phrase(opens + _one_in(burst, curve) + " waits {wait}; {needed} workers would end it.", values)
-    return Phrase(opens + "batches come late, {needed} workers would end it.", values)
+        end = phrase("{needed} would keep up.", needed=needed)
+    elif curve.recommended < curve.needed:
+        words = "{needed} workers would keep up, if they had more than {cores} cores."
+        end = phrase(words, needed=needed, cores=count(curve.cores))
+    elif burst is not None and burst.period == there and burst.long_wait_ns is not None:
+        words = _OFTEN.get(there, "one {which} in {{workers}}") + " waits {{wait}}; {{needed}} workers would end it."
+        which = "step" if is_one_a_step(curve.batches) else "batch"
+        end = phrase(words.format(which=which), needed=needed, wait=ns(burst.long_wait_ns))
+    else:
+        end = phrase("batches come late, {needed} workers would end it.", needed=needed)
+    return joined(pace(result, curve, end=":"), end)
 
 
-def _one_in(burst: Burst, curve: WorkerCurve) -> str:
-    """Which steps wait; which batches, where a step takes several."""
-    which = "step" if is_one_a_step(curve.batches) else "batch"
-    often = {1: "every {which}", 2: "every second {which}", 3: "every third {which}"}
-    return often.get(burst.period or 0, "one {which} in {{workers}}").format(which=which)
+#: Which steps wait, by the number of workers; which batches, where a step takes several.
+_OFTEN = {1: "every {which}", 2: "every second {which}", 3: "every third {which}"}
 
 
 def is_one_a_step(batches: float) -> bool:

@@ -94,23 +94,6 @@ class Waits:
     wait_ns: Int64
     exposed_ns: Int64
 
-    @property
-    def rest_ns(self) -> Int64:
-        """What the loop does before each wait but the first."""
-        rest: Int64 = np.diff(self.arrived_ns) - self.wait_ns[1:]
-        return rest
-
-
-@dataclass(frozen=True)
-class _Pace:
-    """See `Burst`."""
-
-    production_ns: int
-    spread_ns: int
-    consumer_ns: int
-    long_wait_ns: int
-    short_wait_ns: int | None
-
 
 @shared(between_epochs_ns, find_batches, find_steps, waited_for)
 def find_burst(trace: Trace) -> Burst | None:
@@ -124,23 +107,20 @@ def find_burst(trace: Trace) -> Burst | None:
     capped = capped_waits(waits.wait_ns)
     period, alike = (known, correlation(capped, known)) if known else find_period(capped)
     why = _why_unknown(trace, main, waits, period, known)
-    pace = _pace(waits, period) if why is None and period else None
-    workers = known or (period if pace else None)
-    seen = pace is not None or (why == AMBIGUOUS and known is None)
-    consumer_ns = pace.consumer_ns if pace else rest_ns(trace, main.loader)
-    return Burst(
-        workers=workers,
-        workers_from="stacks" if known else "period" if workers else None,
-        period=period if seen else None,
+    unknown = Burst(
+        workers=known,
+        workers_from="stacks" if known else None,
+        period=period if why == AMBIGUOUS and known is None else None,
         autocorrelation=alike,
-        long_wait_ns=pace.long_wait_ns if pace else None,
-        short_wait_ns=pace.short_wait_ns if pace else None,
-        production_ns=pace.production_ns if pace else None,
-        spread_ns=pace.spread_ns if pace else None,
-        consumer_ns=consumer_ns,
-        why=why if pace or why else AMBIGUOUS,
+        long_wait_ns=None,
+        short_wait_ns=None,
+        production_ns=None,
+        spread_ns=None,
+        consumer_ns=rest_ns(trace, main.loader),
+        why=why or AMBIGUOUS,
         waits=_columns(trace, batches, entries),
     )
+    return _with_pace(unknown, waits, period) if why is None and period else unknown
 
 
 def rest_ns(trace: Trace, loader: int) -> int:
@@ -160,16 +140,19 @@ def workers_from_stacks(trace: Trace) -> int | None:
 
 def long_waits(wait_ns: Int64) -> Bool:
     """At least half as long as the third longest."""
-    cap = np.sort(wait_ns)[-min(PERIODS, len(wait_ns))]
-    long: Bool = np.asarray(2 * wait_ns >= max(int(cap), 1))
+    long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
     return long
 
 
 def capped_waits(wait_ns: Int64) -> Int64:
     """Waits, from the first long one on, with what is longer than the third longest cut: a stall is no pattern."""
     values = wait_ns[int(long_waits(wait_ns).argmax()) :]
-    capped: Int64 = np.minimum(values, np.sort(values)[-min(PERIODS, len(values))])
+    capped: Int64 = np.minimum(values, _third_longest(values))
     return capped
+
+
+def _third_longest(wait_ns: Int64) -> int:
+    return int(np.sort(wait_ns)[-min(PERIODS, len(wait_ns))])
 
 
 def correlation(wait_ns: Int64, lag: int) -> float | None:
@@ -250,14 +233,14 @@ def _waits_in_each_round(wait_ns: Int64, workers: int) -> bool:
 
 def _is_of_workers(waits: Waits, period: int) -> bool:
     """Whether nothing but the number of workers makes such a period."""
-    capped = capped_waits(waits.wait_ns)
+    capped, rest = capped_waits(waits.wait_ns), np.diff(waits.arrived_ns) - waits.wait_ns[1:]
     parts = [part for part in range(2, period) if period % part == 0]
     multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
     enough = len(capped) >= ENOUGH_WAITS and period <= MOST_LIKELY
-    return enough and not multiple and not follows(waits.wait_ns, waits.rest_ns, period)
+    return enough and not multiple and not follows(waits.wait_ns, rest, period)
 
 
-def _pace(waits: Waits, period: int) -> _Pace | None:
+def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     """From the longest waits' place in the round, which is one worker's: from there to there it produced its batches.
 
     Little else is in these times, because a worker that is waited for begins its next batch at once: where batches are
@@ -267,7 +250,7 @@ def _pace(waits: Waits, period: int) -> _Pace | None:
     rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
     leader = max(rounds, key=lambda each: int(waits.wait_ns[each].sum()))
     if len(leader) < 2:
-        return None
+        return burst
     first, last = int(leader[0]), int(leader[-1])
     within, number = slice(first + 1, last + 1), last - first
     length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
@@ -280,8 +263,18 @@ def _pace(waits: Waits, period: int) -> _Pace | None:
     # The mean of several batches differs less than each of them.
     spread = round(robust_deviation((times - np.median(times)) * np.sqrt(made)))
     each = round(length * period / number)
-    blocked = BatchProduction(each, spread).blocked_ns(period, consumer)
-    return _Pace(each - period * blocked, spread, consumer, usual, short)
+    return msgspec.structs.replace(
+        burst,
+        workers=period,
+        workers_from=burst.workers_from or "period",
+        period=period,
+        long_wait_ns=usual,
+        short_wait_ns=short,
+        production_ns=each - period * BatchProduction(each, spread).blocked_ns(period, consumer),
+        spread_ns=spread,
+        consumer_ns=consumer,
+        why=None,
+    )
 
 
 def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:

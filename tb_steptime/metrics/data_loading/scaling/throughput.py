@@ -67,13 +67,12 @@ class LoaderThroughput:
         """A step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
-    def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
-        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
+    def blocked_ns(self, workers: int, step_rest_ns: int, prefetch: int = 0) -> int:
+        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them.
+        prefetch: of batches per worker, if these are more than now."""
+        production = replace(self.production, prefetch=max(self.production.prefetch, prefetch))
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
-        return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
-
-    def with_prefetch(self, prefetch: int) -> LoaderThroughput:
-        return replace(self, production=replace(self.production, prefetch=max(self.production.prefetch, prefetch)))
+        return round(self.batches * production.blocked_ns(self.useful(workers), consumer_ns))
 
 
 @shared(between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded)
@@ -117,17 +116,6 @@ def why_unknown(trace: Trace) -> Reason | None:
     if burst is not None and burst.why is not None:
         return burst.why
     return AMBIGUOUS if main is not None and main.in_a_row > 1 else TOO_FEW_STEPS
-
-
-def production_per_step_ns(trace: Trace) -> tuple[int | None, ...]:
-    """Of a loader in the training process: production of a batch, mean of each step; None where it takes none."""
-    main, batches = waited_for(trace), find_batches(trace)
-    if main is None:
-        return ()
-    mine = np.flatnonzero(batches.loader == main.loader)
-    number = np.bincount(batches.step[mine], minlength=main.steps)
-    total = np.bincount(batches.step[mine], batches.wait_ns[mine], main.steps)
-    return tuple(round(ns / many) if many else None for ns, many in zip(total.tolist(), number.tolist(), strict=True))
 
 
 def recorded_of_main(trace: Trace) -> Recorded | None:

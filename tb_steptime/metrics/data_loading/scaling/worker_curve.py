@@ -140,7 +140,7 @@ def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
 def _deeper_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
     """No more than was waited for."""
     blocked = loader.blocked_ns(loader.workers, mean.rest_ns)
-    deep = loader.with_prefetch(DEEP_PREFETCH).blocked_ns(loader.workers, mean.rest_ns)
+    deep = loader.blocked_ns(loader.workers, mean.rest_ns, DEEP_PREFETCH)
     return max(0, min(blocked - deep, mean.late_ns))
 
 

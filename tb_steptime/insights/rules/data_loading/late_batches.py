@@ -1,0 +1,151 @@
+"""Batches of the main loader that come late: who is to produce them, and how many workers it takes."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.host_gains import HostCard
+from tb_steptime.insights.rules.data_loading.loader_waits import (
+    DEEPER,
+    EXPOSED,
+    MARKS_AGREE,
+    PREFETCH_MORE,
+    SLOWEST_FASTER,
+    loader_card,
+    shares,
+)
+from tb_steptime.insights.wording.data_loading import pace, slow_batch_instead
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase
+
+#: So many times as much is no accident of the batches that were recorded.
+CLEARLY_MORE = 1.5
+#: A line of a smaller share of the batch is not where to begin.
+WORTH_LINE = 0.3
+#: Where more prefetched batches end less of the wait than this, they are not what to do.
+MOST_OF_IT = 0.5
+
+_BY_CURVE = phrase(
+    "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
+    "so many workers."
+)
+_BY_PREFETCH = phrase(
+    "Mean over the steps of the exposed wait for late batches, at most what so many prefetched batches save in the "
+    "in-order delivery simulation."
+)
+_RECORDED = phrase("The workers' own times are recorded, batch by batch.")
+_INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
+_ITSELF = "The training process produces each batch itself, in {batch}; worker processes do so while it trains."
+_UNKNOWN = phrase("Batches come late. How many workers would keep up is ambiguous in this trace: record the workers.")
+_ENOUGH = phrase("Workers keep up on average, but single batches come late: see the slowest ones.")
+_BLOCKED = (
+    "Workers keep up on average, but slow batches block those behind them; more prefetched batches save est. {saved}."
+)
+
+
+def no_workers(facts: Facts) -> Insight | None:
+    """Fires when the loader that is waited for most runs in the training process, and its late batches are worth a
+    card.
+
+    Gain: the mean step less the predicted step with the recommended number of workers; without a prediction, the
+    exposed wait for late batches.
+    """
+    result, curve = facts.data_loading, facts.data_loading.curve
+    if result.multiprocess is not False or result.mean is None:
+        return None
+    title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
+    gain_ns = curve.gain_ns if curve else shares(facts).late_ns
+    how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
+    return loader_card(
+        facts, HostCard("no_workers", title, why, gain_ns, EXPOSED, Confidence.HIGH, MARKS_AGREE, how=how)
+    )
+
+
+def more_workers(facts: Facts) -> Insight | None:
+    """Fires when a curve over the number of workers recommends more of them, their late batches cost enough, and as
+    many workers do not win clearly more with more prefetched batches.
+
+    Gain: the mean step less the predicted step with the recommended number of workers.
+    """
+    result, curve = facts.data_loading, facts.data_loading.curve
+    if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
+        return None
+    if curve.deeper_ns > CLEARLY_MORE * curve.gain_ns:
+        return None
+    number, check = curve.recommended, slow_batch_instead(result)
+    respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
+    sure = _RECORDED if result.recorded else _INFERRED
+    return loader_card(
+        facts,
+        HostCard(
+            id="more_workers",
+            title=phrase(agreeing("Use {workers} (worker|workers)", number), workers=count(number)),
+            why=pace(result, curve),
+            how=f"DataLoader(..., num_workers={number})",
+            gain_ns=curve.gain_ns,
+            formula=_BY_CURVE,
+            best=Confidence.HIGH if result.recorded and not respawned else Confidence.MEDIUM,
+            why_confidence=joined(_INFERRED, check) if check else sure,
+        ),
+    )
+
+
+def input_bound(facts: Facts) -> Insight | None:
+    """Fires when late batches are worth a card and no other number of workers is; on a CPU every wait is exposed, and
+    worker processes hide it too.
+
+    Gain: the exposed wait for late batches, mean over the steps; at most what more prefetched batches save, where these
+    are the remedy.
+    """
+    result, late_ns = facts.data_loading, shares(facts).late_ns
+    if result.mean is None or result.multiprocess is False or more_workers(facts) is not None:
+        return None
+    return loader_card(facts, _remedy(facts, late_ns), late_ns)
+
+
+def _remedy(facts: Facts, late_ns: int) -> HostCard:
+    recorded, curve = facts.data_loading.recorded, facts.data_loading.curve
+    title = phrase("Produce batches faster")
+    card = HostCard("input_bound", title, _UNKNOWN, late_ns, EXPOSED, *_confidence(facts))
+    if recorded is not None and recorded.kind == "cores":
+        return _short_of_cores(card, recorded)
+    if curve is None or not curve.measured_workers:
+        return card
+    saved_ns = min(late_ns, curve.deeper_ns)
+    if saved_ns <= 0 or saved_ns < MOST_OF_IT * late_ns:
+        return card._replace(title=SLOWEST_FASTER, why=_ENOUGH)
+    why = phrase(_BLOCKED, saved=ns(saved_ns))
+    return card._replace(title=PREFETCH_MORE, why=why, how=DEEPER, gain_ns=saved_ns, formula=_BY_PREFETCH)
+
+
+def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
+    steps, recorded = facts.data_loading.steps, facts.data_loading.recorded
+    if not all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps):
+        return Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
+    if recorded is not None and recorded.kind == "cores" and recorded.few_sampled:
+        return Confidence.MEDIUM, phrase("Only a few sampled batches show that cores are short.")
+    return Confidence.HIGH, MARKS_AGREE
+
+
+def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
+    """With the line to begin with, where one is long enough."""
+    why = phrase("The workers compute and share {cores} cores.", cores=count(recorded.cores))
+    if recorded.core_wait_share is not None:
+        why = phrase(
+            "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
+            waits=fraction(recorded.core_wait_share),
+            sampled=count(recorded.sampled),
+        )
+    longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
+    if longest is not None and longest.share >= WORTH_LINE:
+        how = f"# {place_of(longest.line)}: {longest.share:.0%} of a batch, est."
+    return card._replace(title=phrase("Make the dataset cheaper"), why=why, how=how)
+
+
+def place_of(line: str) -> str:
+    """
+    >>> place_of("torchvision/transforms/functional.py(138): to_tensor")
+    'functional.py:138'
+    """
+    file, _, rest = line.rpartition("/")[2].partition("(")
+    return f"{file}:{rest.partition(')')[0]}"

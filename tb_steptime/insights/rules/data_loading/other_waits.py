@@ -1,0 +1,184 @@
+"""Waits that no number of workers ends: starts of epochs, single late batches, and what the training process does."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import HostCard, host_card
+from tb_steptime.insights.rules.data_loading.loader_waits import (
+    DEEPER,
+    EXPOSED,
+    FEW_STEPS,
+    PREFETCH_MORE,
+    SLOWEST_FASTER,
+    loader_card,
+    shares,
+)
+from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
+from tb_steptime.metrics.data_loading.scaling.worker_curve import DEEP_PREFETCH
+from tb_steptime.text import agreeing, count, label, nbytes, ns, phrase
+
+#: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
+_EPOCHS = {
+    True: ("Keep the workers between epochs", "Workers start again for each epoch, whose first batch takes {each}."),
+    False: ("Make epochs longer", "The first batch of an epoch takes {each}, as none is prefetched."),
+    None: (
+        "Keep the workers between epochs, or make epochs longer",
+        "The first batch of an epoch takes {each}, with the start of the workers where these are not kept.",
+    ),
+}
+_OF_EPOCHS = phrase(
+    "Mean over the steps of the exposed wait where an epoch ends and the next one begins, less the recorded production "
+    "time of first batches where workers start again. No other card's gain has any of it."
+)
+_OF_OTHERS = phrase(
+    "Mean over the steps of the exposed wait for other loaders than the one that this view's figures are of, without "
+    "first batches of epochs. No other card's gain has any of it."
+)
+
+
+def epoch_starts(facts: Facts) -> Insight | None:
+    """Fires when waits for first batches are worth a card, and worker processes produce them: without these every batch
+    is waited for, the first one no longer than others.
+
+    Gain: the exposed wait where epochs end and begin, mean over the steps, less the recorded production time of first
+    batches where workers start again.
+    """
+    starts = facts.data_loading.causes.starts if facts.data_loading.causes else None
+    if starts is None or facts.data_loading.multiprocess is False:
+        return None
+    title, why = _EPOCHS[starts.respawned]
+    often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
+    card = HostCard(
+        id="epoch_starts",
+        title=phrase(title),
+        why=phrase(why, each=ns(starts.wait_ns)),
+        how=None if starts.respawned is False else "DataLoader(..., persistent_workers=True)",
+        gain_ns=_kept_ns(facts, starts),
+        formula=_OF_EPOCHS,
+        best=Confidence.MEDIUM,
+        why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
+        steps=starts.steps,
+    )
+    return loader_card(facts, card, starts.exposed_ns, of_main=False)
+
+
+def _kept_ns(facts: Facts, starts: EpochStarts) -> int:
+    """Workers that are kept save their start, and produce a first batch, too; what a GPU idles while the iterator is
+    set up is a matter of the host's cards."""
+    recorded = facts.data_loading.recorded
+    if not starts.respawned or recorded is None or recorded.production_ns is None:
+        return starts.exposed_ns
+    produced = min(recorded.production_ns, starts.wait_ns) * starts.batches // len(facts.data_loading.steps)
+    return max(0, starts.exposed_ns - produced) + (0 if facts.overview.has_device else starts.setup_ns)
+
+
+def loader_jitter(facts: Facts) -> Insight | None:
+    """Fires when rare long waits, beyond the usual one, are worth a card.
+
+    Gain: what these waits cost beyond the usual one, mean over the steps.
+    """
+    result = facts.data_loading
+    jitter = result.causes.jitter if result.causes else None
+    if jitter is None:
+        return None
+    deep = result.recorded is not None and (result.recorded.main_loader.prefetch or 0) >= DEEP_PREFETCH
+    words = agreeing(
+        "{number} (batch comes|batches come) late: a wait of {long}, of the others {typical}.", jitter.long_count
+    )
+    return loader_card(
+        facts,
+        HostCard(
+            id="loader_jitter",
+            title=SLOWEST_FASTER if deep else PREFETCH_MORE,
+            why=phrase(words, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
+            how=None if deep else DEEPER,
+            gain_ns=shares(facts).jitter_ns,
+            formula=phrase("Mean over the steps of what these waits cost beyond the usual one."),
+            best=Confidence.MEDIUM,
+            why_confidence=FEW_STEPS,
+            steps=jitter.steps,
+        ),
+    )
+
+
+def loader_overhead(facts: Facts) -> Insight | None:
+    """Fires when what each wait lasts, though its batch is ready, is worth a card.
+
+    Gain: the exposed wait that passes though the batch is ready, mean over the steps.
+    """
+    result = facts.data_loading
+    overhead = result.causes.overhead if result.causes else None
+    if overhead is None or overhead.ns is None:
+        return None
+    pinned = result.copy is not None and result.copy.pageable is False
+    by_thread = facts.overview.has_device and not pinned
+    words = "The training process unpickles and maps each ready batch itself: {time}."
+    return loader_card(
+        facts,
+        HostCard(
+            id="loader_overhead",
+            title=phrase("Receive batches on a thread") if by_thread else phrase("Return fewer, larger tensors"),
+            why=phrase(words, time=ns(overhead.ns)),
+            how="DataLoader(..., pin_memory=True)" if by_thread else "collate_fn",
+            gain_ns=shares(facts).overhead_ns,
+            formula=EXPOSED,
+            best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
+            why_confidence=phrase("From waits for ready batches, or waits that are alike whatever the step does."),
+        ),
+    )
+
+
+def other_loader(facts: Facts) -> Insight | None:
+    """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest.
+
+    Gain: the exposed wait for these other loaders, mean over the steps, without first batches of epochs.
+    """
+    result = facts.data_loading
+    others = result.causes.other_loaders if result.causes else None
+    if others is None:
+        return None
+    name, steps, those = label(result.loaders[others.loader].label), len(result.steps), len(others.steps)
+    words = agreeing("In {those} of {all} (step|steps), mostly for the {loader}.", steps)
+    often = 2 * those >= steps
+    card = HostCard(
+        id="other_loader",
+        title=phrase("Make the {loader} faster", loader=name),
+        why=phrase(words, those=count(those), all=count(steps), loader=name),
+        how="DataLoader(..., num_workers=N)",
+        gain_ns=shares(facts).others_ns,
+        formula=_OF_OTHERS,
+        best=Confidence.HIGH if often else Confidence.MEDIUM,
+        why_confidence=phrase("The loader's own marks show when it is waited for.") if often else FEW_STEPS,
+        steps=others.steps,
+    )
+    return loader_card(facts, card, of_main=False)
+
+
+def pageable_batch_copies(facts: Facts) -> Insight | None:
+    """Fires when copies of batches from pageable memory run alone for long enough. The copy's time is no idle time of
+    the GPU, so that no other card claims it.
+
+    Gain: the time of the batches' copies while no kernel runs, mean over the steps.
+    """
+    copy = facts.data_loading.copy
+    if copy is None or not copy.pageable:
+        return None
+    words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
+    depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
+    return host_card(
+        facts,
+        HostCard(
+            id="pageable_batch_copies",
+            title=phrase("Copy the next batch while kernels run"),
+            why=phrase(words, bytes=nbytes(copy.bytes), alone=ns(copy.alone_ns)),
+            how="DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own",
+            gain_ns=copy.alone_ns,
+            formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
+            best=Confidence.MEDIUM,
+            why_confidence=phrase(depends),
+            colour="copy",
+            part="memcpy",
+            view="data_loading",
+        ),
+    )
