@@ -12,13 +12,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
-from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.metrics.host.copies import copy_row
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Int64, Kind
 
 
 class BatchCopy(msgspec.Struct, frozen=True):
@@ -47,21 +46,18 @@ def batch_copies(trace: Trace) -> BatchCopy | None:
     rows = _rows(trace)
     if not len(rows):
         return None
-    events, activity = trace.events, find_launches(trace).activity[rows]
-    steps = len(find_steps(trace).steps)
-    hidden_ns = sum(_beside_kernels(trace, activity, device) for device in devices_with_activity(trace)) // steps
-    total_ns = int(events.dur_ns[activity].sum()) // steps
-    sizes, of_ns = _sizes(trace, activity)
-    groups = blocking_groups(trace)
+    activity = find_launches(trace).activity[rows]
+    ways = [way(trace.strings[int(name)]) for name in np.unique(trace.events.name[activity])]
+    copies = copy_row(trace, ways[0], rows)
     return BatchCopy(
-        count=len(rows) / steps,
-        bytes=None if sizes is None else sizes // steps,
-        bytes_per_second=sizes * 1e9 / of_ns if sizes is not None and of_ns else None,
-        total_ns=total_ns,
-        hidden_ns=hidden_ns,
-        alone_ns=total_ns - hidden_ns,
-        blocked_ns=int(groups.blocked_ns[np.isin(groups.copy, rows)].sum()) // steps,
-        pageable=_pageable(trace, activity),
+        count=copies.count,
+        bytes=copies.bytes,
+        bytes_per_second=copies.bytes_per_second,
+        total_ns=copies.total_ns,
+        hidden_ns=copies.hidden_ns,
+        alone_ns=copies.total_ns - copies.hidden_ns,
+        blocked_ns=copies.blocked_ns,
+        pageable=_pageable({each.source for each in ways}),
     )
 
 
@@ -83,23 +79,7 @@ def _rows(trace: Trace) -> Int64:
     return batches
 
 
-def _beside_kernels(trace: Trace, activity: Int32, device: int) -> int:
-    events = trace.events
-    mine = activity[events.device[activity] == device]
-    return int(kernel_intervals(trace, device).overlap_ns(events.start_ns[mine], events.ends(mine)).sum())
-
-
-def _sizes(trace: Trace, activity: Int32) -> tuple[int | None, int]:
-    """Bytes of those copies that say them, and these copies' time."""
-    if trace.events.bytes is None:
-        return None, 0
-    size = trace.events.bytes[activity]
-    known = size >= 0
-    return (int(size[known].sum()), int(trace.events.dur_ns[activity[known]].sum())) if known.any() else (None, 0)
-
-
-def _pageable(trace: Trace, activity: Int32) -> bool | None:
-    sources = {way(trace.strings[int(name)]).source for name in np.unique(trace.events.name[activity])}
+def _pageable(sources: set[str]) -> bool | None:
     if "Pageable" in sources:
         return True
     return False if sources <= {"Pinned"} else None
