@@ -11,13 +11,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.host.copies import copy_row
+from tb_steptime.metrics.gpu.copy_directions import Way
+from tb_steptime.metrics.host.copies import copies_in_steps, copy_row
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64
 
 
 class BatchCopy(msgspec.Struct, frozen=True):
@@ -43,11 +42,9 @@ _BATCH_FRACTION = 0.01
 
 def batch_copies(trace: Trace) -> BatchCopy | None:
     """Of the loaders' batches, mean per step; None where nothing is loaded or nothing is copied."""
-    rows = _rows(trace)
+    rows, ways = _copies(trace)
     if not len(rows):
         return None
-    activity = find_launches(trace).activity[rows]
-    ways = [way(trace.strings[int(name)]) for name in np.unique(trace.events.name[activity])]
     copies = copy_row(trace, ways[0], rows)
     return BatchCopy(
         count=copies.count,
@@ -61,22 +58,17 @@ def batch_copies(trace: Trace) -> BatchCopy | None:
     )
 
 
-def _rows(trace: Trace) -> Int64:
-    """Rows of `find_launches`: copies to a device, made in the steps by a thread that waits for a loader."""
+def _copies(trace: Trace) -> tuple[Int64, list[Way]]:
+    """To a device, in the steps, by a thread that waits for a loader: rows of `find_launches`, and their ways."""
     events, launches = trace.events, find_launches(trace)
-    threads = np.unique(events.thread[loader_rows(trace)])
-    to_device = np.array([way(name).direction == "HtoD" for name in trace.strings.strings], bool)
-    rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
-    rows = rows[to_device[events.name[launches.activity[rows]]] & (launches.call[rows] >= 0)]
-    rows = rows[np.isin(events.thread[launches.call[rows]], threads)]
-    low, high = find_steps(trace).window
-    start = events.start_ns[launches.activity[rows]]
-    rows = rows[(start >= low) & (start < high)]
-    if events.bytes is None or not len(rows):
-        return rows
-    size = events.bytes[launches.activity[rows]]
-    batches: Int64 = rows[(size < 0) | (size >= _BATCH_FRACTION * size.max())]
-    return batches
+    rows, number, ways = copies_in_steps(trace)
+    to_device = np.array([each.direction == "HtoD" for each in ways], bool)
+    made = to_device[number] & (launches.call[rows] >= 0)
+    made &= np.isin(events.thread[launches.call[rows]], np.unique(events.thread[loader_rows(trace)]))
+    if events.bytes is not None and made.any():
+        size = events.bytes[launches.activity[rows]]
+        made &= (size < 0) | (size >= _BATCH_FRACTION * size[made].max())
+    return rows[made], [ways[each] for each in np.unique(number[made]).tolist()]
 
 
 def _pageable(sources: set[str]) -> bool | None:

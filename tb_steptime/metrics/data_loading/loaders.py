@@ -108,13 +108,12 @@ def most_waited(batches: Batches) -> int | None:
     Of those that at least half of the steps take batches of, if any of these is waited for: an evaluation in a step or
     two may wait longer, and is not what the others wait for.
     """
-    pairs = np.unique(np.stack((batches.loader, batches.step)), axis=1)
-    often = 2 * np.bincount(pairs[0], minlength=len(batches.loaders)) >= len(np.unique(batches.step))
+    steps = len(np.unique(batches.step))
     cost = []
     for number in range(len(batches.loaders)):
-        mine = batches.of(number)
+        mine, asks = batches.of(number), len(np.unique(batches.step[batches.loader == number]))
         exposed, wait = int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum())
-        cost.append((bool(often[number]) and wait > 0, exposed, wait, -number))
+        cost.append((2 * asks >= steps and wait > 0, exposed, wait, -number))
     return -max(cost)[-1] if cost else None
 
 
