@@ -781,22 +781,19 @@ export interface LoaderLine {
 
 /**
  * One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
- * label: "Training loader 2"; role: "training" or "evaluation" where both kinds are in the span, else None. batches:
- * without the first ones of an epoch; first_batches, first_batch_ns: those, None where there is none. in_a_row: so
- * many batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
+ * label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those, None
+ * where there is none.
  */
 export interface LoaderRow {
   label: string;
   iterator: string;
   multiprocess: boolean | null;
-  role: string | null;
   batches: number;
   wait_ns: number;
   exposed_ns: number;
   hidden_ns: number;
   first_batches: number;
   first_batch_ns: number | null;
-  in_a_row: number;
 }
 
 /** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */

@@ -87,14 +87,12 @@ describe("the view of worker processes", () => {
       label: "training",
       iterator: "It",
       multiprocess: true,
-      role: null,
       batches: 24,
       wait_ns: 30 * MS,
       exposed_ns: 20 * MS,
       hidden_ns: 10 * MS,
       first_batches: 1,
       first_batch_ns: 800 * MS,
-      in_a_row: 1,
     };
     expect(view({ loaders: [loader, { ...loader, label: "evaluation", first_batch_ns: null }] })).toContain(
       "|Which of the 2 loaders do the steps wait for?|a batch|Loader|Batches|Exposed|First|" +
@@ -112,14 +110,12 @@ describe("the view of worker processes", () => {
       label: "Loader",
       iterator: "It",
       multiprocess: false,
-      role: null,
       batches: 24,
       wait_ns: 30 * MS,
       exposed_ns: 20 * MS,
       hidden_ns: 10 * MS,
       first_batches: 2,
       first_batch_ns: 80 * MS,
-      in_a_row: 1,
     };
     const said = "|2 first batches of epochs take |80.0 ms| each: not part of the figures per batch.|";
     expect(view({ loaders: [loader] })).toContain(said);

@@ -11,14 +11,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
-from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.metrics.gpu.copy_directions import Way
+from tb_steptime.metrics.host.copies import copies_in_steps, copy_row
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind
+from tb_steptime.trace.table import Int64
 
 
 class BatchCopy(msgspec.Struct, frozen=True):
@@ -44,62 +42,36 @@ _BATCH_FRACTION = 0.01
 
 def batch_copies(trace: Trace) -> BatchCopy | None:
     """Of the loaders' batches, mean per step; None where nothing is loaded or nothing is copied."""
-    rows = _rows(trace)
+    rows, ways = _copies(trace)
     if not len(rows):
         return None
-    events, activity = trace.events, find_launches(trace).activity[rows]
-    steps = len(find_steps(trace).steps)
-    hidden_ns = sum(_beside_kernels(trace, activity, device) for device in devices_with_activity(trace)) // steps
-    total_ns = int(events.dur_ns[activity].sum()) // steps
-    sizes, of_ns = _sizes(trace, activity)
-    groups = blocking_groups(trace)
+    copies = copy_row(trace, ways[0], rows)
     return BatchCopy(
-        count=len(rows) / steps,
-        bytes=None if sizes is None else sizes // steps,
-        bytes_per_second=sizes * 1e9 / of_ns if sizes is not None and of_ns else None,
-        total_ns=total_ns,
-        hidden_ns=hidden_ns,
-        alone_ns=total_ns - hidden_ns,
-        blocked_ns=int(groups.blocked_ns[np.isin(groups.copy, rows)].sum()) // steps,
-        pageable=_pageable(trace, activity),
+        count=copies.count,
+        bytes=copies.bytes,
+        bytes_per_second=copies.bytes_per_second,
+        total_ns=copies.total_ns,
+        hidden_ns=copies.hidden_ns,
+        alone_ns=copies.total_ns - copies.hidden_ns,
+        blocked_ns=copies.blocked_ns,
+        pageable=_pageable({each.source for each in ways}),
     )
 
 
-def _rows(trace: Trace) -> Int64:
-    """Rows of `find_launches`: copies to a device, made in the steps by a thread that waits for a loader."""
+def _copies(trace: Trace) -> tuple[Int64, list[Way]]:
+    """To a device, in the steps, by a thread that waits for a loader: rows of `find_launches`, and their ways."""
     events, launches = trace.events, find_launches(trace)
-    threads = np.unique(events.thread[loader_rows(trace)])
-    to_device = np.array([way(name).direction == "HtoD" for name in trace.strings.strings], bool)
-    rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
-    rows = rows[to_device[events.name[launches.activity[rows]]] & (launches.call[rows] >= 0)]
-    rows = rows[np.isin(events.thread[launches.call[rows]], threads)]
-    low, high = find_steps(trace).window
-    start = events.start_ns[launches.activity[rows]]
-    rows = rows[(start >= low) & (start < high)]
-    if events.bytes is None or not len(rows):
-        return rows
-    size = events.bytes[launches.activity[rows]]
-    batches: Int64 = rows[(size < 0) | (size >= _BATCH_FRACTION * size.max())]
-    return batches
+    rows, number, ways = copies_in_steps(trace)
+    to_device = np.array([each.direction == "HtoD" for each in ways], bool)
+    made = to_device[number] & (launches.call[rows] >= 0)
+    made &= np.isin(events.thread[launches.call[rows]], np.unique(events.thread[loader_rows(trace)]))
+    if events.bytes is not None and made.any():
+        size = events.bytes[launches.activity[rows]]
+        made &= (size < 0) | (size >= _BATCH_FRACTION * size[made].max())
+    return rows[made], [ways[each] for each in np.unique(number[made]).tolist()]
 
 
-def _beside_kernels(trace: Trace, activity: Int32, device: int) -> int:
-    events = trace.events
-    mine = activity[events.device[activity] == device]
-    return int(kernel_intervals(trace, device).overlap_ns(events.start_ns[mine], events.ends(mine)).sum())
-
-
-def _sizes(trace: Trace, activity: Int32) -> tuple[int | None, int]:
-    """Bytes of those copies that say them, and these copies' time."""
-    if trace.events.bytes is None:
-        return None, 0
-    size = trace.events.bytes[activity]
-    known = size >= 0
-    return (int(size[known].sum()), int(trace.events.dur_ns[activity[known]].sum())) if known.any() else (None, 0)
-
-
-def _pageable(trace: Trace, activity: Int32) -> bool | None:
-    sources = {way(trace.strings[int(name)]).source for name in np.unique(trace.events.name[activity])}
+def _pageable(sources: set[str]) -> bool | None:
     if "Pageable" in sources:
         return True
     return False if sources <= {"Pinned"} else None

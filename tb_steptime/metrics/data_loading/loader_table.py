@@ -14,22 +14,19 @@ from tb_steptime.trace.table import Int64
 class LoaderRow(msgspec.Struct, frozen=True):
     """One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
 
-    label: "Training loader 2"; role: "training" or "evaluation" where both kinds are in the span, else None. batches:
-    without the first ones of an epoch; first_batches, first_batch_ns: those, None where there is none. in_a_row: so
-    many batches are asked for one right after the other, which may be of as many loaders; 1: it is one for sure.
+    label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those, None
+    where there is none.
     """
 
     label: str
     iterator: str
     multiprocess: bool | None
-    role: str | None
     batches: int
     wait_ns: int
     exposed_ns: int
     hidden_ns: int
     first_batches: int
     first_batch_ns: int | None
-    in_a_row: int
 
 
 def loader_table(trace: Trace) -> list[LoaderRow]:
@@ -46,14 +43,12 @@ def _row(batches: Batches, number: int) -> LoaderRow:
         label=loader.label,
         iterator=loader.iterator,
         multiprocess=is_multiprocess((loader.iterator,)),
-        role=loader.role,
         batches=len(mine),
         wait_ns=exposed + hidden,
         exposed_ns=exposed,
         hidden_ns=hidden,
         first_batches=len(first),
         first_batch_ns=_mean(batches.wait_ns[first]) if len(first) else None,
-        in_a_row=loader.in_a_row,
     )
 
 

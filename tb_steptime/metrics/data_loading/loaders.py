@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.data_loading.marks import NO_SEED, NOT_RECORDED, Marks, find_marks
+from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.loader_marks import iterator_of, loader_names, loader_rows
@@ -21,8 +21,6 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 
-#: Single waits without a backward pass that are rarer end an epoch; others lead to one later.
-RARE_FRACTION = 1 / 3
 #: A recorded loader trains if a backward pass follows so many of its batches: some are asked for ahead.
 TRAINS_FRACTION = 0.25
 #: Fewer waits do not show whether they are alike.
@@ -33,11 +31,11 @@ STEADY_FRACTION = 0.25
 
 @dataclass(frozen=True)
 class Loader:
-    """See `loader_table.LoaderRow`. recorded: its number in a recorder's files, else None."""
+    """label: "Training loader 2". iterator: its class. recorded: its number in a recorder's files, else None. in_a_row:
+    so many batches are asked for one right after the other, maybe of as many loaders; 1: it is one for sure."""
 
     label: str
     iterator: str
-    role: str | None
     recorded: int | None
     in_a_row: int
 
@@ -85,16 +83,16 @@ def find_batches(trace: Trace) -> Batches:
     """Of every loader of the span."""
     marks = find_marks(trace)
     trains = _trains(trace, marks)
-    kept = ~_ends_without_seed(marks, trains)
-    marks, trains = marks.of(kept), _of_whole_loaders(marks.of(kept), trains[kept])
+    kept = ~_ends_of_evaluations(marks, trains)
+    marks, trains = marks.of(kept), trains[kept]
     kind = _kinds(trace, marks, trains)
     ends, first, usual = _epochs(marks, kind)
     marks, kind, trains, first, usual = marks.of(~ends), kind[~ends], trains[~ends], first[~ends], usual[~ends]
+    opens = np.unique(kind, return_index=True)[1]
     start, end = trace.events.start_ns[marks.row], trace.events.ends(marks.row)
-    number, opens = _by_first_wait(kind)
     return Batches(
         row=marks.row,
-        loader=number,
+        loader=kind,
         first=first,
         step=marks.step,
         seed_ns=marks.seed_ns,
@@ -110,13 +108,12 @@ def most_waited(batches: Batches) -> int | None:
     Of those that at least half of the steps take batches of, if any of these is waited for: an evaluation in a step or
     two may wait longer, and is not what the others wait for.
     """
-    pairs = np.unique(np.stack((batches.loader, batches.step)), axis=1)
-    often = 2 * np.bincount(pairs[0], minlength=len(batches.loaders)) >= len(np.unique(batches.step))
+    steps = len(np.unique(batches.step))
     cost = []
     for number in range(len(batches.loaders)):
-        mine = batches.of(number)
+        mine, asks = batches.of(number), len(np.unique(batches.step[batches.loader == number]))
         exposed, wait = int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum())
-        cost.append((bool(often[number]) and wait > 0, exposed, wait, -number))
+        cost.append((2 * asks >= steps and wait > 0, exposed, wait, -number))
     return -max(cost)[-1] if cost else None
 
 
@@ -158,57 +155,37 @@ def steady_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Which marks a backward pass follows before the next chain; all where none is recorded. What the last chain leads
-    to may be cut off by the recording's end, so it is as the one before, but for another iterator's."""
-    begin = np.flatnonzero(np.diff(marks.chain, prepend=-1))
+    """Which marks a backward pass follows before the next chain; all where none is recorded. Of a recorded loader all
+    train, or none."""
+    chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
+    begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
-    nodes = np.sort(trace.events.start_ns[backward_nodes(trace).event])
-    follows = np.diff(np.searchsorted(nodes, opens)) > 0
+    follows = np.diff(np.searchsorted(np.sort(trace.events.start_ns[backward_nodes(trace).event]), opens)) > 0
     if not follows.any():
         return np.ones(len(marks.row), bool)
-    last = begin[-2:]
-    if marks.seed_ns[last[-1]] == NO_SEED and len(np.unique(marks.recorded[last])) == 1:
-        follows[-1] |= bool(follows[-2:].any())
-    alone = _alone(marks, follows)
-    if alone.sum() > RARE_FRACTION * follows.sum():  # batches are asked for ahead of the work on them
-        return np.asarray(follows[marks.chain] | alone)
-    return np.asarray(follows[marks.chain])
-
-
-def _alone(marks: Marks, follows: Bool) -> Bool:
-    """Marks that no recorder knows, alone in a chain without a backward pass between two chains with one."""
-    before, after = np.append(True, follows[:-1]), np.append(follows[1:], False)
-    alone = ~follows & before & after & (np.bincount(marks.chain, minlength=len(follows)) == 1)
-    return np.asarray(alone[marks.chain] & (marks.seed_ns == NO_SEED) & (marks.recorded == NOT_RECORDED))
-
-
-def _ends_without_seed(marks: Marks, trains: Bool) -> Bool:
-    """Marks that bring no batch, where no new iterator shows it: of a training's loader, a lone one without a backward
-    pass; of an evaluation's, one with no work until the training's is asked."""
-    if not len(trains):
-        return trains
-    follows = np.zeros(int(marks.chain[-1]) + 1, bool)
-    follows[marks.chain] = trains
-    ends = _alone(marks, follows) & (marks.chain > 0)
-    untold = marks.recorded == NOT_RECORDED
-    ends[:-1] |= untold[:-1] & ~marks.works[1:] & ~trains[:-1] & trains[1:]
-    return ends
-
-
-def _of_whole_loaders(marks: Marks, trains: Bool) -> Bool:
-    """Of a recorded loader all batches train, or none."""
-    for loader in np.unique(marks.recorded[marks.recorded != NOT_RECORDED]).tolist():
+    # one chain without a backward pass between two with one: asked for ahead, or cut off by the recording's end
+    between = np.append(True, follows[:-1]) & np.append(follows[1:], True) & (unknown & ~marks.begins)[begin]
+    trains = np.asarray((follows | between)[chain])
+    for loader in np.unique(marks.recorded[~unknown]).tolist():
         mine = marks.recorded == loader
-        trains = np.where(mine, trains[mine].mean() > TRAINS_FRACTION, trains)
+        trains[mine] = trains[mine].mean() > TRAINS_FRACTION
     return trains
 
 
+def _ends_of_evaluations(marks: Marks, trains: Bool) -> Bool:
+    """Marks that bring no batch, where no new iterator shows it: no work until the training's loader is asked."""
+    ends = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
+    return np.asarray(ends & (marks.recorded == NOT_RECORDED))
+
+
 def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:
-    """Marks of different kinds are of different loaders: of another class, in another role, or by the recorder."""
-    known = np.stack((trace.events.name[marks.row].astype(np.int64), trains.astype(np.int64), marks.recorded), axis=1)
-    known[marks.recorded != NOT_RECORDED, :2] = 0
-    kind: Int64 = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return kind
+    """Each mark's loader, 0, 1, ... by first wait: the recorder's, or marks of one class and role are of one."""
+    columns = (marks.recorded.tolist(), trace.events.name[marks.row].tolist(), trains.tolist())
+    keys = [
+        (loader, *((name, role) if loader == NOT_RECORDED else ())) for loader, name, role in zip(*columns, strict=True)
+    ]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], np.int64)
 
 
 def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
@@ -218,49 +195,38 @@ def _epochs(marks: Marks, kind: Int64) -> tuple[Bool, Bool, Int64]:
     A new iterator's seed, or the recorder, shows the first. Where neither does, what stands in a chain before as many
     as usual found its epoch at the end.
     """
-    _, row, turn, number = _in_chains(marks.chain * (int(kind.max(initial=0)) + 1) + kind)
-    usual = np.zeros(len(kind), np.int64)
-    for each in np.unique(kind).tolist():
-        counts = number[(kind == each) & (turn == 0)]
-        most = int(np.bincount(counts).argmax())
-        usual[kind == each] = most if 2 * (counts == most).sum() >= len(counts) else 0
-    recorded = marks.recorded != NOT_RECORDED
-    first = np.where(recorded, marks.begins, marks.seed_ns != NO_SEED)
-    longer = ~recorded & ~np.isin(row, row[first]) & (usual > 0) & (number > usual)
-    return longer & (turn < number - usual), first | (longer & (turn == number - usual)), usual
+    kinds = int(kind.max(initial=0)) + 1
+    groups, group, number = np.unique(marks.chain * kinds + kind, return_inverse=True, return_counts=True)
+    usual = np.array([_most_common(number[groups % kinds == each]) for each in range(kinds)], np.int64)[kind]
+    left, seen = np.empty(len(kind), np.int64), np.zeros(len(groups), np.int64)
+    for i in range(len(kind) - 1, -1, -1):
+        seen[group[i]] += 1
+        left[i] = seen[group[i]]
+    longer = (marks.recorded == NOT_RECORDED) & ~np.isin(group, group[marks.begins]) & (number[group] > usual)
+    longer &= usual > 0
+    return longer & (left > usual), marks.begins | (longer & (left == usual)), usual
 
 
-def _in_chains(key: Int64) -> tuple[Int64, Int64, Int64, Int64]:
-    """Groups of equal keys; and of each entry its group, its place in it, and how many are in it."""
-    groups, row, counts = np.unique(key, return_inverse=True, return_counts=True)
-    row = row.reshape(-1).astype(np.int64)
-    order, turn = np.argsort(row, kind="stable"), np.empty(len(key), np.int64)
-    turn[order] = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return groups, row, turn, counts[row].astype(np.int64)
+def _most_common(counts: Int64) -> int:
+    """That which at least half of them are, or 0."""
+    most = int(np.bincount(counts, minlength=1).argmax())
+    return most if 2 * (counts == most).sum() >= len(counts) else 0
 
 
-def _by_first_wait(kind: Int64) -> tuple[Int64, list[int]]:
-    """The number of each mark's loader, and the first mark of each."""
-    _, opens, inverse = np.unique(kind, return_index=True, return_inverse=True)
-    order = np.argsort(opens)
-    return np.argsort(order)[inverse.reshape(-1)].astype(np.int64), opens[order].tolist()
-
-
-def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: list[int]) -> tuple[Loader, ...]:
+def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
     """opens: the first mark of each."""
-    both = len(set(trains.tolist())) > 1
-    roles = [("training" if trains[mark] else "evaluation") if both else None for mark in opens]
+    words = np.where(trains[opens], "Training loader", "Evaluation loader").tolist()
+    if len(set(words)) == 1:
+        words = ["Loader"] * len(words)
     loaders = []
-    for at, mark in enumerate(opens):
-        recorded = int(marks.recorded[mark])
-        place = f" {roles[: at + 1].count(roles[at])}" if roles.count(roles[at]) > 1 else ""
+    for i, (word, mark) in enumerate(zip(words, opens.tolist(), strict=True)):
+        known = marks.recorded[mark] != NOT_RECORDED
         loaders.append(
             Loader(
-                label=f"{roles[at]} loader".capitalize() + place if roles[at] else "Loader" + place,
+                label=f"{word} {words[: i + 1].count(word)}" if words.count(word) > 1 else word,
                 iterator=iterator_of(trace.strings[int(trace.events.name[marks.row[mark]])]),
-                role=roles[at],
-                recorded=None if recorded == NOT_RECORDED else recorded,
-                in_a_row=max(1, int(usual[mark])) if recorded == NOT_RECORDED else 1,
+                recorded=int(marks.recorded[mark]) if known else None,
+                in_a_row=1 if known else max(1, int(usual[mark])),
             )
         )
     return tuple(loaders)

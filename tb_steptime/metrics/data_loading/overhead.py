@@ -57,9 +57,8 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
     """Of the loader that is waited for most; None where no wait stands out, or where something else explains long ones:
     they come back regularly, or too few workers have nothing prefetched to bridge them."""
     batches, main = find_batches(trace), waited_for(trace)
-    if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers:
-        return None
-    if burst is not None and burst.period is not None:
+    regular = burst is not None and burst.period is not None
+    if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
         return None
     mine = batches.of(main.loader)
     wait, steps = batches.wait_ns[mine], find_steps(trace).steps
@@ -83,12 +82,12 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
     if main is None or main.multiprocess is False:
         return None
     parts = (recorded.unpickle_ns, recorded.pin_ns) if recorded else (None, None)
-    found: tuple[tuple[int | None, Literal["recorder", "ready", "steady"]], ...] = (
-        (recorded.overhead_ns if recorded else None, "recorder"),
-        (burst.short_wait_ns if burst else None, "ready"),
-        (steady_wait_ns(trace, batches, main.loader), "steady"),
-    )
-    for each_ns, source in found:
+    found: dict[Literal["recorder", "ready", "steady"], int | None] = {
+        "recorder": recorded.overhead_ns if recorded else None,
+        "ready": burst.short_wait_ns if burst else None,
+        "steady": steady_wait_ns(trace, batches, main.loader),
+    }
+    for source, each_ns in found.items():
         if each_ns is not None:
             exposed = np.minimum(batches.exposed_ns[batches.of(main.loader)], each_ns)
             return Overhead(each_ns, int(exposed.sum()) // main.steps, source, *parts, None)

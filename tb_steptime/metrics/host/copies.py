@@ -44,12 +44,12 @@ class CopyRow(msgspec.Struct, frozen=True):
 
 def copy_rows(trace: Trace) -> list[CopyRow]:
     """One row for each way of the process's copies that begin within the steps, most time first."""
-    rows, number, ways = _copies(trace)
-    found = [_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
+    rows, number, ways = copies_in_steps(trace)
+    found = [copy_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
     return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
-def _copies(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
+def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
     """Rows of `find_launches` that are copies within the steps, the place of each one's way, and the ways."""
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
@@ -62,7 +62,8 @@ def _copies(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
     return rows, np.array([ways.index(each) for each in told], np.int64)[place], ways
 
 
-def _row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
+def copy_row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
+    """Of copies, by rows of `find_launches`."""
     events, activity = trace.events, find_launches(trace).activity[rows]
     steps = len(find_steps(trace).steps)
     nbytes = np.full(len(rows), -1, np.int64) if events.bytes is None else events.bytes[activity]

@@ -88,14 +88,12 @@ function loadersTable(loaders: readonly LoaderRow[]) {
     columns: [
       { label: "Loader" },
       { label: "Iterator" },
-      { label: "Role" },
       { label: "Batches", unit: "count" as const },
       ...times,
     ],
     rows: loaders.map((row) => [
       row.label,
       row.iterator,
-      row.role,
       row.batches,
       row.wait_ns,
       row.exposed_ns,

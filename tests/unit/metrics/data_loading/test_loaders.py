@@ -24,10 +24,8 @@ def row(label: str, iterator: str, batches: int, wait: int, **more: Any) -> Load
     first = more.pop("first", None)
     known = {
         "label": f"{words} {place}".strip(), "iterator": iterator, "multiprocess": iterator == MULTI,
-        "role": {"Training loader": "training", "Evaluation loader": "evaluation", "Loader": None}[words],
         "batches": batches, "wait_ns": wait * 1000, "exposed_ns": wait * 1000, "hidden_ns": 0,
         "first_batches": 0 if first is None else 1, "first_batch_ns": None if first is None else first * 1000,
-        "in_a_row": 1,
     }  # fmt: skip
     return LoaderRow(**(known | more))
 
@@ -36,8 +34,14 @@ def table(drawing: str) -> list[LoaderRow]:
     return loader_table(timeline(drawing, names=NAMES))
 
 
+def in_a_row(drawing: str) -> list[int]:
+    return [each.in_a_row for each in find_batches(timeline(drawing, names=NAMES)).loaders]
+
+
 def test_batches_in_a_row_are_of_one_loader_or_of_several():
-    assert table(chains([(3, 2, 1)] * 4, "loader")) == [row("Loader", MULTI, 12, 2, in_a_row=3)]
+    drawing = chains([(3, 2, 1)] * 4, "loader")
+    assert table(drawing) == [row("Loader", MULTI, 12, 2)]
+    assert in_a_row(drawing) == [3]
 
 
 def test_moving_a_batch_is_no_work_on_it():
@@ -46,7 +50,8 @@ def test_moving_a_batch_is_no_work_on_it():
         step   | 1111111222222233333334444444 |
         loader | ll.nn..oo.pp..qq.rr..tt.uu.. |
         op     | ..m..mb..m..mb..m..mb..m..mb |"""
-    assert table(drawing) == [row("Loader", MULTI, 8, 2, in_a_row=2)]
+    assert table(drawing) == [row("Loader", MULTI, 8, 2)]
+    assert in_a_row(drawing) == [2]
 
 
 def test_work_before_the_backward_passes_is_no_evaluation():
@@ -60,8 +65,9 @@ def test_work_before_the_backward_passes_is_no_evaluation():
 
 def test_workers_leave_no_trace_of_which_loader_they_are_of():
     """One loader with two workers waits long, then short, in every step, as two loaders may."""
-    (only,) = table(chains([(9, 1)] * 8, "loader"))
-    assert only == row("Loader", MULTI, 16, 5, in_a_row=2)
+    drawing = chains([(9, 1)] * 8, "loader")
+    assert table(drawing) == [row("Loader", MULTI, 16, 5)]
+    assert in_a_row(drawing) == [2]
 
 
 def test_a_new_iterators_seed_tells_the_first_batch_and_the_end_before():

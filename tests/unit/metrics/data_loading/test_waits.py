@@ -108,10 +108,10 @@ def test_frames_tell_the_lines_of_python_too():
     assert slow_lines(trace) == [LoaderLine(line, 6_000)]
 
 
-def loaders(drawing: str, **more: Any) -> list[tuple[str, str | None, int, int, int]]:
-    """(label, role, batches, wait of one in us, first batches) of each loader."""
+def loaders(drawing: str, **more: Any) -> list[tuple[str, int, int, int]]:
+    """(label, batches, wait of one in us, first batches) of each loader."""
     return [
-        (row.label, row.role, row.batches, row.wait_ns // 1_000, row.first_batches)
+        (row.label, row.batches, row.wait_ns // 1_000, row.first_batches)
         for row in loader_table(timeline(drawing, **more))
     ]
 
@@ -121,7 +121,7 @@ def test_a_loop_with_one_loader_has_one():
         step   | 111122223333 |
         loader | ll..l...lll. |
         op     | ..a..a.....a |"""
-    assert loaders(drawing) == [("Loader", None, 3, 2, 0)]
+    assert loaders(drawing) == [("Loader", 3, 2, 0)]
 
 
 def test_batches_that_are_asked_for_one_right_after_the_other_are_of_one_loader():
@@ -130,7 +130,7 @@ def test_batches_that_are_asked_for_one_right_after_the_other_are_of_one_loader(
         step   | 11111122222233333 |
         loader | ll.m..nn.o..pp.q. |
         op     | ....aa....aa....a |"""
-    assert loaders(drawing) == [("Loader", None, 6, 1, 0)]
+    assert loaders(drawing) == [("Loader", 6, 1, 0)]
 
 
 def test_batches_that_work_parts_are_of_one_loader():
@@ -139,7 +139,7 @@ def test_batches_that_work_parts_are_of_one_loader():
         step   | 111111222222 |
         loader | l..m..n..o.. |
         op     | .a..a..a..a. |"""
-    assert loaders(drawing) == [("Loader", None, 4, 1, 0)]
+    assert loaders(drawing) == [("Loader", 4, 1, 0)]
 
 
 def test_a_batch_without_a_backward_pass_is_evaluated():
@@ -148,8 +148,8 @@ def test_a_batch_without_a_backward_pass_is_evaluated():
         loader | l...m..n..o.p... |
         op     | .ab..ab.a..a.ab. |"""
     backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
-    assert [row[:3] for row in loaders(drawing, names=backward)] == [
-        ("Training loader", "training", 3), ("Evaluation loader", "evaluation", 2),
+    assert [row[:2] for row in loaders(drawing, names=backward)] == [
+        ("Training loader", 3), ("Evaluation loader", 2),
     ]  # fmt: skip
 
 
@@ -162,19 +162,9 @@ def test_batches_in_a_row_stay_apart_from_an_evaluation_that_asks_more_often():
         op            | ...ab....ab..e.a..a..a...e...ab. |"""
     backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
     rows = loader_table(timeline(drawing, names=backward | {"e": "aten::random_"}))  # a seed for new workers
-    assert [(row.role, row.multiprocess, row.batches + row.first_batches) for row in rows] == [
-        ("training", True, 6), ("evaluation", False, 3),
+    assert [(row.label, row.multiprocess, row.batches + row.first_batches) for row in rows] == [
+        ("Training loader", True, 6), ("Evaluation loader", False, 3),
     ]  # fmt: skip
-
-
-def test_a_single_mark_between_batches_that_train_ends_an_epoch():
-    drawing = """
-        step   | 111122222222233333 |
-        loader | l...m...n.o..p.... |
-        op     | .ab..ab..a.ab.ab.. |"""
-    backward = {"b": "autograd::engine::evaluate_function: AddmmBackward0"}
-    (row,) = loader_table(timeline(drawing, names=backward))
-    assert (row.role, row.batches) == (None, 4)
 
 
 def test_iterators_of_different_classes_are_different_loaders():
@@ -210,15 +200,6 @@ def test_the_first_batch_of_an_epoch_stands_apart():
         op     | .a...a..........a..a.. |"""
     (row,) = loader_table(timeline(drawing))
     assert (row.batches, row.wait_ns, row.first_batches, row.first_batch_ns) == (3, 1_000, 1, 6_000)
-
-
-def test_of_data_pipes_that_ask_each_other_the_outermost_waits():
-    (row,) = loader_table(timeline("""
-        step                           | 11111222 |
-        user enumerate(DataPipe)#Batcher | lll..mm. |
-        user enumerate(DataPipe)#Mapper  | .ll..m.. |
-        op                             | ....a..b |"""))  # fmt: skip
-    assert (row.iterator, row.multiprocess, row.batches, row.wait_ns) == ("Batcher", None, 2, 2_500)
 
 
 def test_each_wait_of_a_loader_is_exposed_or_hidden():

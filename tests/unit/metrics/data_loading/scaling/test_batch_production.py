@@ -128,11 +128,11 @@ def test_what_a_batch_is_made_of_is_of_the_loader_that_is_waited_for_most():
     """The other one's ops are none of it."""
     step = "".join(digit * 13 for digit in "123456")
     trace = drawn(f"""
-        step                         | {step} |
-        loader single                | {"llllll......." * 6} |
-        user enumerate(DataPipe)#Map | {"......mmm...." * 6} |
-        op                           | {".aa....cc...." * 6} |
-        op                           | {".........bbbb" * 6} |""")
+        step          | {step} |
+        loader single | {"llllll......." * 6} |
+        loader MyIter | {"......mmm...." * 6} |
+        op            | {".aa....cc...." * 6} |
+        op            | {".........bbbb" * 6} |""")
     activities = analyse(trace).activities
     assert activities is not None
     assert [(each.name, each.ns_per_batch) for each in activities.rows] == [(None, 4_000), ("a", 2_000)]
