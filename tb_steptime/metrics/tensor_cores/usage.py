@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, kernel_rows, unknown, windows
+from tb_steptime.metrics.base import Figure, Metric, unknown
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
 from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
