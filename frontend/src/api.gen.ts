@@ -2,6 +2,97 @@
 
 export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
 
+export type SpanTitleId =
+  | "steps"
+  | "tile.step_time"
+  | "tile.gpu_utilization"
+  | "tile.est_sm_efficiency"
+  | "tile.est_achieved_occupancy"
+  | "tile.tensor_core_share"
+  | "tile.data_loading_exposed"
+  | "tile.host_bound_share"
+  | "split"
+  | `split.${number}`
+  | `kernels.${number}`
+  | `time_bins.${number}`
+  | "lanes"
+  | "workers_over_time"
+  | "batch_split"
+  | "activities"
+  | "lines_missing"
+  | "copy"
+  | "main_loader"
+  | "burst"
+  | "burst_check"
+  | "curve"
+  | "curve_pace"
+  | "curve_epochs"
+  | "data_loading_exposed"
+  | "data_loading_hidden"
+  | "step_without_wait"
+  | "batch_time"
+  | "needed_workers"
+  | "answer"
+  | "queue"
+  | "reasons"
+  | "sites"
+  | "blocking"
+  | "blocking_remark"
+  | "copies"
+  | "devices"
+  | "pauses";
+
+export type TrendsTitleId =
+  | "steps"
+  | "slow"
+  | "slow_rule"
+  | "time_bins"
+  | "step_time"
+  | "host_step_time"
+  | "data_loading_exposed"
+  | "data_loading_exposed_share"
+  | "data_loading_hidden"
+  | "data_loading_wait"
+  | "batch_time"
+  | "step_without_wait"
+  | "needed_workers"
+  | "host_floor"
+  | "kernel_time"
+  | "communication_time"
+  | "memcpy_time"
+  | "memset_time"
+  | "data_loader_time"
+  | "runtime_time"
+  | "cpu_exec_time"
+  | "other_time"
+  | "gpu_utilization"
+  | "est_sm_efficiency"
+  | "est_achieved_occupancy"
+  | "kineto_achieved_occupancy"
+  | "tensor_core_share"
+  | "tensor_core_share_high"
+  | "kernel_sum_time"
+  | "tensor_core_time"
+  | "matmul_like_time"
+  | "unknown_kernel_time"
+  | "host_bound_share"
+  | "host_bound_time"
+  | "host_late_time"
+  | "idle_blocking_call_time"
+  | "idle_allocator_time"
+  | "idle_cpu_work_time"
+  | "idle_nothing_recorded_time"
+  | "launch_latency_time"
+  | "queued_time"
+  | "idle_dependency_time"
+  | "idle_unknown_time"
+  | "idle_tail_time"
+  | "launches"
+  | "queue_mean"
+  | "run_ahead_p50"
+  | "starved_share"
+  | "bubble_time";
+
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
   overview: OverviewResult;
@@ -1389,7 +1480,7 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+ * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines.
  */
@@ -1397,7 +1488,7 @@ export interface SpanPage {
   head: SpanHead;
   headline: Headline;
   result: unknown;
-  titles: Record<string, Phrase>;
+  titles: Partial<Record<SpanTitleId, Phrase>>;
   notes: NoteText[];
   insights: Insight[];
   insights_remark: Phrase | null;
@@ -1507,13 +1598,13 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
+ * Trends over many spans. headline judges them together; titles by picture.
  * changes: where a figure became another one from one span to the next, largest first.
  */
 export interface TrendsPage {
   headline: Headline;
   spans: TrendSpan[];
-  titles: Record<string, Phrase>;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
   changes: Change[];
 }
 

@@ -17,7 +17,7 @@ import { stopTitle } from "./lines";
 import { type ReadSpan, type Run, stepKey } from "./runs";
 
 interface HeatmapPictureProps {
-  title: Phrase | undefined;
+  title: Phrase;
   runs: readonly Run[];
   chosen: StepSelection;
   tab: Tab;
@@ -29,12 +29,11 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
   const metrics = useMemo(() => stripMetrics(runs, tab.meanings), [runs, tab.meanings]);
   const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
   const { strips, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
-  const shown = title ?? { template: "When is the GPU full?", values: {} };
   if (!metric) return null;
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
   return (
     <Picture
-      title={shown}
+      title={title}
       sub="a line above marks a slow step"
       name={`${metric.id} strips`}
       table={() => tableOf(strips, metric)}
@@ -57,7 +56,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
       }
     >
       <Heatmap
-        label={`${sentence(shown)} ${metric.label} over time, one strip for each span: ${strips
+        label={`${sentence(title)} ${metric.label} over time, one strip for each span: ${strips
           .slice(0, 8)
           .map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`)
           .join(", ")}.`}
