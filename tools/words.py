@@ -41,7 +41,7 @@ SECTIONS = (
     Section("Cards: steps", ("insights/rules/steps/*.py",)),
     Section("Titles, remarks and reasons", ("insights/wording/*.py",)),
     Section("Other sentences of results", ("metrics/**/*.py", "analyses/*.py", "timeline/*.py"), _PHRASES),
-    Section("Notes about a trace", ("trace/**/*.py", "ingest/**/*.py"), _PHRASES),
+    Section("Notes about a trace", ("insights/wording/notes.py",)),
     Section("Errors and warnings", ("**/*.py",), _ERRORS),
     Section("Printed by the command line", ("terminal/*.py",)),
 )

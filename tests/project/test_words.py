@@ -29,7 +29,7 @@ NOT_YET = {"Labels and meanings", "Cards: GPU"}
         ("Cards: host", "DistributedDataParallel(model, gradient_as_bucket_view=True)"),
         ("Titles, remarks and reasons", "The GPU is never idle"),
         ("Titles, remarks and reasons", "This GPU has no tensor cores."),
-        ("Notes about a trace", "The whole recording counts as one step. Call {call} after each batch."),
+        ("Notes about a trace", "The whole recording counts as one step. Call {code} after each batch."),
         ("Errors and warnings", "This is a folder, not a trace"),
     ],
 )

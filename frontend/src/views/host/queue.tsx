@@ -107,7 +107,7 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
   );
 }
 
-/** Pieces of the mean step, and where the bins of each are. */
+/** What the device works on, and the field that holds the bins of each. */
 const WORK = [
   ["kernel", "kernel_permille"],
   ["communication", "communication_permille"],
