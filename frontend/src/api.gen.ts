@@ -406,7 +406,7 @@ export interface DeviceLevel {
 }
 
 /**
- * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
+ * A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high].
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
@@ -492,6 +492,13 @@ export interface Evidence {
   end_ns: number;
 }
 
+/** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
+export interface GapExample {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
 export interface GpuResult {
   unknown: Reason | null;
@@ -501,7 +508,7 @@ export interface GpuResult {
   devices: DeviceGpu[];
 }
 
-/** Where a step lies, relative to the span's origin. */
+/** Where a step is, relative to the span's origin. */
 export interface GpuStep {
   name: string;
   start_ns: number;
@@ -623,7 +630,7 @@ export interface IdleTime {
 }
 
 /**
- * What lies under the log directory. version changes whenever anything here changes.
+ * What is under the log directory. version changes whenever anything here changes.
  * places: the directories that are searched, as the user named them; folders: how many folders lie below them.
  */
 export interface Index {
@@ -691,7 +698,7 @@ export interface KernelDetail {
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
  * share               of the device's kernel time
  * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
- * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
+ * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
  * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
  * over the span at most; None: nothing of the row could move there
  * op, module          the innermost ones around the launches; those with most time where they differ (op_count
@@ -1392,7 +1399,7 @@ export interface SidebarShare {
 /**
  * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
  * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
- * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
+ * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
  * behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
  * longest gaps that the host is late for, else the longest of any reason.
  */
@@ -1406,7 +1413,7 @@ export interface SiteRow {
   device_ns: number;
   idle_ns: IdleNs;
   bubble_ns: number;
-  examples: Stretch[];
+  examples: GapExample[];
 }
 
 /**
@@ -1513,7 +1520,7 @@ export interface SplitStep {
   split: Split;
 }
 
-/** Where a step lies in its span, relative to the span's origin. */
+/** Where a step is in its span, relative to the span's origin. */
 export interface StepMark {
   name: string;
   start_ns: number;
@@ -1532,13 +1539,6 @@ export interface StepRow {
   parts_ns: Parts;
   slow: boolean;
   gpu_busy_ns: number | null;
-}
-
-/** Evidence: a stretch of time, relative to the span's origin, and the step in which it begins. */
-export interface Stretch {
-  step: string;
-  start_ns: number;
-  end_ns: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -26,7 +26,7 @@ DeviceMeasure = Callable[[Trace, int], Figure]
 
 
 def main_device(trace: Trace) -> int | None:
-    """The device whose figures stand for the span: the one that is busy longest. None: nothing ran on a device."""
+    """The span's main device: the one that is busy longest. None: nothing ran on a device."""
     devices = devices_by_activity(trace)
     return devices[0] if devices else None
 

@@ -36,7 +36,7 @@ def _union_of(name: str, members: Sequence[str]) -> str:
 
 
 def pattern_union(name: str, patterns: Iterable[str]) -> str:
-    """Like `string_union`; `<number>` in a value stands for any number.
+    """Like `string_union`; `<number>` in a value is any number.
 
     >>> print(pattern_union("Id", ["all", "one.<number>"]), end="")
     export type Id = "all" | `one.${number}`;

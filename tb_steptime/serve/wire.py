@@ -69,7 +69,7 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
-    """What lies under the log directory. version changes whenever anything here changes.
+    """What is under the log directory. version changes whenever anything here changes.
 
     places: the directories that are searched, as the user named them; folders: how many folders lie below them.
     """

@@ -15,7 +15,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) stands after the hash.
+#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) follows the hash.
 LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
 
 

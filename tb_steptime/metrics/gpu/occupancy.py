@@ -133,7 +133,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
 
 @shared(blocks)
 def filling(trace: Trace) -> Filling:
-    """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
+    """How each kernel fills its device, as far as the file records the launch and of the device's limits."""
     count = len(trace.kernels)
     whole = [np.full(count, -1, np.int32) for _ in range(3)]
     parts = [np.full(count, np.nan) for _ in range(2)]
