@@ -110,7 +110,7 @@ def _range(groups: list[Means]) -> Phrase:
     """Many runs have no first and last: the shortest and the longest mean step."""
     short, long = min(groups, key=lambda group: group.mean), max(groups, key=lambda group: group.mean)
     return phrase(
-        "The mean step of {number} runs lies between {a} in {short} and {b} in {long}.",
+        "The mean step of {number} runs is between {a} in {short} and {b} in {long}.",
         number=count(len(groups)),
         a=ns(short.mean),
         b=ns(long.mean),

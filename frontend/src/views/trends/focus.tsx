@@ -76,7 +76,7 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
           choose={open}
         />
       ) : (
-        <p class="quiet small">A press on a point keeps it, and opens its span here.</p>
+        <p class="quiet small">Click a point to keep it and to open its span here.</p>
       )}
     </div>
   );
