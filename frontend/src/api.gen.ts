@@ -2,6 +2,97 @@
 
 export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
 
+export type SpanTitleId =
+  | "steps"
+  | "tile.step_time"
+  | "tile.gpu_utilization"
+  | "tile.est_sm_efficiency"
+  | "tile.est_achieved_occupancy"
+  | "tile.tensor_core_share"
+  | "tile.data_loading_exposed"
+  | "tile.host_bound_share"
+  | "split"
+  | `split.${number}`
+  | `kernels.${number}`
+  | `time_bins.${number}`
+  | "lanes"
+  | "workers_over_time"
+  | "batch_split"
+  | "activities"
+  | "lines_missing"
+  | "copy"
+  | "main_loader"
+  | "burst"
+  | "burst_check"
+  | "curve"
+  | "curve_pace"
+  | "curve_epochs"
+  | "data_loading_exposed"
+  | "data_loading_hidden"
+  | "step_without_wait"
+  | "batch_time"
+  | "needed_workers"
+  | "answer"
+  | "queue"
+  | "reasons"
+  | "sites"
+  | "blocking"
+  | "blocking_remark"
+  | "copies"
+  | "devices"
+  | "pauses";
+
+export type TrendsTitleId =
+  | "steps"
+  | "slow"
+  | "slow_rule"
+  | "time_bins"
+  | "step_time"
+  | "host_step_time"
+  | "data_loading_exposed"
+  | "data_loading_exposed_share"
+  | "data_loading_hidden"
+  | "data_loading_wait"
+  | "batch_time"
+  | "step_without_wait"
+  | "needed_workers"
+  | "host_floor"
+  | "kernel_time"
+  | "communication_time"
+  | "memcpy_time"
+  | "memset_time"
+  | "data_loader_time"
+  | "runtime_time"
+  | "cpu_exec_time"
+  | "other_time"
+  | "gpu_utilization"
+  | "est_sm_efficiency"
+  | "est_achieved_occupancy"
+  | "kineto_achieved_occupancy"
+  | "tensor_core_share"
+  | "tensor_core_share_high"
+  | "kernel_sum_time"
+  | "tensor_core_time"
+  | "matmul_like_time"
+  | "unknown_kernel_time"
+  | "host_bound_share"
+  | "host_bound_time"
+  | "host_late_time"
+  | "idle_blocking_call_time"
+  | "idle_allocator_time"
+  | "idle_cpu_work_time"
+  | "idle_nothing_recorded_time"
+  | "launch_latency_time"
+  | "queued_time"
+  | "idle_dependency_time"
+  | "idle_unknown_time"
+  | "idle_tail_time"
+  | "launches"
+  | "queue_mean"
+  | "run_ahead_p50"
+  | "starved_share"
+  | "bubble_time";
+
 /** The type of SpanPage.result, by view. */
 export interface ResultOf {
   overview: OverviewResult;
@@ -315,7 +406,7 @@ export interface DeviceLevel {
 }
 
 /**
- * A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
+ * A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high].
  * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
@@ -401,6 +492,13 @@ export interface Evidence {
   end_ns: number;
 }
 
+/** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
+export interface GapExample {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
 export interface GpuResult {
   unknown: Reason | null;
@@ -410,7 +508,7 @@ export interface GpuResult {
   devices: DeviceGpu[];
 }
 
-/** Where a step lies, relative to the span's origin. */
+/** Where a step is, relative to the span's origin. */
 export interface GpuStep {
   name: string;
   start_ns: number;
@@ -532,7 +630,7 @@ export interface IdleTime {
 }
 
 /**
- * What lies under the log directory. version changes whenever anything here changes.
+ * What is under the log directory. version changes whenever anything here changes.
  * places: the directories that are searched, as the user named them; folders: how many folders lie below them.
  */
 export interface Index {
@@ -600,7 +698,7 @@ export interface KernelDetail {
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
  * share               of the device's kernel time
  * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
- * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
+ * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
  * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
  * over the span at most; None: nothing of the row could move there
  * op, module          the innermost ones around the launches; those with most time where they differ (op_count
@@ -1298,7 +1396,7 @@ export interface SidebarShare {
 /**
  * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
  * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
- * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
+ * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
  * behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
  * longest gaps that the host is late for, else the longest of any reason.
  */
@@ -1312,7 +1410,7 @@ export interface SiteRow {
   device_ns: number;
   idle_ns: IdleNs;
   bubble_ns: number;
-  examples: Stretch[];
+  examples: GapExample[];
 }
 
 /**
@@ -1386,7 +1484,7 @@ export interface SpanHead {
 
 /**
  * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
- * could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+ * could_be only in the overview. titles: see `insights.wording.title_ids`.
  * notes: on the result itself; those on the recording are in head.
  * neighbours: the same view's series in the other spans of the worker, for spark lines.
  */
@@ -1394,7 +1492,7 @@ export interface SpanPage {
   head: SpanHead;
   headline: Headline;
   result: unknown;
-  titles: Record<string, Phrase>;
+  titles: Partial<Record<SpanTitleId, Phrase>>;
   notes: NoteText[];
   insights: Insight[];
   insights_remark: Phrase | null;
@@ -1419,7 +1517,7 @@ export interface SplitStep {
   split: Split;
 }
 
-/** Where a step lies in its span, relative to the span's origin. */
+/** Where a step is in its span, relative to the span's origin. */
 export interface StepMark {
   name: string;
   start_ns: number;
@@ -1438,13 +1536,6 @@ export interface StepRow {
   parts_ns: Parts;
   slow: boolean;
   gpu_busy_ns: number | null;
-}
-
-/** Evidence: a stretch of time, relative to the span's origin, and the step in which it begins. */
-export interface Stretch {
-  step: string;
-  start_ns: number;
-  end_ns: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
@@ -1504,13 +1595,13 @@ export interface TrendSpan {
 }
 
 /**
- * Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
+ * Trends over many spans. headline judges them together; titles by picture.
  * changes: where a figure became another one from one span to the next, largest first.
  */
 export interface TrendsPage {
   headline: Headline;
   spans: TrendSpan[];
-  titles: Record<string, Phrase>;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
   changes: Change[];
 }
 

@@ -1,6 +1,6 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import type { DataLoadingResult, LoaderActivities, Phrase, WaitCauses } from "../src/api.gen";
+import type { DataLoadingResult, LoaderActivities, PageOf, WaitCauses } from "../src/api.gen";
 import { DataLoading } from "../src/views/data_loading";
 import { recorderLines } from "../src/views/data_loading/record_hint";
 import { shortLine } from "../src/views/data_loading/source_lines";
@@ -10,7 +10,7 @@ import { plain } from "./fixtures/pages";
 import { words } from "./fixtures/words";
 
 const MS = 1_000_000;
-const view = (more: Partial<DataLoadingResult> = {}, titles: Record<string, Phrase> = {}): string =>
+const view = (more: Partial<DataLoadingResult> = {}, titles: PageOf<"data_loading">["titles"] = {}): string =>
   words(
     <DataLoading page={loaderPage({ ...WORKERS, ...more }, { ...TITLES, ...titles })} tab={tab()} compared={null} />,
   );
@@ -199,7 +199,7 @@ describe("the view of worker processes", () => {
 });
 
 describe("a loader in the training process", () => {
-  const alone = (more: Partial<LoaderActivities> = {}, titles: Record<string, Phrase> = {}): string => {
+  const alone = (more: Partial<LoaderActivities> = {}, titles: PageOf<"data_loading">["titles"] = {}): string => {
     const activities = { ...LOADER.activities!, ...more };
     return words(<DataLoading page={loaderPage({ ...LOADER, activities }, titles)} tab={tab()} compared={null} />);
   };

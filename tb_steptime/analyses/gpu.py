@@ -42,7 +42,7 @@ NO_ACTIVITY = Reason("no_gpu_activity")
 
 
 class GpuStep(msgspec.Struct, frozen=True):
-    """Where a step lies, relative to the span's origin."""
+    """Where a step is, relative to the span's origin."""
 
     name: str
     start_ns: int

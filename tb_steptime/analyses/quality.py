@@ -6,7 +6,8 @@ from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
-from tb_steptime.metrics.idle.reasons import HOST_BOUND_SHARE, devices_by_activity
+from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
+from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.text import Note, count, fraction, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

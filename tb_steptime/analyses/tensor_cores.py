@@ -1,4 +1,4 @@
-"""Tensor cores: how much kernel time runs on them, could, or cannot be told."""
+"""Tensor cores: how much kernel time runs on them, could, or is unknown."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class KernelRow(msgspec.Struct, frozen=True):
 
 
 class DeviceSplit(msgspec.Struct, frozen=True):
-    """A device's kernels over the span. total.kernel_ns = sum of the four. The share lies in [share_low, share_high].
+    """A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high].
 
     profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
     Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same

@@ -19,7 +19,7 @@ TIME_BINS = 440
 
 
 class StepMark(msgspec.Struct, frozen=True):
-    """Where a step lies in its span, relative to the span's origin."""
+    """Where a step is in its span, relative to the span's origin."""
 
     name: str
     start_ns: int

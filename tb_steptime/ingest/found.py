@@ -47,7 +47,7 @@ class FoundSpan:
 
     @property
     def path(self) -> str:
-        """The file that stands for it."""
+        """The file that represents it."""
         return str(self.trace or self.summary)
 
     @property
@@ -68,7 +68,7 @@ def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
 
 def spans_of_files(files: Sequence[Path]) -> list[FoundSpan]:
     """Files that the user named are spans whatever their names, in their order, of the run that their folder is named
-    for; they need not exist. A summary file stands for its trace."""
+    for; they need not exist. A summary file represents its trace."""
     known = {span.file: span for span in numbered(map(_named_by_user, files))}
     return [known[str(path)] for path in files]
 

@@ -4,7 +4,7 @@ For a summary the folder is where it goes if neither the trace's folder nor the 
 where the event file goes.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
-for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file lies that it made or why
+for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
 there is none. It ends when its stdin does: with the process that started it, however that ended.
 """
 

@@ -75,7 +75,7 @@ class Facts:
 
     @property
     def idle(self) -> IdleNs | None:
-        """Of the device that stands for the span, the mean step's idle time by reason; None without a device."""
+        """Of the span's main device, the mean step's idle time by reason; None without a device."""
         return next((each.mean for each in self.host.devices if each.device == self.host.device), None)
 
     def share(self, ns: float) -> float:

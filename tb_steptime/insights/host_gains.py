@@ -1,4 +1,4 @@
-"""What cards about the host may claim: disjoint parts of the idle time of the device that stands for the span.
+"""What cards about the host may claim: disjoint parts of the idle time of the span's main device.
 
 idle    |ddddd|bbbbbbb|gg|llllllllllllllll|qq|
          data  behind  in  late launches,   no card

@@ -1,6 +1,6 @@
 """What limits the step, in a sentence, and how sure that is: one verdict for the overview, the Host view, the report.
 
-idle of the device that stands for the span -> bound (metrics/idle/bottleneck.py) -> sentence and confidence
+idle of the span's main device -> bound (metrics/idle/bottleneck.py) -> sentence and confidence
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
 
-#: By bound; {gpu} is the GPU that stands for the span, {Gpu} where a sentence begins with it.
+#: By bound; {gpu} is the span's main GPU, {Gpu} where a sentence begins with it.
 _SENTENCES = {
     Bound.HOST: "{Gpu} starves for {idle} of the step: kernels are not launched in time.",
     Bound.GPU: "A step takes {step}, and {gpu} works for {share} of it.",

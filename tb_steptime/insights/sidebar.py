@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import SidebarShare
 from tb_steptime.insights.facts import Facts
-from tb_steptime.metrics.catalogue import NO_DEVICE, NO_LOADER
+from tb_steptime.metrics.catalogue import NO_DEVICE
+from tb_steptime.metrics.data_loading.figures import NO_LOADER
 from tb_steptime.text import Reason
 
 

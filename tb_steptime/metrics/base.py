@@ -1,10 +1,20 @@
-"""Metric: the meaning of a number, defined beside its formula and served once to every view, tooltip and table."""
+"""Metric: the meaning of a number, defined in the module of its formula and served once to every view and table.
+
+A formula returns a Figure: one number for the span, one for each step."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
+import numpy as np
 
 from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Float64, Int64
+
+NO_TIME = Reason("empty_window")
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -45,3 +55,40 @@ class PartMeaning(msgspec.Struct, frozen=True):
     colour: str
     hatched: bool
     works: bool
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure over the span's window and over each step; None where it is not known, and then `reason`."""
+
+    value: float | None
+    steps: tuple[float | None, ...]
+    reason: Reason | None = None
+
+
+def mean_figure(values: Int64) -> Figure:
+    """The figure of which each step has one of the values and the span their mean."""
+    return Figure(float(values.mean()), tuple(values.tolist()))
+
+
+def ratio_figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason | None) -> Figure:
+    """part / whole for the span (first) and its steps; None, with the reason, where the whole is nothing."""
+    shares = [p / w if w > 0 else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
+    return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
+
+
+def share_of_step(trace: Trace, values: Int64) -> Figure:
+    """values[i] / length of step i, ns; the span's share weighs steps by their length."""
+    part, whole = [np.concatenate(([column.sum()], column)) for column in (values, step_lengths(trace))]
+    return ratio_figure(part, whole, None)
+
+
+def step_lengths(trace: Trace) -> Int64:
+    """ns of each step."""
+    steps = find_steps(trace)
+    return steps.end_ns - steps.start_ns
+
+
+def unknown(trace: Trace, reason: Reason) -> Figure:
+    """A figure that is not known in this trace."""
+    return Figure(None, (None,) * len(find_steps(trace).steps), reason)

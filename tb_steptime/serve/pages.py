@@ -22,7 +22,7 @@ from tb_steptime.serve.wire import (
 )
 from tb_steptime.text import Note
 
-#: The view that every insight stands in; another with insights shows those that lead to it.
+#: The view that shows every insight; another with insights shows those that lead to it.
 _FIRST_VIEW = ANALYSES[0].id
 _WITH_INSIGHTS = ("host",)
 
@@ -39,7 +39,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
     assert judged is not None
     result = measured.results[view]
     shown = _metrics_shown(result)
-    notes = [note for note in measured.facts.notes if _stands_above(note, view, shown)]
+    notes = [note for note in measured.facts.notes if _is_shown_above(note, view, shown)]
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(
         head=_head(span, span_count, notes, judged.sidebar),
@@ -98,7 +98,7 @@ def _metrics_shown(result: msgspec.Struct) -> set[str]:
     return {each.metric for each in series}
 
 
-def _stands_above(note: Note, view: str, shown: set[str]) -> bool:
+def _is_shown_above(note: Note, view: str, shown: set[str]) -> bool:
     return not note.qualifies or not {view, *shown}.isdisjoint(note.qualifies)
 
 

@@ -141,7 +141,7 @@ class Reader:
 
 
 def _state_of(found: FoundSpan) -> str:
-    """Stands for a trace until its file changes."""
+    """Identifies a trace until its file changes."""
     return f"{found.id} {found.stamp}"
 
 

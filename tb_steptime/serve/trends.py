@@ -48,7 +48,7 @@ def _kernels_of(group: Sequence[tuple[ServedSpan, TrendSpan, TrendsResult]]) -> 
 
 
 def _trend_span(span: ServedSpan, places: Mapping[str, QueuePlace]) -> TrendSpan:
-    """A span whose summary went away stands without a result."""
+    """A span whose summary went away has no result."""
     found, result = span.found, None
     if span.measured:
         with contextlib.suppress(OSError, DamagedSummary, KeyError):

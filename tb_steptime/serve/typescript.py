@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ Schema = Mapping[str, Any]
 
 _PRIMITIVES = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
 _DOC_WIDTH = 117
+_LINE_WIDTH = 120
 
 
 def interfaces(types: Iterable[Any]) -> str:
@@ -25,7 +26,23 @@ def interfaces(types: Iterable[Any]) -> str:
 
 def string_union(name: str, values: Iterable[str]) -> str:
     """`export type Name = "a" | "b";`"""
-    return f"export type {name} = {' | '.join(map(_quoted, values))};\n"
+    return _union_of(name, list(map(_quoted, values)))
+
+
+def _union_of(name: str, members: Sequence[str]) -> str:
+    """On one line where it fits, else a member a line."""
+    line = f"export type {name} = {' | '.join(members)};\n"
+    return line if len(line) <= _LINE_WIDTH else f"export type {name} =\n  | " + "\n  | ".join(members) + ";\n"
+
+
+def pattern_union(name: str, patterns: Iterable[str]) -> str:
+    """Like `string_union`; `<number>` in a value is any number.
+
+    >>> print(pattern_union("Id", ["all", "one.<number>"]), end="")
+    export type Id = "all" | `one.${number}`;
+    """
+    values = [f"`{each.replace('<number>', '${number}')}`" if "<" in each else _quoted(each) for each in patterns]
+    return _union_of(name, values)
 
 
 def doc_comment(text: str, indent: str = "") -> str:
@@ -59,8 +76,14 @@ def _type(schema: Schema) -> str:
     if kind == "array":
         return _array(schema)
     if kind == "object":
-        return f"Record<string, {_type(schema.get('additionalProperties', {}))}>"
+        return _record(schema)
     return _PRIMITIVES.get(kind, "unknown")
+
+
+def _record(schema: Schema) -> str:
+    """Keys with a title are of the union of that name, and any of them may be absent."""
+    value, keys = _type(schema.get("additionalProperties", {})), schema.get("propertyNames", {}).get("title")
+    return f"Partial<Record<{keys}, {value}>>" if keys else f"Record<string, {value}>"
 
 
 def _array(schema: Schema) -> str:

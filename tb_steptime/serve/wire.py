@@ -21,7 +21,7 @@ Every other answer is a Problem too. All are GET. Work is begun only for request
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -30,10 +30,15 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
 from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
+from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
-from tb_steptime.serve.typescript import doc_comment, interfaces, string_union
+from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
+
+#: In JSON these are plain strings; in TypeScript unions of the ids that exist.
+SpanTitleId = Annotated[str, msgspec.Meta(title="SpanTitleId")]
+TrendsTitleId = Annotated[str, msgspec.Meta(title="TrendsTitleId")]
 
 
 class SpanEntry(msgspec.Struct, frozen=True):
@@ -64,7 +69,7 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
-    """What lies under the log directory. version changes whenever anything here changes.
+    """What is under the log directory. version changes whenever anything here changes.
 
     places: the directories that are searched, as the user named them; folders: how many folders lie below them.
     """
@@ -105,7 +110,7 @@ class SpanHead(msgspec.Struct, frozen=True):
 
 class SpanPage(msgspec.Struct, frozen=True):
     """One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
-    could_be only in the overview. titles: what is said above and under pictures, tables and figures, by their id.
+    could_be only in the overview. titles: see `insights.wording.title_ids`.
     notes: on the result itself; those on the recording are in head.
 
     neighbours: the same view's series in the other spans of the worker, for spark lines.
@@ -114,7 +119,7 @@ class SpanPage(msgspec.Struct, frozen=True):
     head: SpanHead
     headline: Headline
     result: msgspec.Raw
-    titles: dict[str, Phrase]
+    titles: dict[SpanTitleId, Phrase]
     notes: list[NoteText]
     insights: list[Insight]
     insights_remark: Phrase | None
@@ -154,14 +159,14 @@ class TrendSpan(msgspec.Struct, frozen=True):
 
 
 class TrendsPage(msgspec.Struct, frozen=True):
-    """Trends over many spans. headline judges them together; titles by picture: steps, slow, time_bins, or metric id.
+    """Trends over many spans. headline judges them together; titles by picture.
 
     changes: where a figure became another one from one span to the next, largest first.
     """
 
     headline: Headline
     spans: list[TrendSpan]
-    titles: dict[str, Phrase]
+    titles: dict[TrendsTitleId, Phrase]
     changes: list[Change]
 
 
@@ -193,6 +198,8 @@ def typescript() -> str:
         [
             doc_comment("Made by `make gen` from tb_steptime/serve/wire.py. Do not edit."),
             string_union("ViewId", RESULTS),
+            pattern_union("SpanTitleId", SPAN_TITLES),
+            pattern_union("TrendsTitleId", TRENDS_TITLES),
             f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
             "/** A SpanPage whose view is known. */\n"
             'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',

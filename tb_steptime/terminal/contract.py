@@ -60,7 +60,7 @@ class StepReport(msgspec.Struct, frozen=True):
 
 
 class TensorCoreReport(msgspec.Struct, frozen=True):
-    """kernel_ns is the sum of the other four; the true share lies between the two."""
+    """kernel_ns is the sum of the other four; the true share is between the two."""
 
     share_low: float | None
     share_high: float | None
@@ -118,7 +118,7 @@ class PhaseReport(msgspec.Struct, frozen=True):
 
 
 class BlockingCallReport(msgspec.Struct, frozen=True):
-    """Calls that are alike, per step: how often, how long the host stands, how long the device idles for it."""
+    """Calls that are alike, per step: how often, how long the host is blocked, how long the device idles for it."""
 
     op: str | None
     outer_op: str | None

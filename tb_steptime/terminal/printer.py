@@ -1,6 +1,6 @@
 """Numbers and sentences -> text for the terminal. The only Python module that writes a percent sign.
 
-Between a number and its unit, and between thousands, stands a no-break space; `plain` makes it an ordinary one.
+Between a number and its unit, and between thousands, is a no-break space; `plain` makes it an ordinary one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def plain(phrase: Phrase) -> str:
 
 
 def quantity(value: Quantity) -> str:
-    """One value as it stands in a sentence."""
+    """One value as it is written in a sentence."""
     if value.value is None:
         return UNKNOWN
     if isinstance(value.value, str):

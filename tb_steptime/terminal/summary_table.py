@@ -149,7 +149,7 @@ def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
 
 
 def _idle(host: HostResult) -> Iterator[str]:
-    """Why the device that stands for the span is idle; reasons under a thousandth of the step are left out."""
+    """Why the span's main device is idle; reasons under a thousandth of the step are left out."""
     idle = next((each.mean for each in host.devices if each.device == host.device), None)
     if idle is None or not idle.total_ns:
         return

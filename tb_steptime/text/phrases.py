@@ -69,7 +69,7 @@ def agreeing(template: str, number: float) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A long name without its middle, which says least: what it is stands first, what tells it apart last.
+    """A long name without its middle, which says least: what it is comes first, what distinguishes it last.
 
     >>> shortened("at::native::spin_kernel", 15)
     'at::nat…_kernel'

@@ -103,7 +103,7 @@ def _phases(trace: Trace) -> TrackEvents:
 
 
 def _own_table(start: Int64, end: Int64, name: Int32 | Int64, colours: Int64, first: int) -> Table:
-    """Stretches that are no events of the recording, numbered from first on."""
+    """Ranges that are no events of the recording, numbered from first on."""
     kind = np.full(len(start), Kind.OTHER, np.uint8)
     return Table(start, end - start, name.astype(np.int32), colours.astype(np.uint8), kind, first)
 

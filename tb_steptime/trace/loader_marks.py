@@ -15,8 +15,8 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) stands after the hash.
-LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$")
+#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) follows the hash.
+LOADER_MARK = re.compile(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
 
 
 @shared()
@@ -64,4 +64,4 @@ def iterator_of(mark: str) -> str:
     '_SingleProcessDataLoaderIter'
     """
     match = LOADER_MARK.match(mark)
-    return match["iterator"] if match else ""
+    return (match["iterator"] or match["pipe"] or "") if match else ""

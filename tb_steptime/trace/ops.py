@@ -44,7 +44,7 @@ class NoOp(enum.IntEnum):
     OUTSIDE = 3  # launched by a call outside any recorded op
 
 
-#: What stands in place of an op's name.
+#: Shown in place of an op's name.
 NO_OP_WORDS = {
     NoOp.NO_LAUNCH: "no launch in this trace",
     NoOp.GRAPH: "launched by a graph, outside any op",

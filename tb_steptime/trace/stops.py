@@ -24,7 +24,7 @@ LOADING_OVERHEAD = re.compile(r"Lazy Function Loading$|Runtime Triggered Module 
 
 
 def garbage_collections(trace: Trace) -> Int64:
-    """Rows of the garbage collections that the trace names, in time order. A recorded one lies in the call for it."""
+    """Rows of the garbage collections that the trace names, in time order. A recorded one is within the call for it."""
     return rows_named(trace, (Kind.PYTHON,), lambda name: GARBAGE_COLLECTION.match(name) is not None)
 
 

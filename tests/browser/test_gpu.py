@@ -53,12 +53,12 @@ def test_a_point_of_trends_leads_to_the_launches_of_a_kernel(
     expect(one.view("gpu").locator(".kernel-detail path.calls")).to_be_visible()
 
 
-def test_dragging_zooms_the_strips_and_a_double_click_shows_all(
+def test_dragging_zooms_the_rows_and_a_double_click_shows_all(
     tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
 ) -> None:
     one = tab(tensorboard(recording), state(view="gpu"))
-    strips = one.view("gpu").locator("svg.metric-rows")
-    box = strips.bounding_box()
+    rows = one.view("gpu").locator("svg.metric-rows")
+    box = rows.bounding_box()
     assert box is not None
     middle, height = box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2
     one.page.mouse.move(middle, height)

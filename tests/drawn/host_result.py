@@ -19,7 +19,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment
-from tb_steptime.metrics.steps.sites import SiteRow, Stretch
+from tb_steptime.metrics.steps.sites import GapExample, SiteRow
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -32,7 +32,7 @@ LAUNCHES = LaunchFigures(100.0, 100.0, 12_000, 0.2, 0, 1.0, 10, 0.5, 0.0)
 def site(id: str, idle: IdleNs, *, launches: float = 100.0, bubble: int = 0, device: int = 0) -> SiteRow:
     """Work launched from a place in SITES; all times in ns per step."""
     known = next(each for each in SITES if each.id == id)
-    example = Stretch("1", STEP, STEP + idle.total_ns)
+    example = GapExample("1", STEP, STEP + idle.total_ns)
     return SiteRow(id, known.phase, known.label, launches, 0.5, 12_000, device, idle, bubble, [example])
 
 

@@ -7,12 +7,14 @@ measured figures did: `python -m tests.golden.compare OTHER` names them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tests import PROJECT
 from tests.drawn.demo import demo_runs
 from tests.golden.answers import Answers, answers_of
@@ -56,7 +58,15 @@ def test_run(answers: Answers, catalogue: Any, run: str) -> None:
     hold(run, run_text(answers.pages(run), catalogue))
 
 
+@pytest.mark.parametrize("run", demo_runs())
+def test_titles_have_ids_that_the_tab_knows(answers: Answers, run: str) -> None:
+    said = {re.sub(r"\.\d+$", ".<number>", title) for page in answers.pages(run).values() for title in page["titles"]}
+    assert said <= set(SPAN_TITLES)
+
+
 @pytest.mark.parametrize("run", ("baseline_simulated", "cpu_baseline"))
 def test_trends(answers: Answers, catalogue: Any, run: str) -> None:
     """Of all spans of a run. It has every metric: two runs show all that is said of them."""
-    hold(f"trends_{run}", run_text({"trends": answers.get("trends", run=run)}, catalogue))
+    page = answers.get("trends", run=run)
+    assert set(page["titles"]) == set(TRENDS_TITLES)
+    hold(f"trends_{run}", run_text({"trends": page}, catalogue))

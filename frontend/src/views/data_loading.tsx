@@ -20,7 +20,7 @@ import { type LoaderPictureProps, StepTable } from "./data_loading/step_table";
 import { Receiving, Shares } from "./data_loading/waits";
 import { NoCurve, WorkerCurvePicture } from "./data_loading/worker_curve";
 import { Workers } from "./data_loading/workers";
-import type { SpanViewProps } from "./props";
+import { remarkOf, type SpanViewProps } from "./props";
 import { comparedFigure } from "./tiles";
 
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
@@ -39,7 +39,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
             <SeriesTile
               key={series.metric}
               series={series}
-              remark={page.titles[series.metric]}
+              remark={remarkOf(page.titles, series.metric)}
               head={head}
               neighbours={page.neighbours}
               meanings={tab.meanings}
@@ -52,7 +52,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
       {result.unknown ? (
         <section class="unknown">
           <h2>
-            <Sentence phrase={page.titles["steps"]!} />
+            <Sentence phrase={page.titles.steps!} />
           </h2>
           <p class="quiet">
             <Sentence phrase={tab.meanings.explain(result.unknown)} />
@@ -112,7 +112,7 @@ function Batches({ result, titles, tab, name }: LoaderPictureProps) {
   return (
     <>
       {result.activities && <Activities activities={result.activities} titles={titles} tab={tab} name={name} />}
-      {result.copy && <BatchCopyPicture copy={result.copy} title={titles["copy"] ?? null} tab={tab} name={name} />}
+      {result.copy && <BatchCopyPicture copy={result.copy} title={titles.copy ?? null} tab={tab} name={name} />}
     </>
   );
 }

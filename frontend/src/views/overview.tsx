@@ -15,7 +15,7 @@ import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
 import { Devices } from "./devices";
-import { type Compared, type SpanViewProps, type Tab, titleOf } from "./props";
+import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
 import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
 
@@ -38,7 +38,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
           <SeriesTile
             key={series.metric}
             series={series}
-            remark={page.titles[`tile.${series.metric}`]}
+            remark={remarkOf(page.titles, `tile.${series.metric}`)}
             head={page.head}
             neighbours={page.neighbours}
             meanings={tab.meanings}

@@ -7,16 +7,16 @@
 
 import type { ComponentType } from "preact";
 import type { Address, Changes } from "../address/keys";
-import type { HostResult, Index, PageOf, Phrase, TrendsPage, ViewId } from "../api.gen";
+import type { HostResult, Index, PageOf, Phrase, SpanPage, TrendsPage, ViewId } from "../api.gen";
 import type { Meanings } from "../meanings";
 import type { Client } from "../server/client";
 
 export type EventSource = Pick<Client, "timeline" | "event">;
 
-/** The tab around a view: meanings of numbers, and the state that lives in the URL. */
 /** By picture, table or figure: what is said above or under it. */
-export type Titles = Readonly<Record<string, Phrase>>;
+export type Titles = Readonly<SpanPage["titles"]>;
 
+/** The tab around a view: meanings of numbers, and the state that lives in the URL. */
 export interface Tab {
   meanings: Meanings;
   index: Index;
@@ -36,9 +36,13 @@ export interface Compared<V extends ViewId> {
   page: PageOf<V>;
 }
 
-/** What the server says above or under a picture, a table or a tile of the page. */
-export const titleOf = ({ titles }: Pick<PageOf<ViewId>, "titles">, id: string): Phrase =>
+/** What the server says above or under a picture or a table that the page has. */
+export const titleOf = <Id extends string>({ titles }: { titles: Partial<Record<Id, Phrase>> }, id: Id): Phrase =>
   titles[id] ?? { template: "", values: {} };
+
+/** What is said of a metric's tile, where anything is: the metric's id comes from a result, so no type can know it. */
+export const remarkOf = (titles: Titles, id: string): Phrase | undefined =>
+  (titles as Readonly<Record<string, Phrase | undefined>>)[id];
 
 export interface SpanViewProps<V extends ViewId> {
   page: PageOf<V>;
@@ -60,7 +64,7 @@ export type View<V extends ViewId> =
 export interface HostPart {
   result: HostResult;
   /** What is said above each picture. */
-  titles: Readonly<Record<string, Phrase>>;
+  titles: Titles;
   tab: Tab;
   /** Opens the name of saved files. */
   name: string;

@@ -1,9 +1,9 @@
 /** How figures move: over steps, spans and time, by run; and within the spans as rows. */
 
 import { useMemo } from "preact/hooks";
-import type { TrendsPage } from "../api.gen";
+import type { TrendsPage, TrendsTitleId } from "../api.gen";
 import { focusRun, namedRuns, useStepSelection } from "./choices";
-import type { Tab, TrendsViewProps } from "./props";
+import { type Tab, type TrendsViewProps, titleOf } from "./props";
 import { axisOver, isOver, type Over } from "./trends/axis";
 import { Changes } from "./trends/changes";
 import { Controls } from "./trends/controls";
@@ -14,7 +14,7 @@ import { type Run, runsOf } from "./trends/runs";
 import { SlowSteps } from "./trends/slow_steps";
 
 /** Each has its own title in `page.titles`. */
-const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_share"];
+const SMALL = ["data_loading_exposed", "gpu_utilization", "host_bound_share"] as const;
 
 export function Trends({ page, tab }: TrendsViewProps) {
   const all = useMemo(() => runsOf(page), [page]);
@@ -57,10 +57,12 @@ interface PicturesProps {
   tab: Tab;
 }
 
-function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: PicturesProps) {
+function Pictures({ page, all, runs, over, metric, tab }: PicturesProps) {
   const chosen = useStepSelection(tab);
   const axis = useMemo(() => axisOver(over, runs), [over, runs]);
-  const main = metric.id === tab.meanings.metrics[0]!.id ? titles.steps : titles[metric.id];
+  const { changes } = page;
+  // The catalogue's metrics have a title each.
+  const main = metric.id === tab.meanings.metrics[0]!.id ? "steps" : (metric.id as TrendsTitleId);
   const focus = runs[runs.length - 1]!;
   const shown = useMemo(() => changes.filter((change) => runs.some((run) => run.name === change.run)), [changes, runs]);
   return (
@@ -68,7 +70,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
       <div class="trend-main">
         <TrendPicture
           metric={metric}
-          title={main}
+          title={titleOf(page, main)}
           sub={metric.label}
           runs={runs}
           axis={axis}
@@ -77,7 +79,13 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           tab={tab}
         />
         <div>
-          <SlowSteps title={titles.slow} rule={titles.slow_rule} run={focus} chosen={chosen} tab={tab} />
+          <SlowSteps
+            title={titleOf(page, "slow")}
+            rule={titleOf(page, "slow_rule")}
+            run={focus}
+            chosen={chosen}
+            tab={tab}
+          />
           <RunLegend runs={runs} choose={(run) => tab.update({ run })} />
           <OpenSpan run={focus} chosen={chosen} tab={tab} />
         </div>
@@ -88,7 +96,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
             key={id}
             small
             metric={tab.meanings.metric(id)}
-            title={titles[id]}
+            title={titleOf(page, id)}
             runs={runs}
             axis={axis}
             changes={shown}
@@ -97,7 +105,7 @@ function Pictures({ page: { titles, changes }, all, runs, over, metric, tab }: P
           />
         ))}
       </div>
-      <HeatmapPicture title={titles.time_bins} runs={all} chosen={chosen} tab={tab} />
+      <HeatmapPicture title={titleOf(page, "time_bins")} runs={all} chosen={chosen} tab={tab} />
       <Changes changes={shown} tab={tab} />
     </>
   );

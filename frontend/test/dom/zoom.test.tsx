@@ -33,7 +33,7 @@ const still = { hovered: null, selected: null, hover: () => {} };
 
 /** Every picture of time that zooms, over the same 1 ms of two steps. */
 const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>> = {
-  "strips of figures": (props) => (
+  "rows of figures": (props) => (
     <MetricRows
       label="picture"
       whole={WHOLE}
@@ -83,7 +83,7 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
       select={select}
     />
   ),
-  "heat strips": ({ select }) => (
+  "heatmap rows": ({ select }) => (
     <Heatmap
       label="picture"
       scale={SCALE}

@@ -12,49 +12,13 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.text import Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import iterator_of, loader_intervals, loader_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
-
-DATA_LOADING_WAIT = Metric(
-    "data_loading_wait", "Data loading", Unit.NS,
-    "Time of the step in which the training process waits for the next batch, exposed and hidden.", colour="data",
-)  # fmt: skip
-EXPOSED_DATA_LOADING = Metric(
-    "data_loading_exposed", "Exposed data loading", Unit.NS,
-    "Time in which the training process waits for a batch and the GPU has nothing to do. This is what a faster loader "
-    "can win.", colour="data",
-)  # fmt: skip
-HIDDEN_DATA_LOADING = Metric(
-    "data_loading_hidden", "Hidden data loading", Unit.NS,
-    "Time in which the training process waits for a batch while the GPU still works. It costs nothing.", colour="data",
-)  # fmt: skip
-EXPOSED_SHARE = Metric(
-    "data_loading_exposed_share", "Exposed data loading share", Unit.FRACTION,
-    "Exposed data loading as a share of the step.", colour="data",
-)  # fmt: skip
-BATCH_TIME = Metric(
-    "batch_time", "One batch takes", Unit.NS,
-    "Time that one process needs for one batch: the training process, or a worker, measured by the recorder or "
-    "inferred from bursts of waits.",
-    colour="data",
-)  # fmt: skip
-STEP_WITHOUT_WAIT = Metric(
-    "step_without_wait", "Step without the wait", Unit.NS,
-    "Step time less exposed data loading: what a loader that is never waited for would leave. With enough workers the "
-    "step is longer by the time to receive a batch.",
-)  # fmt: skip
-NEEDED_WORKERS = Metric(
-    "needed_workers", "Workers needed", Unit.COUNT,
-    "Worker processes that produce batches as fast as the rest of the step uses them, with room for jitter.",
-    colour="data",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""From where to where a copy goes, as the activity's name tells it.
+"""From where to where a copy goes, as the activity's name says it.
 
 Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
 CopyHostToDevice                      HtoD, Host, Device: this producer does not say which host memory
@@ -30,7 +30,7 @@ class Way(NamedTuple):
 
 
 def way(name: str) -> Way:
-    """What the name of a copy tells.
+    """What the name of a copy says.
 
     >>> way("Memcpy DtoH (Device -> Pinned)")
     Way(direction='DtoH', source='Device', target='Pinned')

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, blocks, figure, kernel_rows, unknown, windows
+from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Device, Trace
@@ -133,7 +133,7 @@ def rounds(block_count: Int64, slots: Int64) -> tuple[Int64, Int64]:
 
 @shared(blocks)
 def filling(trace: Trace) -> Filling:
-    """How each kernel fills its device, as far as the file tells of the launch and of the device's limits."""
+    """How each kernel fills its device, as far as the file records the launch and of the device's limits."""
     count = len(trace.kernels)
     whole = [np.full(count, -1, np.int32) for _ in range(3)]
     parts = [np.full(count, np.nan) for _ in range(2)]
@@ -218,7 +218,7 @@ def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -
     edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     totals = [np.concatenate(([0.0], np.cumsum(each))) for each in _weighted(trace, rows, values, edges)]
     low, high = place.reshape(2, -1)
-    return figure(totals[0][high] - totals[0][low], totals[1][high] - totals[1][low], NO_KERNELS)
+    return ratio_figure(totals[0][high] - totals[0][low], totals[1][high] - totals[1][low], NO_KERNELS)
 
 
 def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:

@@ -5,7 +5,7 @@
     utilization        ------------        1 while any kernel runs
     SM efficiency      ....########        0.5, then min(1, 2.5), then min(1, 2)
 
-How full the SMs are that are in use is told by `occupancy`; what the device waits for, by the analyses.
+How full the SMs in use are is measured by `occupancy`; what the device waits for, by the room `idle`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -41,22 +41,12 @@ EST_SM_EFFICIENCY = Metric(
 
 NO_BLOCKS = Reason("no_blocks_recorded")
 NO_KERNELS = Reason("no_kernels_in_steps")
-NO_TIME = Reason("empty_window")
 
 #: Calls of ROCm whose grid counts work-items (threads) and not blocks: hipExtModuleLaunchKernel's globalWorkSize.
 WORK_ITEM_CALLS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 
 #: Fractions are summed as integers of this unit, so that what a kernel adds at its start leaves exactly at its end.
 FIXED_POINT = 1 << 32
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A device's figure over the span's window and over each step; None where it is not known, and then `reason`."""
-
-    value: float | None
-    steps: tuple[float | None, ...]
-    reason: Reason | None = None
 
 
 @shared()
@@ -99,7 +89,7 @@ def gpu_utilization(trace: Trace, device: int) -> Figure:
     """Union of the device's kernels within the window / window. As torch-tb-profiler counts it."""
     kernels = kernel_intervals(trace, device)
     covered = kernels.overlap_ns(*windows(trace))
-    return figure(covered, windows_ns(trace), None)
+    return ratio_figure(covered, windows_ns(trace), None)
 
 
 @shared(find_launches)
@@ -158,7 +148,7 @@ def est_sm_efficiency(trace: Trace, device: int) -> Figure:
     level = sm_levels(trace, device)
     if level is None:
         return unknown(trace, NO_BLOCKS if len(kernel_rows(trace, device)) else NO_KERNELS)
-    return figure(level.integral_ns(*windows(trace)), windows_ns(trace), None)
+    return ratio_figure(level.integral_ns(*windows(trace)), windows_ns(trace), None)
 
 
 def utilization_in(trace: Trace, device: int, edges: Int64) -> Float64:
@@ -173,7 +163,7 @@ def sm_efficiency_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
 
 
 def windows(trace: Trace) -> tuple[Int64, Int64]:
-    """Starts and ends of the windows in which figures are told: the span's first, then each step's."""
+    """Starts and ends of the windows of which figures are measured: the span's first, then each step's."""
     steps = find_steps(trace)
     low, high = steps.window
     return np.concatenate(([low], steps.start_ns)), np.concatenate(([high], steps.end_ns))
@@ -183,17 +173,6 @@ def windows_ns(trace: Trace) -> Int64:
     """Lengths of `windows`."""
     start, end = windows(trace)
     return end - start
-
-
-def figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason | None) -> Figure:
-    """part / whole for the span (first) and its steps; None, with the reason, where the whole is nothing."""
-    shares = [p / w if w > 0 else None for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
-    return Figure(shares[0], tuple(shares[1:]), (reason or NO_TIME) if shares[0] is None else None)
-
-
-def unknown(trace: Trace, reason: Reason) -> Figure:
-    """A figure that is not known in this trace."""
-    return Figure(None, (None,) * len(find_steps(trace).steps), reason)
 
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:

@@ -1,4 +1,4 @@
-"""Figures of the host's tables: what stands in the heads of their columns. The unit of a rate or a share is its own."""
+"""Figures of the host's tables: the heads of their columns. The unit of a rate or a share is its own."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _SITE_OF_TAIL = len(SITES) - 1
 
 
 class IdleSegments(NamedTuple):
-    """Stretches of idle time with one reason, within the steps; in time order, disjoint, none empty.
+    """Ranges of idle time with one reason, within the steps; in time order, disjoint, none empty.
 
     step: place in `find_steps`; reason: in REASONS; site: in SITES; launch: row of `find_launches` of the activity that
     ended the gap, -1 for none.

@@ -5,9 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.text import Unit
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -17,64 +15,6 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 #: catalogue too: the launch call had not begun.
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
-
-HOST_BOUND_TIME = Metric(
-    "host_bound_time", "Waiting for the host", Unit.NS,
-    "Time in which the GPU is idle because the host has not launched its next work, or the launch has not reached it. "
-    "Waits for data are not counted here.", colour="cpu",
-)  # fmt: skip
-HOST_BOUND_SHARE = Metric(
-    "host_bound_share", "Host-bound share", Unit.FRACTION,
-    "Waiting for the host as a share of the step.", colour="cpu",
-)  # fmt: skip
-HOST_LATE_TIME = Metric(
-    "host_late_time", "Waiting for a launch call", Unit.NS,
-    "Time in which the GPU is idle before the launch call of its next work begins, or inside a launch call that "
-    "blocks. Waits for data are not counted here.", colour="cpu",
-)  # fmt: skip
-
-#: What each reason's time is called; data loading has its own metrics.
-REASON_METRICS = {
-    "blocking_call": Metric(
-        "idle_blocking_call_time", "Idle at blocking calls", Unit.NS,
-        "Time in which the GPU is idle and the thread that launches its next work is inside a call that waits for "
-        "the GPU, such as a synchronize or a copy of pageable memory.", colour="blocking"),
-    "allocator": Metric(
-        "idle_allocator_time", "Idle at memory allocation", Unit.NS,
-        "Time in which the GPU is idle and the thread that launches its next work allocates or frees memory through "
-        "the driver.", colour="blocking"),
-    "cpu_work": Metric(
-        "idle_cpu_work_time", "Idle during CPU work", Unit.NS,
-        "Time in which the GPU is idle and the thread that launches its next work runs ops or other calls first.",
-        colour="cpu"),
-    "nothing_recorded": Metric(
-        "idle_nothing_recorded_time", "Idle, nothing recorded", Unit.NS,
-        "Time in which the GPU is idle and nothing is recorded on the thread that launches its next work: mostly "
-        "Python between ops.", colour="other"),
-    "launch_latency": Metric(
-        "launch_latency_time", "Launch latency", Unit.NS,
-        "Time in which the GPU is idle after the launch call has begun and before its work starts. Waits for other "
-        "GPUs of the process are not counted here.", colour="runtime"),
-    "queued": Metric(
-        "queued_time", "Gaps between queued work", Unit.NS,
-        "Time in which the GPU is idle although its next work is already launched: short hardware gaps.",
-        colour="other"),
-    "dependency": Metric(
-        "idle_dependency_time", "Idle, waits for other work", Unit.NS,
-        "Time in which the GPU is idle for more than 10 us although its next work is already launched: it waits for "
-        "an event, another stream or another rank, or (50 us after the launch call returned) for another GPU of the "
-        "process.", colour="comm"),
-    "unknown": Metric(
-        "idle_unknown_time", "Idle, cause unknown", Unit.NS,
-        "Time in which the GPU is idle before work whose launch is not in the trace.", colour="other"),
-    "tail": Metric(
-        "idle_tail_time", "Idle at the end", Unit.NS,
-        "Time in which the GPU is idle and no work follows in this recording.", colour="other"),
-}  # fmt: skip
-LAUNCHES = Metric(
-    "launches", "Launches a step", Unit.COUNT,
-    "Kernels, copies and sets that start on the GPU within the step.", colour="runtime",
-)  # fmt: skip
 
 
 class IdleNs(msgspec.Struct, frozen=True):

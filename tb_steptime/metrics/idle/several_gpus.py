@@ -4,7 +4,7 @@ thread [sync of gpu0][a][sync of gpu1]
 gpu0   kkkkkkkkkkkkk     .............  blocked by the synchronize of gpu1      concurrency = sum of busy / busy of
 gpu1   .............  aaaaaaaaaaaaaaaa  blocked by the synchronize of gpu0      the union: 1 in series, D perfect
 
-A group of blocking calls stands for the device of its copy, else for the one that its thread launched on last. While it
+A group of blocking calls counts for the device of its copy, else for the one that its thread launched on last. While it
 lasts, it blocks every other device that is idle, but not one that a group of its own blocks at that moment. Where
 several groups last, the one that began first counts: no idle time is counted twice.
 """

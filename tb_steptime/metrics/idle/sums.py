@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.gpu.utilization import Figure, busy_intervals, devices_with_activity
+from tb_steptime.metrics.base import Figure, Metric, mean_figure
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.idle.attribution import few_segments, idle_segments
@@ -149,5 +149,4 @@ def _sums(trace: Trace, device: int) -> IdleSums:
 
 
 def bubble_time(trace: Trace, device: int) -> Figure:
-    per_step = idle_sums(trace)[device].bubble_ns.sum(axis=(1, 2))
-    return Figure(float(per_step.mean()), tuple(per_step.tolist()))
+    return mean_figure(idle_sums(trace)[device].bubble_ns.sum(axis=(1, 2)))

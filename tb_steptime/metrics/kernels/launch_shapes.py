@@ -1,4 +1,4 @@
-"""What each kernel's launch is like: how its grid fills the GPU, and whether that shape tells anything of a tail.
+"""What each kernel's launch is like: how its grid fills the GPU, and whether that shape says anything of a tail.
 
 One entry per row of the kernel table. Occupancy and waves are measured by `occupancy`, blocks per SM by `gpu`.
 """
@@ -17,7 +17,7 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
 
 #: Kernels that keep their blocks on the SMs until all work is done, by name: cuBLASLt's nvjet, FlashAttention 3, and
-#: those that say so. Their blocks take work from a list, so that the shape of their grid tells nothing of a tail.
+#: those that say so. Their blocks take work from a list, so that the shape of their grid says nothing of a tail.
 PERSISTENT = re.compile(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?softmax)")
 
 

@@ -25,7 +25,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp
 from tb_steptime.trace.table import Float64
 
-TOLD: tuple[TensorCore, ...] = ("yes", "no", "unknown")
+ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")
 
 #: What launches are grouped by. A group never holds kernels of two devices.
 By = Literal["name", "name,op", "op", "module"]
@@ -33,7 +33,7 @@ By = Literal["name", "name,op", "op", "module"]
 COLUMNS = (
     Metric(
         "tensor_core", "Tensor cores", Unit.TEXT,
-        "Whether the kernels run on tensor cores (AMD: matrix cores), and what tells it. Where those of a row differ, "
+        "Whether the kernels run on tensor cores (AMD: matrix cores), and what shows it. Where those of a row differ, "
         "what holds for most of its time.",
     ),
     Metric("count", "Launches", Unit.COUNT, "How often the kernels of this row start in the span."),
@@ -65,7 +65,7 @@ COLUMNS = (
     KINETO_ACHIEVED_OCCUPANCY,
 )  # fmt: skip
 
-#: What stands in place of a module's name.
+#: Shown in place of a module's name.
 NO_MODULE_WORDS = "outside any module"
 
 
@@ -76,7 +76,7 @@ class KernelGroup(msgspec.Struct, frozen=True):
     total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
     share               of the device's kernel time
     tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
-    eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not tell
+    eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
     why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
                         over the span at most; None: nothing of the row could move there
     op, module          the innermost ones around the launches; those with most time where they differ (op_count
@@ -140,7 +140,8 @@ def _rows(trace: Trace, by: By) -> list[KernelGroup]:
         "persistent": (groups.sum(parts.with_tail) == 0).tolist(),
     }
     columns["name"] = _names(trace, by, parts.name[groups.first].tolist(), columns)
-    return [KernelGroup(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    fields = [columns[field] for field in KernelGroup.__struct_fields__]
+    return [KernelGroup(*row) for row in zip(*fields, strict=True)]
 
 
 def _names(trace: Trace, by: By, kernel: list[int], columns: dict[str, Sequence[Any]]) -> list[str]:
@@ -198,8 +199,8 @@ def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict
 def _leading_answers(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[Answer]:
     """Per group the answer that holds for most of its time, by the rule that gives it for most of that."""
     distinct = kernel_answers(trace).distinct
-    told = np.array([TOLD.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
-    main = told == np.array(groups.leading(told, parts.total_ns)[0], np.int64)[groups.place]
+    given = np.array([ANSWERS.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
+    main = given == np.array(groups.leading(given, parts.total_ns)[0], np.int64)[groups.place]
     of_main = Groups.of(groups.place[main])  # every group has some, so the numbers stay
     return [distinct[place] for place in of_main.leading(parts.answer[main], parts.total_ns[main])[0]]
 
@@ -225,8 +226,8 @@ def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[boo
     product = np.array([answer.matmul_like for answer in kernel_answers(trace).distinct], bool)[parts.answer]
     on_products = np.isin(parts.bin, (BINS.index("tensor_core"), BINS.index("matmul_like")))
     could = groups.sum((product | on_products).astype(np.int64)).tolist()
-    untold = groups.sum((parts.bin == BINS.index("unknown")).astype(np.int64)).tolist()
-    return [True if yes else None if open else False for yes, open in zip(could, untold, strict=True)]
+    unknown = groups.sum((parts.bin == BINS.index("unknown")).astype(np.int64)).tolist()
+    return [True if yes else None if open else False for yes, open in zip(could, unknown, strict=True)]
 
 
 def _origins(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict[str, Sequence[Any]]:

@@ -80,7 +80,7 @@ InBins = Callable[[Trace, int, Int64], Bins | None]
 
 
 def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
-    """Every figure that can be told of the device in the bins [edges[i], edges[i+1])."""
+    """Every figure that can be measured of the device in the bins [edges[i], edges[i+1])."""
     for metric, in_bins in TIME_BIN_METRICS.items():
         found = in_bins(trace, device, edges)
         if found is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
+from tb_steptime.metrics.base import Figure, Metric, mean_figure
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.metrics.launches.queue import all_launch_calls, stalled_launches
@@ -26,6 +26,10 @@ HOST_FLOOR = Metric(
     "Time that the host needs for the step without its waits for the loader and for the GPU: no faster kernel can "
     "make the step shorter than this.", colour="cpu",
 )  # fmt: skip
+
+
+def host_floor(trace: Trace) -> Figure:
+    return mean_figure(host_floor_ns(trace))
 
 
 @shared(all_launch_calls, blocking_calls, devices_with_activity, find_steps, loader_intervals)

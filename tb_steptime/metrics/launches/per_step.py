@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.gpu.utilization import Figure
+from tb_steptime.metrics.base import Figure, Metric
 from tb_steptime.metrics.launches.queue import queue_per_step
 from tb_steptime.metrics.launches.run_ahead import STARVED_NS, launch_figures, run_ahead_ns
 from tb_steptime.text import Reason, Unit

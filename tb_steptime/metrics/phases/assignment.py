@@ -85,7 +85,7 @@ class _Course:
     autograd_threads, backward_passes, engine_nodes, loader_names, node_sites, range_sites, step_marks, training_threads
 )
 def _courses(trace: Trace) -> dict[int, _Course]:
-    """The course of each thread with marks; -1 stands for every other thread."""
+    """The course of each thread with marks; -1 is every other thread."""
     unmarked = _unmarked(trace)
     all_hooks = _Course(np.array([_EVER]), np.array([SITE["backward.hooks"]], np.uint8))
     engine = autograd_threads(trace)

@@ -61,7 +61,7 @@ def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
 
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
-    """(step, start, end) of what of each interval lies in each step, where it is long enough to be drawn."""
+    """(step, start, end) of what of each interval is in each step, where it is long enough to be drawn."""
     first, past = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
     count = np.maximum(past - first, 0)
     step = np.repeat(np.arange(len(low)), count)

@@ -120,7 +120,7 @@ def site_of_node(name: str) -> int:
     """The place that an op of this name marks, a node of the autograd engine; else NO_MARK.
 
     After a gradient is accumulated the engine calls hooks, such as those of DistributedDataParallel, within
-    its own mark; so that mark stands for hooks, and AccumulateGrad's own for accumulation.
+    its own mark; so that mark means hooks, and AccumulateGrad's own for accumulation.
     """
     if name.startswith(NODE):
         return SITE["backward.hooks" if name.endswith(_ACCUMULATION) else "backward.nodes"]
@@ -252,7 +252,7 @@ def range_sites(trace: Trace) -> UInt8:
 
 
 def _sites(trace: Trace, rows: Int64) -> UInt8:
-    """The place that each of these marks stands for."""
+    """The place that each of these marks names."""
     events = trace.events
     of_ops = np.where(loader_names(trace), SITE["data_loading"], node_sites(trace))
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]

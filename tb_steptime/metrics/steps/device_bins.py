@@ -1,4 +1,4 @@
-"""The device beside its queue, in the same time bins: what it does, and how far ahead of it the host is.
+"""The device next to its queue, in the same time bins: what it does, and how far ahead of it the host is.
 
 queue    |1 2 3 2 1 0 0 0 |0 1 1 0 ..|
 device   |kkkkkkkkkk      |  cc   kk |     compute, communication, copies: exact overlap, an instant counts once

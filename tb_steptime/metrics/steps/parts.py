@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Metric, PartMeaning
+from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure, step_lengths
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text import Unit
@@ -61,9 +61,8 @@ PART_MEANINGS = (
                 "other", False, False),
 )  # fmt: skip
 
-#: Who gets an instant that several parts cover. torch-tb-profiler has the same order but for collectives: it books
-#: their
-#: kernels as Kernel, so Kernel + Communication here is its Kernel.
+#: The part that an instant belongs to where several cover it. torch-tb-profiler has the same order but for
+#: collectives: it counts their kernels as Kernel, so Kernel + Communication here is its Kernel.
 PRIORITY = ("kernel", "communication", "memcpy", "memset", "runtime", "data_loader", "cpu_exec")
 
 STEP_TIME = Metric(
@@ -79,6 +78,23 @@ PART_METRICS = tuple(
     Metric(f"{part.id}_time", f"{part.label} time", Unit.NS, part.meaning, colour=part.colour)
     for part in PART_MEANINGS
 )  # fmt: skip
+
+
+def step_time(trace: Trace) -> Figure:
+    return mean_figure(step_lengths(trace))
+
+
+def host_step_time(trace: Trace) -> Figure:
+    return mean_figure(np.array([step.host_ns for step in find_steps(trace).steps], np.int64))
+
+
+def part_time(part: str) -> Callable[[Trace], Figure]:
+    """How to measure the part's own metric."""
+
+    def measured(trace: Trace) -> Figure:
+        return mean_figure(np.array([getattr(row, part) for row in step_breakdown(trace)], np.int64))
+
+    return measured
 
 
 @shared(collective_names)

@@ -33,8 +33,8 @@ _AT_ONCE = 1 << 18
 _NOTHING = LaunchedFrom(0.0, None, None)
 
 
-class Stretch(msgspec.Struct, frozen=True):
-    """Evidence: a stretch of time, relative to the span's origin, and the step in which it begins."""
+class GapExample(msgspec.Struct, frozen=True):
+    """Evidence: a range of time, relative to the span's origin, and the step in which it begins."""
 
     step: str
     start_ns: int
@@ -45,7 +45,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     """From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
 
     All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
-    by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it stands
+    by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
     behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
     longest gaps that the host is late for, else the longest of any reason.
     """
@@ -59,7 +59,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     device_ns: int
     idle_ns: IdleNs
     bubble_ns: int
-    examples: list[Stretch]
+    examples: list[GapExample]
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
@@ -135,9 +135,9 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
     return found
 
 
-def _examples(gaps: Mapping[tuple[str, str], list[Longest]], site: str) -> list[Stretch]:
+def _examples(gaps: Mapping[tuple[str, str], list[Longest]], site: str) -> list[GapExample]:
     """Where a launch comes late, its longest gaps are what to look at."""
     late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
     found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
-    return [Stretch(gap.step, gap.start_ns, gap.end_ns) for gap in found[:EXAMPLES]]
+    return [GapExample(gap.step, gap.start_ns, gap.end_ns) for gap in found[:EXAMPLES]]

@@ -49,7 +49,7 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     best = np.zeros(len(first))
     np.maximum.at(best, group, np.nan_to_num(rates(trace, named)[rows]))
     kinds = zip(first.tolist(), best.tolist(), strict=True)
-    told = [
+    proved = [
         _told(
             trace, named.distinct[named.place[rows[i]]], int(device[i]), dtypes[dtype_of[products.place[rows[i]]]], rate
         )
@@ -57,7 +57,7 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     ]
     place = named.place.copy()
     place[rows] = len(named.distinct) + group
-    return KernelAnswers([*named.distinct, *told], place)
+    return KernelAnswers([*named.distinct, *proved], place)
 
 
 def _dtypes(products: Products) -> tuple[Int64, list[str]]:

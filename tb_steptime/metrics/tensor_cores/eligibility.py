@@ -6,7 +6,7 @@
               and never more than what the memory leaves: 40 us - bytes / bandwidth
 
 The reasons come from what the trace says of the op (types and shapes of its inputs), of the kernel (its name) and of
-other kernels (whether any FP32 product ran as TF32). Where none of this tells, the reason says so.
+other kernels (whether any FP32 product ran as TF32). Where none of this shows it, the reason says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in
 
 T = TypeVar("T")
 
-#: Sizes that tensor cores take in one piece: 16 bytes of a row, as cuBLAS and cuDNN ask for ("Matrix Multiplication
+#: Sizes that tensor cores take at once: 16 bytes of a row, as cuBLAS and cuDNN ask for ("Matrix Multiplication
 #: Background", NVIDIA's deep-learning performance guide).
 UNIT_BYTES = 16
 #: 8-bit types that tensor cores take. Which chip takes which is left open: a kernel that exists for them says no more.
@@ -43,7 +43,7 @@ _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("matmul_like"
 _MISALIGNED_KERNEL = re.compile(r"_?align(?:a|b|c)?([12])(?!\d)")
 _CONVOLUTION = re.compile(r"conv")
 
-#: The type of the inputs where no op tells it, by the family of the kernel's name.
+#: The type of the inputs where no op says it, by the family of the kernel's name.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
 _FAMILY_TYPES = {
     **dict.fromkeys(_FP32_FAMILIES, "float"),
@@ -202,10 +202,10 @@ def _judge(trace: Trace, case: _Case) -> tuple[WhyNot | None, Rates | None]:
 
 
 def _dtype(case: _Case) -> str:
-    told = _first_type(case.product) if case.product else ""
-    if not told and case.answer.family == "cgemm" and case.product and _is_convolution(case.product.op):
+    named = _first_type(case.product) if case.product else ""
+    if not named and case.answer.family == "cgemm" and case.product and _is_convolution(case.product.op):
         return "float"  # a convolution by Fourier transform: only its inner products are complex
-    return told or _FAMILY_TYPES.get(case.answer.family, "")
+    return named or _FAMILY_TYPES.get(case.answer.family, "")
 
 
 def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> set[str]:
@@ -244,7 +244,7 @@ def _misaligned(case: _Case, unit: int) -> WhyNot | None:
 
 
 def _rates(case: _Case, dtype: str, peaks: Peaks) -> Rates | None:
-    """FP32 goes to TF32 where there is, else to 16 bits, which halves its bytes; what is not told is taken for FP32.
+    """FP32 goes to TF32 where there is, else to 16 bits, which halves its bytes; an unknown one is taken for FP32.
 
     None for 8 bits: what plain cores reach with them is on no data sheet.
     """

@@ -4,7 +4,7 @@
                                                    (m k + k n + m n) x size of an element moved
 
 A multiply and an add count as two. Where a needed size is not recorded (the stride of a forward convolution), nothing
-is said: None, never a guess. Which kernels did the work is told by others.
+is said: None, never a guess. Which kernels did the work is measured by `usage`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Work(NamedTuple):
     flops         operations as written out; of a convolution's backward, both gradients
     least_flops   fewest that any kernel for it executes: Winograd's transforms halve a convolution's multiplications in
                   each dimension of a kernel of 2 or 3 (Lavin and Gray 2015, F(4, 3)), Fourier transforms save more on
-                  larger ones (then 0), a causal mask leaves out what lies above the diagonal, and a backward
+                  larger ones (then 0), a causal mask leaves out what is above the diagonal, and a backward
                   may be asked for one gradient only
     least_bytes   inputs and outputs once each, in the recorded type; None where a size or the type is not recorded
     lengths       sizes that must fit the units of tensor cores: m, n, k; channels of a convolution; head size
@@ -78,7 +78,7 @@ def work_of(op: str, shapes: str, dtypes: str, outputs: Outputs | None = None) -
 
 
 def convolution_output(op: str, shapes: str) -> tuple[tuple[Shape, Shape], Shape] | None:
-    """((input, weight), output) as a backward convolution tells them; None for other ops."""
+    """((input, weight), output) as a backward convolution records them; None for other ops."""
     given, order = shapes_of(shapes), _BACKWARD_ORDER.get(op)
     if given is None or order is None or len(given) < len(order):
         return None

@@ -76,13 +76,13 @@ def _text(trace: Trace, row: int) -> str:
 
 
 def _outputs(trace: Trace, rows: Int64) -> Outputs:
-    """Sizes of convolutions' outputs as their backward tells them, where it tells one only."""
+    """Sizes of convolutions' outputs as their backward records them, where it records one only."""
     if trace.events.shapes is None:
         return {}
     names, shapes = trace.events.name[rows], trace.events.shapes[rows]
     first = alike(names, shapes)[1]
     pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
-    told = [convolution_output(trace.strings[name], _text(trace, shape)) for name, shape in pairs]
-    known = dict(filter(None, told))
-    ambiguous = {key for key, output in filter(None, told) if known[key] != output}
+    sizes = [convolution_output(trace.strings[name], _text(trace, shape)) for name, shape in pairs]
+    known = dict(filter(None, sizes))
+    ambiguous = {key for key, output in filter(None, sizes) if known[key] != output}
     return {key: output for key, output in known.items() if key not in ambiguous}

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - one family a line
-"""Whether a kernel runs on tensor cores (AMD: matrix cores), told from its name: the rules as data, and their reader.
+"""Whether a kernel runs on tensor cores (AMD: matrix cores), inferred from its name: the rules as data, and their reader.
 
 The first family whose pattern is found decides, so the order is part of the rule: helpers before what they help, plain
 cores before tensor cores (a plain kernel's name may hold a tensor-core kernel's words), and what no family knows is
@@ -21,7 +21,7 @@ TensorCore = Literal["yes", "no", "unknown"]
 #: layout conversion or a transform; or nothing.
 Role = Literal["matmul", "stage", "other"]
 
-#: Where a pattern is looked for: in the function's name, without template arguments and parameters, or in the whole.
+#: Where a pattern is searched: in the function's name, without template arguments and parameters, or in the whole.
 Where = Literal["function", "whole"]
 
 
@@ -39,7 +39,7 @@ class Family(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a name tells. `family` is the deciding family's id; `reason` is fit for the user."""
+    """What a name says. `family` is the deciding family's id; `reason` is fit for the user."""
 
     answer: TensorCore
     family: str
@@ -120,13 +120,13 @@ FAMILIES: tuple[Family, ...] = (
     Family("amd_matrix", "yes", "matmul", "function", r"_MFMA|_gtcx\d|xdl|mfma|(?<![a-z])wmma", "matrix cores, by the instruction in its name", "igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt256x64x8_wt64x16x4_ws1x1_wr2x2", "MIOpen, composable_kernel: xdl and gtcx are MFMA"),
     Family("ck_attention", "yes", "matmul", "whole", r"ck_tile.*Fmha(?:Fwd|Bwd)|aiter::fmha", "fused attention on matrix cores", "aiter::fmha_fwd_hd128_bf16_rtz", "ck_tile, AITER"),
     # 5 products of which the name does not tell the cores
-    Family("tensile_untold", "unknown", "matmul", "function", r"^Cijk_", "matrix product, cores not told", "Cijk_Ailk_Bljk_SB_MT64x64x8_SN_APM1_AF0EM1", "Tensile without MatrixInstruction"),
-    Family("xmma_untold", "unknown", "matmul", "whole", r"xmma_", "matrix product, cores not told", "sm80_xmma_gemm_f32f32_f32_tn_n_tilesize32x32x8_execute_kernel__5x_cublas", "cuBLAS, cuDNN"),
-    Family("triton_template", "unknown", "matmul", "function", r"^triton_(?:tem|mm|bmm|addmm|conv|flex)", "Triton matrix product, cores not told", "triton_tem_fused_addmm_0", "Inductor: tem is its template for products, convolutions and flex attention"),
-    Family("triton_attention", "unknown", "matmul", "function", r"^_?(?:attn_(?:fwd|bwd)|bwd_kernel_d|sage_fwd|kernel_unified_attention)", "Triton attention, cores not told", "attn_fwd", "Triton tutorials, AOTriton, vLLM"),
-    Family("cudnn_untold", "unknown", "matmul", "function", r"first_layer_[wd]grad|[wd]grad_1x1_stride|conv1x1|conv2d_c1_k1|direct_group|^miopenSp3AsmConv", "convolution, cores not told", "void cudnn::cnn::conv2d_c1_k1_nchw_hw_packed_kernel<float, float, 3>(float)", "cuDNN"),
-    Family("cutlass_untold", "unknown", "matmul", "function", r"^cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)$", "CUTLASS kernel, cores not told", "void cutlass::device_kernel<flashinfer::DeviceFp4Sm100<8> >(int)", "CUTLASS: the class stands in the template, if at all"),
-    Family("product_by_word", "unknown", "matmul", "function", r"gemm(?!a)|matmul|mul_mat|attention|flash(?!infer)|fused_moe|(?<![a-z])(?:b?mm|addmm|attn|conv[123]?d?|fmha|convolution)(?![a-z])", "matrix product by its name, cores not told", "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu", "a word in the name and nothing else"),
+    Family("tensile_unknown", "unknown", "matmul", "function", r"^Cijk_", "matrix product, cores not known", "Cijk_Ailk_Bljk_SB_MT64x64x8_SN_APM1_AF0EM1", "Tensile without MatrixInstruction"),
+    Family("xmma_unknown", "unknown", "matmul", "whole", r"xmma_", "matrix product, cores not known", "sm80_xmma_gemm_f32f32_f32_tn_n_tilesize32x32x8_execute_kernel__5x_cublas", "cuBLAS, cuDNN"),
+    Family("triton_template", "unknown", "matmul", "function", r"^triton_(?:tem|mm|bmm|addmm|conv|flex)", "Triton matrix product, cores not known", "triton_tem_fused_addmm_0", "Inductor: tem is its template for products, convolutions and flex attention"),
+    Family("triton_attention", "unknown", "matmul", "function", r"^_?(?:attn_(?:fwd|bwd)|bwd_kernel_d|sage_fwd|kernel_unified_attention)", "Triton attention, cores not known", "attn_fwd", "Triton tutorials, AOTriton, vLLM"),
+    Family("cudnn_unknown", "unknown", "matmul", "function", r"first_layer_[wd]grad|[wd]grad_1x1_stride|conv1x1|conv2d_c1_k1|direct_group|^miopenSp3AsmConv", "convolution, cores not known", "void cudnn::cnn::conv2d_c1_k1_nchw_hw_packed_kernel<float, float, 3>(float)", "cuDNN"),
+    Family("cutlass_unknown", "unknown", "matmul", "function", r"^cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)$", "CUTLASS kernel, cores not known", "void cutlass::device_kernel<flashinfer::DeviceFp4Sm100<8> >(int)", "CUTLASS: the class is in the template, if at all"),
+    Family("product_by_word", "unknown", "matmul", "function", r"gemm(?!a)|matmul|mul_mat|attention|flash(?!infer)|fused_moe|(?<![a-z])(?:b?mm|addmm|attn|conv[123]?d?|fmha|convolution)(?![a-z])", "matrix product by its name, cores not known", "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu", "a word in the name and nothing else"),
 )
 # fmt: on
 
@@ -147,7 +147,7 @@ _RETURN_TYPE = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__
 
 @lru_cache(maxsize=8192)
 def classify(name: str, capability: tuple[int, int] | None = None, device: str = "") -> Answer:
-    """What the name of a kernel tells, on a device of that compute capability and name.
+    """What the name of a kernel says, on a device of that compute capability and name.
 
     Where the device has no tensor cores the answer is "no" for every name, and only the role is read from it.
     """

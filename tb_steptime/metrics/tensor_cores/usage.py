@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, Figure, kernel_rows, unknown, windows
+from tb_steptime.metrics.base import Figure, Metric, unknown
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
 from tb_steptime.metrics.tensor_cores.columns import KernelBin
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
@@ -135,8 +135,8 @@ def kernel_answers(trace: Trace) -> KernelAnswers:
 @shared(find_launches, kernel_answers)
 def kernel_bins(trace: Trace) -> UInt8:
     """The bin of each row of the kernel table, a place in `BINS`."""
-    told = [_bin(answer) for answer in kernel_answers(trace).distinct]
-    bins = np.array(told, np.uint8)[kernel_answers(trace).place]
+    bin_of = [_bin(answer) for answer in kernel_answers(trace).distinct]
+    bins = np.array(bin_of, np.uint8)[kernel_answers(trace).place]
     stages = np.array([answer.role == "stage" for answer in kernel_answers(trace).distinct], bool)
     is_stage = stages[kernel_answers(trace).place]
     bins[is_stage & _in_plain_product(trace, bins)] = _MATMUL_LIKE

@@ -24,7 +24,7 @@ _CALL_STACK = re.compile(rb'"Call stack"\s*:\s*"[^"]')
 
 
 class Metadata:
-    """What the file holds besides its events."""
+    """What the file holds other than its events."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}

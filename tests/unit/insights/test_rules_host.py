@@ -17,7 +17,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.steps.segments import Grown, GrownPart
-from tb_steptime.metrics.steps.sites import Stretch
+from tb_steptime.metrics.steps.sites import GapExample
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -122,7 +122,7 @@ def test_gradients_need_no_zeros():
 def test_a_few_long_waits_are_no_matter_of_graphs():
     def stretched(longest_us: int, launches: float = 100.0) -> HostResult:
         row = site(FORWARD, late(100), launches=launches)
-        return host_result([msgspec.structs.replace(row, examples=[Stretch("1", STEP, STEP + longest_us * US)])])
+        return host_result([msgspec.structs.replace(row, examples=[GapExample("1", STEP, STEP + longest_us * US)])])
 
     assert fired(stretched(199)) == ["launch_graphs"]
     assert fired(stretched(200)) == ["long_stretches"]  # half of the 400 us of four steps

@@ -19,7 +19,7 @@ interface ActivitiesProps {
 
 export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
   const { rows, more, more_ns } = activities;
-  const missing = titles["lines_missing"];
+  const missing = titles.lines_missing;
   const shown = columns(
     Math.max(...rows.map((row) => row.ns_per_batch)),
     rows.some((row) => row.lines.length > 0),
@@ -27,7 +27,7 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
   );
   return (
     <Picture
-      title={titles["activities"] ?? "What the loader does"}
+      title={titles.activities ?? "What the loader does"}
       name={`loader activities ${name}`}
       link={() => tab.address()}
       drawn={false}

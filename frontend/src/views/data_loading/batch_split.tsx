@@ -28,7 +28,7 @@ const inTraining = ({ workers }: Recorded): boolean =>
   workers.length > 0 && workers.every((worker) => worker.worker < 0);
 
 export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedProps) {
-  const title = titles["batch_split"]!;
+  const title = titles.batch_split!;
   const stages = stagesOf(recorded, tab.meanings).filter((stage) => stage.ns !== 0 || !inTraining(recorded));
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const waits = partOf(tab.meanings, byReader ? "reader_waits" : "loop_waits");

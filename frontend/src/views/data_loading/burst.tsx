@@ -18,8 +18,8 @@ export const showsBurst = ({ burst }: DataLoadingResult): boolean => burst !== n
 export function BurstPicture({ result, titles, burst, chosen, tab, name }: LoaderPictureProps & { burst: Burst }) {
   const { waits, period } = burst;
   const scale = scaleFor(Math.max(...waits.map((wait) => wait.wait_ns)), "ns");
-  const title = titles["burst"] ?? QUESTION;
-  const check = titles["burst_check"];
+  const title = titles.burst ?? QUESTION;
+  const check = titles.burst_check;
   const jitter = result.causes?.jitter;
   return (
     <Picture title={title} name={`waits by batch ${name}`} table={() => waitsTable(waits)} link={() => tab.address()}>

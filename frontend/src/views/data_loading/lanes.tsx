@@ -16,7 +16,7 @@ export function LoaderLanes({
   name,
 }: LoaderPictureProps & { lanes: LaneWindow }) {
   const steps = stepMarks(shown, result.steps);
-  const title = titles["lanes"] ?? { template: "When does a step wait?", values: {} };
+  const title = titles.lanes ?? { template: "When does a step wait?", values: {} };
   const lengths = new Map(result.steps.map((step) => [step.name, step]));
   const figures = shown.steps.map(
     (step) =>

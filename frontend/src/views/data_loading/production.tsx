@@ -30,7 +30,7 @@ export interface RecordedProps {
 /** Which worker makes what when, and how many batches lie ready under the steps. */
 export function ProductionPicture({ recorded, titles, chosen, tab, name }: RecordedProps) {
   const { lanes, queues, steps, marks_ns: marks, start_ns: from, end_ns: to } = recorded;
-  const title = titles["workers_over_time"]!;
+  const title = titles.workers_over_time!;
   if (lanes.length === 0) return null;
   const names = loaderNames(recorded);
   const parts = laneParts(tab.meanings);

@@ -28,7 +28,7 @@ export function StepTable({ result, titles, chosen, tab, name }: LoaderPicturePr
   const scale = scaleFor(longest, "ns");
   return (
     <Picture
-      title={titles["steps"]!}
+      title={titles.steps!}
       name={`waits ${name}`}
       table={() => waitsTable(steps)}
       link={() => tab.address()}

@@ -29,7 +29,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
     cores,
     limits,
   } = curve;
-  const [title, pace, epochs] = [titles["curve"]!, titles["curve_pace"]!, titles["curve_epochs"]];
+  const [title, pace, epochs] = [titles.curve!, titles.curve_pace!, titles.curve_epochs];
   const others = comparedMark(compared);
   const scale = scaleFor(
     Math.max(now_ns, ...points.map((point) => point.step_ns), ...others.map((other) => other.ns)),

@@ -107,12 +107,12 @@ const marksOf = (result: GpuResult) =>
     text: `step ${step.name}, ${ns(step.end_ns - step.start_ns)}`,
   }));
 
-/** Strips in the order of the server; a figure that it cannot measure keeps its place among them and says why. */
+/** Figures in time bins, in the server's order; one that it cannot measure keeps its place among them and says why. */
 export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
   const apart = new Set([...LEFT_OUT, ...Object.values(SECOND_SENSE)]);
   const rows = device.time_bins
-    .filter((strip) => !apart.has(strip.metric))
-    .map((strip) => rowOf(device, strip, meanings));
+    .filter((binned) => !apart.has(binned.metric))
+    .map((binned) => rowOf(device, binned, meanings));
   device.tiles.forEach((tile, at) => {
     if (rows.some((row) => row.key === tile.metric)) return;
     const before = rows.findIndex((row) => row.key === device.tiles[at - 1]?.metric);
@@ -135,37 +135,37 @@ function emptyRow({ metric: key, reason }: Series, meanings: Meanings): MetricRo
   };
 }
 
-function rowOf(device: DeviceGpu, strip: MetricLevels, meanings: Meanings): MetricRow {
-  const metric = meanings.metric(strip.metric);
-  const second = device.time_bins.find((other) => other.metric === SECOND_SENSE[strip.metric]);
-  const layers = [layerOf(strip, meanings, false), ...(second ? [layerOf(second, meanings, true)] : [])];
-  const tile = device.tiles.find((series) => series.metric === strip.metric);
+function rowOf(device: DeviceGpu, binned: MetricLevels, meanings: Meanings): MetricRow {
+  const metric = meanings.metric(binned.metric);
+  const second = device.time_bins.find((other) => other.metric === SECOND_SENSE[binned.metric]);
+  const layers = [layerOf(binned, meanings, false), ...(second ? [layerOf(second, meanings, true)] : [])];
+  const tile = device.tiles.find((series) => series.metric === binned.metric);
   return {
-    key: strip.metric,
+    key: binned.metric,
     name: nameOf(metric),
     meaning: metric.meaning,
-    value: percent(tile ? tile.value : strip.value),
+    value: percent(tile ? tile.value : binned.value),
     thin: second !== undefined,
     layers,
     reason: null,
   };
 }
 
-function layerOf(strip: MetricLevels, meanings: Meanings, hatched: boolean): BinLayer {
-  const { label, colour } = meanings.metric(strip.metric);
+function layerOf(binned: MetricLevels, meanings: Meanings, hatched: boolean): BinLayer {
+  const { label, colour } = meanings.metric(binned.metric);
   return {
     name: label,
     colour,
     hatched,
-    levels: strip.levels.map((level) => ({ start: 0, bin: level.bin_ns, values: level.permille })),
+    levels: binned.levels.map((level) => ({ start: 0, bin: level.bin_ns, values: level.permille })),
   };
 }
 
 /** Every figure in the coarsest bins: the table of a person, not of a machine. */
 function tableOf(device: DeviceGpu, meanings: Meanings): TableData {
-  const levels = device.time_bins.flatMap((strip) => strip.levels.slice(0, 1));
-  const columns = device.time_bins.map((strip) => ({
-    label: meanings.metric(strip.metric).label,
+  const levels = device.time_bins.flatMap((binned) => binned.levels.slice(0, 1));
+  const columns = device.time_bins.map((binned) => ({
+    label: meanings.metric(binned.metric).label,
     unit: "fraction" as const,
   }));
   const rows = (levels[0]?.permille ?? []).map((_, bin) => [

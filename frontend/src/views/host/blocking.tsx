@@ -7,7 +7,7 @@ import { type Column, Table } from "../../components/table";
 import { counted, DASH, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 import { perStep } from "./sites";
 
 /** Whether there is a table to show: some call costs GPU time, or the user asked for those that cost none. */
@@ -19,12 +19,14 @@ export function BlockingCalls(part: HostPart) {
   const { result, titles, tab, name } = part;
   const { blocking } = result;
   const remark = titles.blocking_remark;
-  const title = titles.blocking ?? "Which calls block the CPU?";
+  const title = titleOf(part, "blocking");
   if (!blockingShown(part)) {
     return (
       <section class="nothing-blocks">
         <div class="head">
-          <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
+          <h2>
+            <Sentence phrase={title} />
+          </h2>
         </div>
         {remark && (
           <p class="quiet">

@@ -4,14 +4,14 @@ import { type Column, Table } from "../../components/table";
 import { bytes, ns, rate } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 import { perStep } from "./sites";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles.copies ?? "What is copied?"}
+      title={titleOf({ titles }, "copies")}
       sub="a step"
       name={`copies ${name}`}
       drawn={false}

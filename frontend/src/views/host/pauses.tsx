@@ -4,13 +4,13 @@ import { type Column, Table } from "../../components/table";
 import { count, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 
 /** Rare long stops of the host that no op explains. */
 export function Pauses({ result: { pauses }, titles, tab, name }: HostPart) {
   return (
     <Picture
-      title={titles.pauses ?? "When does the CPU pause?"}
+      title={titleOf({ titles }, "pauses")}
       name={`pauses ${name}`}
       drawn={false}
       table={() => tableOf(pauses, tab.meanings.causes)}

@@ -9,7 +9,7 @@ import { ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { lengthOf } from "../../time_range";
 import { shownStep, zoomWithin } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 
 /** The queue of one step over time, with the phases above it and the device below. */
 export function QueuePicture({ result, titles, tab, name }: HostPart) {
@@ -18,7 +18,7 @@ export function QueuePicture({ result, titles, tab, name }: HostPart) {
   const length = step.end_ns - step.start_ns;
   const zoom = zoomWithin(tab.state, { from: step.start_ns, to: step.end_ns });
   const drawn = useMemo(() => levelsOf(result), [result]);
-  const title = titles.queue ?? { template: "How far ahead is the host?", values: {} };
+  const title = titleOf({ titles }, "queue");
   const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
   return (
     <Picture
@@ -107,7 +107,7 @@ function StepButtons({ steps, at, choose, open }: StepButtonsProps) {
   );
 }
 
-/** Pieces of the mean step, and where the bins of each are. */
+/** What the device works on, and the field that holds the bins of each. */
 const WORK = [
   ["kernel", "kernel_permille"],
   ["communication", "communication_permille"],

@@ -9,7 +9,7 @@ import { rangeText, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { keysOfHidden, selectedStep } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 import { hiddenReasons, withToggled } from "./idle";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
@@ -42,7 +42,7 @@ export function Reasons({ result, titles, tab, name, off: hidden }: HostPart) {
   const { scale } = drawn;
   const names = bars.map((bar) => bar.name);
   const bySteps = by === "step" ? `of steps ${rangeText(names[0] ?? "", names[names.length - 1] ?? "")}` : null;
-  const title = titles.reasons ?? { template: "Why is the GPU idle?", values: {} };
+  const title = titleOf({ titles }, "reasons");
   const tip = (at: number) => ({
     title: `${by === "step" ? "Step " : ""}${names[at]}, ${scale.text(total(bars[at]!.idle, present))} idle`,
     rows: present

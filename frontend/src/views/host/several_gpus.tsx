@@ -5,7 +5,7 @@ import { type Column, Table } from "../../components/table";
 import { ns, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sorting } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
 /** The GPUs of one process: whether they work at the same time, and which op for one keeps another waiting. */
@@ -14,7 +14,7 @@ export function SeveralGpus({ result, titles, tab, name, several }: HostPart & {
   return (
     <>
       <Picture
-        title={titles.devices ?? "Do the GPUs work at the same time?"}
+        title={titleOf({ titles }, "devices")}
         sub={`${text(several.concurrency, "number")} at a time while any works`}
         name={`devices ${name}`}
         drawn={false}

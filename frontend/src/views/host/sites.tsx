@@ -5,7 +5,7 @@ import { type Column, Table } from "../../components/table";
 import { count, ns, type Scale, scaleFor, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting, timelineKeys } from "../choices";
-import type { HostPart } from "../props";
+import { type HostPart, titleOf } from "../props";
 import { IdleCell, idleOf } from "./idle";
 
 /** From where work is launched, and how long the GPU idled before it. */
@@ -17,7 +17,7 @@ export function Sites({ result, titles, tab, name }: HostPart) {
   return (
     <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
       <Picture
-        title={titles.sites ?? "Where does the GPU wait for launches?"}
+        title={titleOf({ titles }, "sites")}
         sub="run-ahead is the median"
         name={`launched from ${name}`}
         drawn={false}

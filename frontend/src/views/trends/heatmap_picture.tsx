@@ -17,7 +17,7 @@ import { stopTitle } from "./lines";
 import { type ReadSpan, type Run, stepKey } from "./runs";
 
 interface HeatmapPictureProps {
-  title: Phrase | undefined;
+  title: Phrase;
   runs: readonly Run[];
   chosen: StepSelection;
   tab: Tab;
@@ -26,18 +26,17 @@ interface HeatmapPictureProps {
 const FULL = 1000;
 
 export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps) {
-  const metrics = useMemo(() => stripMetrics(runs, tab.meanings), [runs, tab.meanings]);
+  const metrics = useMemo(() => binnedMetrics(runs, tab.meanings), [runs, tab.meanings]);
   const metric = metrics.find((each) => each.id === tab.state.strip) ?? metrics[0];
-  const { strips, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
-  const shown = title ?? { template: "When is the GPU full?", values: {} };
+  const { placed, rows } = useMemo(() => rowsFor(runs, metric), [runs, metric]);
   if (!metric) return null;
   const longest = rows.reduce((most, row) => Math.max(most, row.bins.bin * row.bins.values.length), 0);
   return (
     <Picture
-      title={shown}
+      title={title}
       sub="a line above marks a slow step"
-      name={`${metric.id} strips`}
-      table={() => tableOf(strips, metric)}
+      name={`${metric.id} time bins`}
+      table={() => tableOf(placed, metric)}
       link={() => tab.address({ strip: metric.id })}
       tools={
         <>
@@ -57,7 +56,7 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
       }
     >
       <Heatmap
-        label={`${sentence(shown)} ${metric.label} over time, one strip for each span: ${strips
+        label={`${sentence(title)} ${metric.label} over time, one row for each span: ${placed
           .slice(0, 8)
           .map(([span, , run], at) => `${run.name} span ${span.number} ${rows[at]!.value}`)
           .join(", ")}.`}
@@ -68,63 +67,63 @@ export function HeatmapPicture({ title, runs, chosen, tab }: HeatmapPictureProps
         selected={chosen.selected}
         hover={chosen.hover}
         select={chosen.select}
-        tip={(row, step) => tipOf(strips[row]!, rows[row]!, step, metric)}
+        tip={(row, step) => tipOf(placed[row]!, rows[row]!, step, metric)}
       />
     </Picture>
   );
 }
 
 function rowsFor(runs: readonly Run[], metric: Metric | undefined) {
-  const strips = metric ? stripsOf(runs, metric.id) : [];
-  return { strips, rows: strips.map(([span, strip, run]) => rowOf(span, strip, run, metric!)) };
+  const placed = metric ? placedBins(runs, metric.id) : [];
+  return { placed, rows: placed.map(([span, binned, run]) => rowOf(span, binned, run, metric!)) };
 }
 
-type Placed = readonly [span: ReadSpan, strip: MetricBins, run: Run];
+type Placed = readonly [span: ReadSpan, binned: MetricBins, run: Run];
 
-const stripsOf = (runs: readonly Run[], metric: string): Placed[] =>
+const placedBins = (runs: readonly Run[], metric: string): Placed[] =>
   runs.flatMap((run) =>
     run.spans.flatMap((span) =>
-      span.result.time_bins.filter((strip) => strip.metric === metric).map((strip): Placed => [span, strip, run]),
+      span.result.time_bins.filter((binned) => binned.metric === metric).map((binned): Placed => [span, binned, run]),
     ),
   );
 
 /** Those that at least one span has, in the order in which the server gives them. */
-function stripMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
+function binnedMetrics(runs: readonly Run[], meanings: Meanings): Metric[] {
   const ids = new Set(
-    runs.flatMap((run) => run.spans.flatMap((span) => span.result.time_bins.map((strip) => strip.metric))),
+    runs.flatMap((run) => run.spans.flatMap((span) => span.result.time_bins.map((binned) => binned.metric))),
   );
   return [...ids].map((id) => meanings.metric(id));
 }
 
-function rowOf(span: ReadSpan, strip: MetricBins, run: Run, metric: Metric): HeatmapRow {
-  const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
+function rowOf(span: ReadSpan, binned: MetricBins, run: Run, metric: Metric): HeatmapRow {
+  const series = span.result.series.find((each) => each.metric === metric.id && each.device === binned.device);
   const { number, unit } = figure(series?.value ?? null, metric.unit);
   return {
-    key: `${span.id} ${strip.device}`,
+    key: `${span.id} ${binned.device}`,
     name: run.name,
-    second: [`span ${span.number}`, ...placeOf(span, strip, run)].join(", "),
+    second: [`span ${span.number}`, ...placeOf(span, binned, run)].join(", "),
     value: series ? `${number}\u00a0${unit}` : "",
-    bins: { start: 0, bin: strip.bin_ns, values: strip.permille },
+    bins: { start: 0, bin: binned.bin_ns, values: binned.permille },
     steps: span.result.steps.map((step) => ({
       key: stepKey(span.number, step.name),
-      from: step.start_ns - strip.start_ns,
-      to: step.end_ns - strip.start_ns,
+      from: step.start_ns - binned.start_ns,
+      to: step.end_ns - binned.start_ns,
       slow: span.result.slow_steps.some((slow) => slow.name === step.name),
     })),
   };
 }
 
 /** Rank and device, where a run has several. */
-function placeOf(span: ReadSpan, strip: MetricBins, run: Run): string[] {
+function placeOf(span: ReadSpan, binned: MetricBins, run: Run): string[] {
   const devices = new Set(span.result.time_bins.map((each) => each.device)).size;
   const worker = span.rank === null ? span.worker : `rank ${span.rank}`;
-  return [...(run.workers > 1 ? [worker] : []), ...(devices > 1 ? [`GPU ${strip.device}`] : [])];
+  return [...(run.workers > 1 ? [worker] : []), ...(devices > 1 ? [`GPU ${binned.device}`] : [])];
 }
 
 /** The step's own figure; of a further device, which has none, the mean of its bins. */
-function tipOf([span, strip]: Placed, row: HeatmapRow, at: number, metric: Metric) {
+function tipOf([span, binned]: Placed, row: HeatmapRow, at: number, metric: Metric) {
   const step = row.steps[at]!;
-  const series = span.result.series.find((each) => each.metric === metric.id && each.device === strip.device);
+  const series = span.result.series.find((each) => each.metric === metric.id && each.device === binned.device);
   const bins = series ? null : meanWithin(row.bins, step.from, step.to);
   const value = series ? (series.steps[at] ?? null) : bins === null ? null : bins / FULL;
   const scale = scaleFor(step.to - step.from, "ns");
@@ -137,14 +136,14 @@ function tipOf([span, strip]: Placed, row: HeatmapRow, at: number, metric: Metri
   };
 }
 
-function tableOf(strips: readonly Placed[], metric: Metric): TableData {
-  const rows = strips.flatMap(([span, strip, run]) =>
-    strip.permille.map((value, bin) => [
+function tableOf(placed: readonly Placed[], metric: Metric): TableData {
+  const rows = placed.flatMap(([span, binned, run]) =>
+    binned.permille.map((value, bin) => [
       run.name,
       span.worker,
       span.number,
-      strip.device,
-      strip.start_ns + bin * strip.bin_ns,
+      binned.device,
+      binned.start_ns + bin * binned.bin_ns,
       value === null ? null : value / FULL,
     ]),
   );

@@ -19,7 +19,7 @@ import { isSlow, medianOf, type Run, stepValue } from "./runs";
 
 interface TrendPictureProps {
   metric: Metric;
-  title: Phrase | undefined;
+  title: Phrase;
   sub?: string;
   runs: readonly Run[];
   axis: TrendAxis;
@@ -53,11 +53,10 @@ export function TrendPicture({
   );
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : HEIGHT;
-  const shown = title ?? { template: metric.label, values: {} };
-  const label = useMemo(() => spokenLines(sentence(shown), lines, scale), [shown, lines, scale]);
+  const label = useMemo(() => spokenLines(sentence(title), lines, scale), [title, lines, scale]);
   return (
     <Picture
-      title={shown}
+      title={title}
       sub={sub}
       name={`${metric.id} trend`}
       table={() => tableOf(metric, runs, axis)}

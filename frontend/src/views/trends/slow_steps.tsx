@@ -22,22 +22,22 @@ interface Row extends SlowStep {
 }
 
 interface SlowStepsProps {
-  title: Phrase | undefined;
+  title: Phrase;
   /** What makes a step slow. */
-  rule: Phrase | undefined;
+  rule: Phrase;
   run: Run;
   chosen: StepSelection;
   tab: Tab;
 }
 
-/** Rows before the table scrolls: it stands next to the main picture. */
+/** Rows before the table scrolls: it is next to the main picture. */
 const MOST = 5;
 
 export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
   const rows = rowsOf(run);
   return (
     <Picture
-      title={title ?? "Slow steps"}
+      title={title}
       sub={rows.length ? "and what grew over the median" : undefined}
       name={`slow steps of ${run.name}`}
       table={() => tableOf(rows, tab.meanings)}
@@ -57,11 +57,9 @@ export function SlowSteps({ title, rule, run, chosen, tab }: SlowStepsProps) {
           onHover={(row) => chosen.hover(row?.key ?? null)}
         />
       )}
-      {rule && (
-        <p class="quiet small aside">
-          <Sentence phrase={rule} />
-        </p>
-      )}
+      <p class="quiet small aside">
+        <Sentence phrase={rule} />
+      </p>
     </Picture>
   );
 }

@@ -12,7 +12,7 @@ from tb_steptime.text import Phrase
 
 
 def device_split(facts: Facts) -> DeviceSplit | None:
-    """Of the device that stands for the span."""
+    """Of the span's main device."""
     return next((each for each in facts.tensor_cores.devices if each.device == facts.overview.device), None)
 
 

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.occupancy import (
     MAX_BLOCKS_PER_SM,
     NO_KINETO_OCCUPANCY,
@@ -21,7 +22,6 @@ from tb_steptime.metrics.gpu.occupancy import (
     resident_blocks,
     rounds,
 )
-from tb_steptime.metrics.gpu.utilization import Figure
 from tb_steptime.metrics.kernels.launch_shapes import sm_active
 from tb_steptime.trace.model import Device, Trace
 from tests.drawn.real_traces import SHARED, read_real

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import (
     NO_BLOCKS,
     NO_KERNELS,
-    Figure,
     Levels,
     blocks_per_sm,
     busy_intervals,

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses.tensor_cores import ANALYSIS, KERNEL_ROWS, NO_ACTIVITY, KernelRow, SplitStep
+from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.collectives import collective_names, is_collective
-from tb_steptime.metrics.gpu.utilization import Figure, devices_with_activity
+from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.tensor_cores.name_rules import FAMILIES, Family, TensorCore, classify, function_name
 from tb_steptime.metrics.tensor_cores.profiler_tab import PROFILER_TAB_WORDS, profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
