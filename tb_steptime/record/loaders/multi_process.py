@@ -20,8 +20,8 @@ from tb_steptime.record.loaders.subclassing import swap_methods
 
 #: Arrivals are timed no more often: it takes some ten microseconds.
 PERIOD_NS = 20_000_000
-#: Ready and unpinned batches, where they cannot be counted.
-_NOT_COUNTED = (-1, -1)
+#: Of ready batches, where they cannot be counted.
+_NOT_COUNTED = -1
 
 
 def follow_multi_process(iterator: Any, new: bool) -> None:
@@ -31,7 +31,7 @@ def follow_multi_process(iterator: Any, new: bool) -> None:
     state.arrivals = Arrivals(iterator)
     if new:  # the first requests were made just before; when those of a later pass were made is not known
         state.requested(0, iterator._send_idx, now_ns())
-    swap_methods(iterator, _counting if _can_count(iterator._worker_result_queue) else _not_counting)
+    swap_methods(iterator, _counting if _can_count(iterator._data_queue) else _not_counting)
 
 
 def _can_count(queue: Any) -> bool:
@@ -72,8 +72,9 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     timed = asked_ns >= state.next_due_ns
     if timed:
         arrivals.switch(self._worker_result_queue, True)
-    unsent, outstanding = self._send_idx, self._tasks_outstanding
-    ready, unpinned = _queued(self, arrivals.pins) if counts else _NOT_COUNTED
+    unsent = self._send_idx
+    # In the queue that the loop reads, or taken from it out of order.
+    ready = self._data_queue.qsize() + len(self._task_info) - self._tasks_outstanding if counts else _NOT_COUNTED
     try:
         batch = take(self)
     except BaseException as error:
@@ -83,7 +84,7 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     state.requested(unsent, self._send_idx, returned_ns)  # torch requests the next batch last of all
     number = self._rcvd_idx - 1 if arrivals.in_order else arrivals.latest
     requested_ns, times = state.requests.pop(number, 0), arrivals.times.pop(number, NOT_TIMED)
-    values = (requested_ns, asked_ns, *times, returned_ns, ready, outstanding, unpinned)
+    values = (requested_ns, asked_ns, *times, returned_ns, ready)
     if timed:
         state.journal.add(returned_ns, RECEIVED, 0, number, values)
         state.next_due_ns = returned_ns + PERIOD_NS
@@ -91,9 +92,3 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     else:
         state.waiting.append((RECEIVED, 0, number, values))
     return batch
-
-
-def _queued(iterator: Any, pins: bool) -> tuple[int, int]:
-    """Ready batches, in the queue that the loop reads or taken from it out of order; and unpinned ones."""
-    ready = iterator._data_queue.qsize() + len(iterator._task_info) - iterator._tasks_outstanding
-    return ready, iterator._worker_result_queue.qsize() if pins else 0
