@@ -3,8 +3,9 @@
     from tb_steptime.record import LoaderRecorder
     loader = LoaderRecorder("logs/run").watch(loader)
 
-A loader is recognized by its dataset, so it is also recorded when a framework creates another loader from it. It stays
-the same object: only while it creates an iterator, its worker_init_fn is one that records and calls the user's.
+A loader is recognized by its dataset (other than a list), so it is also recorded when a framework creates another one
+from it. It stays the same object: only while it creates an iterator, its worker_init_fn is one that records and calls
+the user's.
 """
 
 from __future__ import annotations
@@ -85,9 +86,8 @@ class LoaderRecorder:
             self._close()
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
-    def begins(self, loader: Any) -> bool:
-        """Whether the loader is watched. A pass over it begins."""
-        return self._watched.begins(loader) or self._all
+    def watches(self, loader: Any) -> bool:
+        return loader in self._watched or self._all
 
     def recording(self, loader: Any) -> LoaderRecording | None:
         """The one that continues with this loader; None where it cannot be written, or not any more."""
@@ -165,7 +165,7 @@ def _recorder_of(loader: Any) -> LoaderRecorder | None:
         return None
     for recorder in reversed(_recorders):
         with recorder.no_errors():
-            if recorder.begins(loader):
+            if recorder.watches(loader):
                 return recorder
     return None
 

@@ -31,7 +31,6 @@ from tb_steptime.record.loaders import (  # noqa: E402
     measurements,
     multi_process,
 )
-from tb_steptime.record.loaders.watched import MAX_HELD  # noqa: E402
 from tests.drawn.machine import skip_busy  # noqa: E402
 from tests.drawn.recorded import MS, Stamped, assert_measurements_are_whole, assert_rows_are_true, recordings, rows  # noqa: E402
 
@@ -273,28 +272,12 @@ def test_no_dataset_is_kept(recorder, kind, close):
             recorder.close()
         gc.collect()
         assert len(sample) == 0
-    assert not recorder._watched._datasets
-    assert not recorder._watched._held
+    assert not recorder._watched._known
 
 
-def test_lists_that_are_never_read_are_dropped(recorder):
-    samples = weakref.WeakSet()
-    for _ in range(MAX_HELD + 3):
-        dataset = [torch.zeros(4)]
-        samples.add(dataset[0])
-        recorder.watch(DataLoader(dataset))
-        del dataset
-    gc.collect()
-    assert len(samples) == MAX_HELD
-    recorder.close()
-    gc.collect()
-    assert len(samples) == 0
-
-
-@pytest.mark.parametrize("kind", [Stamped, list])
-def test_a_loader_that_a_framework_creates_from_a_watched_one_is_recorded(recorder, kind):
+def test_a_loader_that_a_framework_creates_from_a_watched_one_is_recorded(recorder):
     """It drops the first one before it uses its own."""
-    dataset = Stamped(8, 0) if kind is Stamped else list(torch.zeros(8))
+    dataset = Stamped(8, 0)
     recorder.watch(DataLoader(dataset, 4))
     gc.collect()
     loader = DataLoader(dataset, 2)
