@@ -31,26 +31,10 @@ def follow_multi_process(iterator: Any, new: bool) -> None:
     state.arrivals = Arrivals(iterator)
     if new:  # the first requests were made just before; when those of a later pass were made is not known
         state.requested(0, iterator._send_idx, now_ns())
-    swap_methods(iterator, _counting if _can_count(iterator._data_queue) else _not_counting)
+    swap_methods(iterator, _timed)
 
 
-def _can_count(queue: Any) -> bool:
-    try:
-        queue.qsize()
-    except NotImplementedError:  # macOS
-        return False
-    return True
-
-
-def _counting(cls: Any) -> dict[str, Any]:
-    return _methods(cls, counts=True)
-
-
-def _not_counting(cls: Any) -> dict[str, Any]:
-    return _methods(cls, counts=False)
-
-
-def _methods(cls: Any, counts: bool) -> dict[str, Any]:
+def _timed(cls: Any) -> dict[str, Any]:
     def _reset(self: Any, *args: Any, **named: Any) -> None:
         state: IteratorState = self._tb_steptime
         state.begin(state.journal.pass_number + 1)
@@ -59,12 +43,12 @@ def _methods(cls: Any, counts: bool) -> dict[str, Any]:
         state.ready()
 
     def _next_data(self: Any) -> Any:
-        return _next(self, cls._next_data, counts)
+        return _next(self, cls._next_data)
 
     return {"_reset": _reset, "_next_data": _next_data}
 
 
-def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
+def _next(self: Any, take: Callable[[Any], Any]) -> Any:
     """take: of the iterator's own class."""
     state = self._tb_steptime
     arrivals: Arrivals = state.arrivals
@@ -73,8 +57,9 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     if timed:
         arrivals.switch(self._worker_result_queue, True)
     unsent = self._send_idx
-    # In the queue that the loop reads, or taken from it out of order.
-    ready = self._data_queue.qsize() + len(self._task_info) - self._tasks_outstanding if counts else _NOT_COUNTED
+    ready = _NOT_COUNTED
+    if arrivals.counts:  # in the queue that the loop reads, or taken from it out of order
+        ready = self._data_queue.qsize() + len(self._task_info) - self._tasks_outstanding
     try:
         batch = take(self)
     except BaseException as error:
