@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from tb_steptime.record.loaders.hooks import Create, hook, hook_loaders, in_worker, is_loader, unsupported
 from tb_steptime.record.loaders.watched import WatchedLoaders
 from tb_steptime.record.loaders.workers import WorkerRecorder
-from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, Options, ProcessRecordings
+from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings
 
 _Loader = TypeVar("_Loader")
 
@@ -35,13 +35,12 @@ class LoaderRecorder:
 
     An error in the recorder never reaches the training: the recording ends with one warning (logger
     "tb_steptime.record"). Not enabled, or with a torch whose loaders work otherwise (see `unsupported`), it does
-    nothing. lines: sample the source lines in which workers spend their time, too.
+    nothing.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True, lines: bool = True) -> None:
+    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True) -> None:
         self.directory = Path(directory)
         self._enabled = enabled
-        self._lines = lines
         self._all = False
         self._watched = WatchedLoaders()
         self._recordings: ProcessRecordings | None = None
@@ -102,7 +101,7 @@ class LoaderRecorder:
     def recordings(self) -> ProcessRecordings:
         """Those of this process; a forked child that trains has its own."""
         if self._recordings is None or self._recordings.pid != os.getpid():
-            self._recordings = ProcessRecordings(Options(self.directory, self._lines, self.fail))
+            self._recordings = ProcessRecordings(self.directory, self.fail)
         return self._recordings
 
     def reuses(self, loader: Any, iterator: Any, begin_ns: int) -> None:
