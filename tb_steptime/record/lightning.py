@@ -44,10 +44,6 @@ class StepInsightsCallback(Callback):  # type: ignore[misc]
             self._profiler.step()
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Also after an error."""
-        self._stop()
-
-    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._stop()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tb_steptime.record.recorder import LoaderRecorder
 
@@ -60,6 +60,9 @@ class StepProfiler:
     `profiler` is torch's own, for what this class does not offer; None outside of the `with` block.
     """
 
+    #: The one that was started last.
+    _latest: ClassVar[StepProfiler | None] = None
+
     def __init__(self, directory: Path, schedule: Schedule, options: dict[str, bool], enabled: bool) -> None:
         self.directory = directory
         self.recorder = LoaderRecorder(directory, enabled=enabled)
@@ -85,7 +88,9 @@ class StepProfiler:
     def start(self) -> StepProfiler:
         """As `with` does; for callbacks, which have two hooks instead of a block."""
         if self._enabled and self.profiler is None:
-            _stop_earlier(self)
+            earlier, StepProfiler._latest = StepProfiler._latest, self
+            if earlier is not None:
+                earlier._stop_for_next()
             self.profiler = self._make().__enter__()
         return self
 
@@ -105,10 +110,14 @@ class StepProfiler:
             _log.warning(TOO_FEW_STEPS, self.directory, self._steps, needed)
         self._enabled = False
 
+    def _stop_for_next(self) -> None:
+        """Ends what a training may have left running: torch runs one profiler at a time."""
+        try:
+            self.stop()
+        except Exception as error:  # noqa: BLE001 - of a training that is over
+            _log.warning("The last trace was not written to %s: %s.", self.directory, error)
+
     def _leave(self, *error: Any) -> None:
-        global _latest
-        if _latest is self:
-            _latest = None
         profiler, self.profiler = self.profiler, None
         if profiler is not None:
             _mark_unfinished(profiler)
@@ -137,22 +146,6 @@ class StepProfiler:
             self._written += 1
 
         return count
-
-
-#: The one that was started last.
-_latest: StepProfiler | None = None
-
-
-def _stop_earlier(started: StepProfiler) -> None:
-    """torch runs one profiler at a time: one that a training left running is stopped when the next one starts."""
-    global _latest
-    earlier, _latest = _latest, started
-    if earlier is None:
-        return
-    try:
-        earlier._leave(None, None, None)
-    except Exception as error:  # noqa: BLE001 - of a training that is over
-        _log.warning("The last trace was not written to %s: %s.", earlier.directory, error)
 
 
 def _mark_unfinished(profiler: Any) -> None:

@@ -3,8 +3,9 @@
     from tb_steptime.record import LoaderRecorder
     loader = LoaderRecorder("logs/run").watch(loader)
 
-A loader is recognized by its dataset, so it is also recorded when a framework creates another loader from it. It stays
-the same object: only while it creates an iterator, its worker_init_fn is one that records and calls the user's.
+A loader is recognized by its dataset (other than a list), so it is also recorded when a framework creates another one
+from it. It stays the same object: only while it creates an iterator, its worker_init_fn is one that records and calls
+the user's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 from tb_steptime.record.loaders.hooks import Create, hook, hook_loaders, in_worker, is_loader, unsupported
 from tb_steptime.record.loaders.watched import WatchedLoaders
 from tb_steptime.record.loaders.workers import WorkerRecorder
-from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, Options, ProcessRecordings
+from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings
 
 _Loader = TypeVar("_Loader")
 
@@ -34,13 +35,12 @@ class LoaderRecorder:
 
     An error in the recorder never reaches the training: the recording ends with one warning (logger
     "tb_steptime.record"). Not enabled, or with a torch whose loaders work otherwise (see `unsupported`), it does
-    nothing. lines: sample the source lines in which workers spend their time, too.
+    nothing.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True, lines: bool = True) -> None:
+    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True) -> None:
         self.directory = Path(directory)
         self._enabled = enabled
-        self._lines = lines
         self._all = False
         self._watched = WatchedLoaders()
         self._recordings: ProcessRecordings | None = None
@@ -85,9 +85,8 @@ class LoaderRecorder:
             self._close()
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
-    def begins(self, loader: Any) -> bool:
-        """Whether the loader is watched. A pass over it begins."""
-        return self._watched.begins(loader) or self._all
+    def watches(self, loader: Any) -> bool:
+        return loader in self._watched or self._all
 
     def recording(self, loader: Any) -> LoaderRecording | None:
         """The one that continues with this loader; None where it cannot be written, or not any more."""
@@ -102,7 +101,7 @@ class LoaderRecorder:
     def recordings(self) -> ProcessRecordings:
         """Those of this process; a forked child that trains has its own."""
         if self._recordings is None or self._recordings.pid != os.getpid():
-            self._recordings = ProcessRecordings(Options(self.directory, self._lines, self.fail))
+            self._recordings = ProcessRecordings(self.directory, self.fail)
         return self._recordings
 
     def reuses(self, loader: Any, iterator: Any, begin_ns: int) -> None:
@@ -165,7 +164,7 @@ def _recorder_of(loader: Any) -> LoaderRecorder | None:
         return None
     for recorder in reversed(_recorders):
         with recorder.no_errors():
-            if recorder.begins(loader):
+            if recorder.watches(loader):
                 return recorder
     return None
 

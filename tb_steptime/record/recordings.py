@@ -5,37 +5,31 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tb_steptime.record.file.clock import wall_ns
 from tb_steptime.record.file.format import NO_WORKER, SUFFIX, encode_header
-from tb_steptime.record.file.header import describe_loader, describe_process, main_header
+from tb_steptime.record.file.header import describe_loader, describe_process
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.iterator_state import IteratorState
-from tb_steptime.record.loaders.iterators import follow
+from tb_steptime.record.loaders.multi_process import follow_multi_process
+from tb_steptime.record.loaders.single_process import follow_single_process
+from tb_steptime.record.loaders.subclassing import is_swapped
 from tb_steptime.record.loaders.workers import WorkerRecorder
 
 #: A script that creates a loader of another kind every few steps would fill the directory. The first ones are recorded.
 MAX_LOADERS = 32
 
 
-@dataclass(frozen=True)
-class Options:
-    """Of a recorder. on_failure is called with the reason when its files cannot be written."""
-
-    directory: Path
-    lines: bool
-    on_failure: Callable[[str], None]
-
-
 class ProcessRecordings:
-    """The recordings of the loaders of one process."""
+    """The recordings of the loaders of one process. on_failure is called with the reason when a file cannot be
+    written."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, directory: Path, on_failure: Callable[[str], None]) -> None:
         self.pid = os.getpid()
-        self._options = options
+        self._directory = directory
+        self._on_failure = on_failure
         self._process = describe_process(wall_ns())
         self._loaders: list[LoaderRecording] = []
 
@@ -51,7 +45,8 @@ class ProcessRecordings:
         number = len(self._loaders)
         if number >= MAX_LOADERS:
             return None
-        found = LoaderRecording(self._options, id(loader.dataset), main_header(self._process, number, settings))
+        header = {**self._process, "process": "main", "worker": None, "loader": number, "settings": settings}
+        found = LoaderRecording(self._directory, id(loader.dataset), header, self._on_failure)
         self._loaders.append(found)
         return found
 
@@ -72,18 +67,19 @@ class ProcessRecordings:
 class LoaderRecording:
     """A loader and its file of this process. dataset: its id. header: of that file."""
 
-    def __init__(self, options: Options, dataset: int, header: dict[str, Any]) -> None:
+    def __init__(
+        self, directory: Path, dataset: int, header: dict[str, Any], on_failure: Callable[[str], None]
+    ) -> None:
         self.dataset = dataset
         self.settings: dict[str, Any] = header["settings"]
         self._header = header
-        self._lines = options.lines
-        directory = options.directory.absolute()  # a script may change its own, and its workers theirs
+        directory = directory.absolute()  # a script may change its own, and its workers theirs
         directory.mkdir(parents=True, exist_ok=True)
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
         self._iterator: weakref.ref[Any] | None = None
         self._passes = 0
         path = Path(f"{self._stem}.main{SUFFIX}")
-        self.journal = Journal(path, encode_header(header), NO_WORKER, options.on_failure)
+        self.journal = Journal(path, encode_header(header), NO_WORKER, on_failure)
 
     def in_use(self, loader: Any) -> bool:
         """An iterator of the loader lives and has not come to its end. One that the loader itself keeps is about to be
@@ -102,8 +98,23 @@ class LoaderRecording:
         return state
 
     def worker_init(self, users_own: Any) -> WorkerRecorder:
-        return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)
+        return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number)
 
     def follow(self, iterator: Any, state: IteratorState, new: bool) -> None:
+        """Record what the iterator does from here on. It was just created, or (not new) begins another pass, and
+        another recorder may have followed it before.
+
+        Relies on what the iterators of `torch/utils/data/dataloader.py` do; raises AttributeError for others. They keep
+        their classes' names, so that the marks "enumerate(DataLoader)#..." in traces stay as they are.
+        """
         self._iterator = weakref.ref(iterator)
-        follow(iterator, state, new)
+        if is_swapped(iterator):
+            state = iterator._tb_steptime
+            state.write_to(self.journal)
+        else:
+            iterator._tb_steptime = state
+            if hasattr(iterator, "_dataset_fetcher"):
+                follow_single_process(iterator)
+            else:
+                follow_multi_process(iterator, new)
+        state.ready()

@@ -9,7 +9,7 @@ Needs `pip install tb-steptime[transformers]`.
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import Any
 
 from transformers import TrainerCallback
 
@@ -20,11 +20,8 @@ class StepInsightsTrainerCallback(TrainerCallback):  # type: ignore[misc]
     """Profiles steps of `train` and records all DataLoaders meanwhile. options: those of `profile_steps`.
 
     A step is one of the optimizer, with all batches whose gradients it accumulates. The Trainer does not call callbacks
-    after an error: a recording that was interrupted ends when the next training begins, with this callback or another.
+    after an error: a recording that was interrupted ends when the next one begins.
     """
-
-    #: Of the training that began last, by any of these callbacks.
-    _latest: ClassVar[StepProfiler | None] = None
 
     def __init__(self, directory: str | os.PathLike[str], **options: Any) -> None:
         self._directory = directory
@@ -33,9 +30,7 @@ class StepInsightsTrainerCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """Before any loader is asked for a batch."""
-        if StepInsightsTrainerCallback._latest is not None:
-            StepInsightsTrainerCallback._latest.stop()
-        StepInsightsTrainerCallback._latest = self._profiler = profile_steps(self._directory, **self._options)
+        self._profiler = profile_steps(self._directory, **self._options)
         self._profiler.recorder.watch_all()
         self._profiler.start()
 
@@ -46,5 +41,4 @@ class StepInsightsTrainerCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         profiler, self._profiler = self._profiler, None
         if profiler is not None:
-            StepInsightsTrainerCallback._latest = None
             profiler.stop()

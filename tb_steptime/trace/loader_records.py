@@ -67,7 +67,7 @@ class Received:
     """Batches returned to the training loop, one row each, in that order; int64, times as above, UNKNOWN_TIME without.
 
     requested_ns, asked_ns, arrived_ns, unpickled_ns, pinned_ns, returned_ns    see `record.file.format`
-    ready, outstanding                     batches when the loop asked; -1: not known
+    ready                                  batches that were ready when the loop asked; -1: not known
     """
 
     loader: Int64
@@ -80,7 +80,6 @@ class Received:
     pinned_ns: Int64
     returned_ns: Int64
     ready: Int64
-    outstanding: Int64
 
     def __len__(self) -> int:
         return len(self.returned_ns)

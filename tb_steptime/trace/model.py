@@ -27,11 +27,9 @@ class Device:
     name: str
     sm_count: int | None = None
     compute_capability: tuple[int, int] | None = None
-    warp_size: int | None = None
     max_threads_per_sm: int | None = None
     registers_per_sm: int | None = None
     shared_memory_per_sm: int | None = None  # bytes
-    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,6 @@ class Thread:
     pid: str
     tid: str
     name: str = ""  # as metadata events name it
-    process_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,7 @@ class Job:
 
     rank: int | None = None
     world_size: int | None = None
-    backend: str | None = None
     with_stack: bool = False  # call stacks were recorded, which slows the host
-    record_shapes: bool | None = None
-    profile_memory: bool | None = None
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
 

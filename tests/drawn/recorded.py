@@ -102,7 +102,6 @@ def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float 
         assert max(taken["asked_ns"], taken["unpickled_ns"]) <= taken["returned_ns"]
         assert taken["arrived_ns"] <= taken["unpickled_ns"]
         assert taken["requested_ns"] <= taken["returned_ns"]
-        assert taken["outstanding"] >= 0
         assert taken["ready"] >= 0
     assert_measurements_are_whole(list(produced.values()))
 

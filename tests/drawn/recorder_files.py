@@ -85,13 +85,13 @@ class File:
     def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
         """The thread that pins memory has it `there`."""
         times = (asked - 5, asked, there - 1, there - 1, there, returned)
-        return self._row(RECEIVED, 0, batch, (*times, ready, 2, 0), times=6)
+        return self._row(RECEIVED, 0, batch, (*times, ready), times=6)
 
     def unpickled(self, batch: int, asked: int, arrived: int, there: int, returned: int) -> File:
         """The training loop itself makes an object of the message, which it reads when it arrived."""
         unpinned, returned_ns = 0, ORIGIN - BEHIND + returned * US
         times = (asked - 5, asked, arrived, there)
-        return self._row(RECEIVED, 0, batch, (*times, unpinned, returned_ns, 0, 2, 0), times=4)
+        return self._row(RECEIVED, 0, batch, (*times, unpinned, returned_ns, 0), times=4)
 
     def began(self, at: int, ready: int | None = None) -> File:
         return self._row(BEGAN, 0, NO_BATCH, (at, at if ready is None else ready), times=2)

@@ -39,8 +39,8 @@ LOADER = "enumerate(DataLoader)#{}.__next__"
 NCCL_NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 #: Real cards, for tests that need device properties.
-V100 = Device(0, "Tesla V100-SXM2-16GB", 80, (7, 0), 32, 2048, 65536, 98304, 16_945_512_448)
-A100 = Device(0, "NVIDIA A100-SXM4-80GB", 108, (8, 0), 32, 2048, 65536, 167936, 85_097_971_712)
+V100 = Device(0, "Tesla V100-SXM2-16GB", 80, (7, 0), 2048, 65536, 98304)
+A100 = Device(0, "NVIDIA A100-SXM4-80GB", 108, (8, 0), 2048, 65536, 167936)
 
 _ITERATORS = {"": "_MultiProcessingDataLoaderIter", "single": "_SingleProcessDataLoaderIter"}
 _KINDS = {
@@ -147,7 +147,7 @@ def _event_maker(words: Sequence[str]) -> Callable[[str, int, int, int], Drawn]:
 
     def make(char: str, number: int, start_ns: int, end_ns: int) -> Drawn:
         name = _host_name(label, " ".join(rest), char, number)
-        return Drawn(char, start_ns, end_ns, kind, name, Thread("1", thread, f"thread {thread}", "python"))
+        return Drawn(char, start_ns, end_ns, kind, name, Thread("1", thread, f"thread {thread}"))
 
     return make
 
@@ -165,7 +165,7 @@ def _on_device(label: str, rest: Sequence[str]) -> Callable[[str, int, int, int]
         raise ValueError(f"a {label} line names its stream: '{label} 7'")
     stream = int(rest[0])
     device = int(rest[1].removeprefix("gpu")) if len(rest) > 1 else 0
-    thread = Thread(str(device), str(stream), f"stream {stream}", f"GPU {device}")
+    thread = Thread(str(device), str(stream), f"stream {stream}")
 
     def make(char: str, number: int, start_ns: int, end_ns: int) -> Drawn:
         name = _DEVICE_NAMES.get(label, char)

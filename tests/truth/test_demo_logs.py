@@ -69,7 +69,6 @@ def test_each_is_small_and_reads_without_a_word_of_loss(name: str):
     assert (DEMO / name).stat().st_size < MOST_BYTES
     trace = trace_of(name)
     assert trace.notes == ()
-    assert trace.job.record_shapes is True
     assert trace.job.with_stack is name.startswith(WITH_STACK)
 
 

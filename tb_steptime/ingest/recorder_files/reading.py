@@ -130,7 +130,7 @@ def _settings(read: Sequence[RecorderFile], number: int) -> LoaderSettings:
 
 def _cores(read: Sequence[RecorderFile]) -> int | None:
     for each in read:
-        cores = each.header.get("usable_cores") or each.header.get("cores")
+        cores = each.header.get("usable_cores")
         if isinstance(cores, int):
             return cores
     return None

@@ -14,7 +14,7 @@ from tb_steptime.trace.table import Int64
 
 def received_rows(read: Sequence[RecorderFile], low: int, high: int) -> list[Int64]:
     """Batches that the loop asked for during the trace, or that were outstanding at its end."""
-    columns = _columns(read, layout.RECEIVED, ("pass_number", "batch"), range(8))
+    columns = _columns(read, layout.RECEIVED, ("pass_number", "batch"), range(7))
     columns = [np.concatenate(parts) for parts in zip(columns, _received_when_produced(read, columns), strict=True)]
     requested, asked, returned = columns[3], columns[4], columns[8]
     requested = np.where(requested == UNKNOWN_TIME, asked, requested)
@@ -32,8 +32,7 @@ def _received_when_produced(read: Sequence[RecorderFile], received: Sequence[Int
     rows = np.flatnonzero((worker == layout.NO_WORKER) & (flags == 0) & ~known)
     loader, number, batch, asked, end = (column[rows] for column in (loader, number, batch, asked, end))
     never = np.full(len(rows), UNKNOWN_TIME, np.int64)
-    none = np.zeros(len(rows), np.int64)
-    return [loader, number, batch, asked, asked, end, end, never, end, none, none]
+    return [loader, number, batch, asked, asked, end, end, never, end, np.zeros(len(rows), np.int64)]
 
 
 def produced_rows(read: Sequence[RecorderFile], received: Sequence[Int64], low: int, high: int) -> list[Int64]:

@@ -107,8 +107,6 @@ VALUES: dict[int, tuple[str, ...]] = {
         "pinned_ns",  # the thread that pins memory handed it over; 0 without such a thread
         "returned_ns",  # the training loop has it
         "ready",  # batches that were ready when the loop asked
-        "outstanding",  # batches requested and not yet received when the loop asked
-        "unpinned",  # batches that waited for the thread that pins memory; 0 without one
     ),
     BEGAN: ("begin_ns", "ready_ns"),  # training process: from iter(loader) to its return, including worker start-up
     ENDED: ("end_ns",),

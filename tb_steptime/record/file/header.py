@@ -15,20 +15,9 @@ def describe_process(recorder_start_ns: int) -> dict[str, Any]:
         "main_pid": os.getpid(),
         "recorder_start_ns": recorder_start_ns,
         "rank": _rank(),
-        "cores": os.cpu_count(),
         "usable_cores": _usable_cores(),
         "torch": str(sys.modules["torch"].__version__),
     }
-
-
-def main_header(process: dict[str, Any], number: int, loader: dict[str, Any]) -> dict[str, Any]:
-    """number: of the loader within the process."""
-    return {**process, "process": "main", "worker": None, "loader": number, "settings": loader}
-
-
-def worker_header(main: dict[str, Any], worker: int) -> dict[str, Any]:
-    """Of the first worker with this number; later ones append to its file."""
-    return {**main, "process": "worker", "worker": worker}
 
 
 def describe_loader(loader: Any) -> dict[str, Any]:

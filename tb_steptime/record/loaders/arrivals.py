@@ -31,6 +31,7 @@ class Arrivals:
         self.arrived_ns = [0]  # of the latest message; a list, so that the timed function does not hold this object
         self.in_order = getattr(iterator, "_in_order", True)
         self.pins = iterator._data_queue is not results
+        self.counts = _can_count(iterator._data_queue)
         self._plain: tuple[type, Callable[..., Any]] = (type(results), results._recv_bytes)
         self._timed = self._follow(results)
         if self.pins:
@@ -54,6 +55,14 @@ class Arrivals:
         """Off only where each message belongs to the batch that the loop waits for, in order and in its own thread."""
         on = on or self.pins or not self.in_order
         results.__class__, results._recv_bytes = self._timed if on else self._plain
+
+
+def _can_count(queue: Any) -> bool:
+    try:
+        queue.qsize()
+    except NotImplementedError:  # macOS
+        return False
+    return True
 
 
 def _timed_results(cls: Any) -> dict[str, Any]:

@@ -13,12 +13,12 @@ class IteratorState:
     """An iterator's `_tb_steptime`: its journal, and its pass over the data. The iterator may outlive the pass."""
 
     def __init__(self, journal: Journal) -> None:
-        self.write_to(journal)
         self.begin_ns = now_ns()
         self.requests: dict[int, int] = {}  # batch -> requested_ns
         self.next_due_ns = 0
         self.arrivals: Arrivals | None = None  # of a loader with workers
         self.meter: ProductionMeter | None = None  # of a loader without workers
+        self.write_to(journal)
         self.exhausted = False
 
     def write_to(self, journal: Journal) -> None:
@@ -26,6 +26,8 @@ class IteratorState:
         self.journal = journal
         self.waiting = journal.waiting
         self._pass_number = journal.pass_number
+        if self.meter is not None:
+            self.meter.write_to(journal)
 
     def begin(self, pass_number: int) -> None:
         """A pass over the data begins: numbers of batches start over."""

@@ -20,8 +20,8 @@ from tb_steptime.record.loaders.subclassing import swap_methods
 
 #: Arrivals are timed no more often: it takes some ten microseconds.
 PERIOD_NS = 20_000_000
-#: Ready and unpinned batches, where they cannot be counted.
-_NOT_COUNTED = (-1, -1)
+#: Of ready batches, where they cannot be counted.
+_NOT_COUNTED = -1
 
 
 def follow_multi_process(iterator: Any, new: bool) -> None:
@@ -31,26 +31,10 @@ def follow_multi_process(iterator: Any, new: bool) -> None:
     state.arrivals = Arrivals(iterator)
     if new:  # the first requests were made just before; when those of a later pass were made is not known
         state.requested(0, iterator._send_idx, now_ns())
-    swap_methods(iterator, _counting if _can_count(iterator._worker_result_queue) else _not_counting)
+    swap_methods(iterator, _timed)
 
 
-def _can_count(queue: Any) -> bool:
-    try:
-        queue.qsize()
-    except NotImplementedError:  # macOS
-        return False
-    return True
-
-
-def _counting(cls: Any) -> dict[str, Any]:
-    return _methods(cls, counts=True)
-
-
-def _not_counting(cls: Any) -> dict[str, Any]:
-    return _methods(cls, counts=False)
-
-
-def _methods(cls: Any, counts: bool) -> dict[str, Any]:
+def _timed(cls: Any) -> dict[str, Any]:
     def _reset(self: Any, *args: Any, **named: Any) -> None:
         state: IteratorState = self._tb_steptime
         state.begin(state.journal.pass_number + 1)
@@ -59,12 +43,12 @@ def _methods(cls: Any, counts: bool) -> dict[str, Any]:
         state.ready()
 
     def _next_data(self: Any) -> Any:
-        return _next(self, cls._next_data, counts)
+        return _next(self, cls._next_data)
 
     return {"_reset": _reset, "_next_data": _next_data}
 
 
-def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
+def _next(self: Any, take: Callable[[Any], Any]) -> Any:
     """take: of the iterator's own class."""
     state = self._tb_steptime
     arrivals: Arrivals = state.arrivals
@@ -72,8 +56,10 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     timed = asked_ns >= state.next_due_ns
     if timed:
         arrivals.switch(self._worker_result_queue, True)
-    unsent, outstanding = self._send_idx, self._tasks_outstanding
-    ready, unpinned = _queued(self, arrivals.pins) if counts else _NOT_COUNTED
+    unsent = self._send_idx
+    ready = _NOT_COUNTED
+    if arrivals.counts:  # in the queue that the loop reads, or taken from it out of order
+        ready = self._data_queue.qsize() + len(self._task_info) - self._tasks_outstanding
     try:
         batch = take(self)
     except BaseException as error:
@@ -83,7 +69,7 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     state.requested(unsent, self._send_idx, returned_ns)  # torch requests the next batch last of all
     number = self._rcvd_idx - 1 if arrivals.in_order else arrivals.latest
     requested_ns, times = state.requests.pop(number, 0), arrivals.times.pop(number, NOT_TIMED)
-    values = (requested_ns, asked_ns, *times, returned_ns, ready, outstanding, unpinned)
+    values = (requested_ns, asked_ns, *times, returned_ns, ready)
     if timed:
         state.journal.add(returned_ns, RECEIVED, 0, number, values)
         state.next_due_ns = returned_ns + PERIOD_NS
@@ -91,9 +77,3 @@ def _next(self: Any, take: Callable[[Any], Any], counts: bool) -> Any:
     else:
         state.waiting.append((RECEIVED, 0, number, values))
     return batch
-
-
-def _queued(iterator: Any, pins: bool) -> tuple[int, int]:
-    """Ready batches, in the queue that the loop reads or taken from it out of order; and unpinned ones."""
-    ready = iterator._data_queue.qsize() + len(iterator._task_info) - iterator._tasks_outstanding
-    return ready, iterator._worker_result_queue.qsize() if pins else 0

@@ -114,7 +114,7 @@ def _around_torchs(cls: Any) -> dict[str, Any]:
         if self._pin_memory:
             asked_ns, pinned_ns = meter.requested_ns, now_ns()
             times = (asked_ns, asked_ns, meter.end_ns, meter.end_ns, pinned_ns, pinned_ns)
-            state.journal.add(pinned_ns, RECEIVED, 0, meter.batch, (*times, 0, 0, 0))
+            state.journal.add(pinned_ns, RECEIVED, 0, meter.batch, (*times, 0))
         return batch
 
     return {"_next_data": _next_data}

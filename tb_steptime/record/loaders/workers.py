@@ -16,7 +16,6 @@ from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import BEGAN, ENDED, NO_BATCH, SUFFIX, encode_header
-from tb_steptime.record.file.header import worker_header
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.fetchers import INNER_CODE, OUTER_CODE, time_fetcher
 from tb_steptime.record.loaders.line_samples import LineSampler
@@ -27,14 +26,13 @@ from tb_steptime.record.loaders.subclassing import swap_methods
 class WorkerRecorder:
     """Stands in for a loader's worker_init_fn. Can be pickled if the user's function can.
 
-    stem: path of the files without the worker's part. header: of the training process's file. lines: sample them.
+    stem: path of the files without the worker's part. header: of the training process's file.
     """
 
     def __init__(
-        self, users_own: Callable[[int], None] | None, stem: Path, header: dict[str, Any], pass_number: int, lines: bool
+        self, users_own: Callable[[int], None] | None, stem: Path, header: dict[str, Any], pass_number: int
     ) -> None:
         self.users_own = users_own
-        self._lines = lines
         self._stem = stem
         self._header = header
         self._pass_number = pass_number
@@ -49,23 +47,19 @@ class WorkerRecorder:
     def _begin(self, worker_id: int) -> None:
         begin_ns = now_ns()
         path = Path(f"{self._stem}.w{worker_id}{SUFFIX}")
-        header = encode_header(worker_header(self._header, worker_id))
+        header = encode_header({**self._header, "process": "worker", "worker": worker_id})
         journal = Journal(path, header, worker_id, lambda reason: None)  # the training process reports it
         if not journal.alive:
             return
         journal.begin_pass(self._pass_number)
-        meter = self._meter(journal)
+        lines = LineSampler(journal, OUTER_CODE, INNER_CODE)
+        lines.start()
+        meter = ProductionMeter(journal, core_wait_of_this_thread(), lines)
         _time_requests(meter)
         _time_fetchers(meter)
         util.Finalize(None, _leave, args=(journal,), exitpriority=10)
         ready_ns = now_ns()
         journal.add(ready_ns, BEGAN, 0, NO_BATCH, (begin_ns, ready_ns))
-
-    def _meter(self, journal: Journal) -> ProductionMeter:
-        lines = LineSampler(journal, OUTER_CODE, INNER_CODE) if self._lines else None
-        if lines is not None:
-            lines.start()
-        return ProductionMeter(journal, core_wait_of_this_thread(), lines)
 
 
 def _leave(journal: Journal) -> None:

@@ -87,7 +87,6 @@ class Columns:
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
         self.timeless_count = 0
         self.unpaired_end_count = 0
-        self._process_names: dict[str, str] = {}
         self._thread_names: dict[tuple[str, str], str] = {}
         self._open: dict[int, list[int]] = {}
         self._after_2021 = False
@@ -109,10 +108,7 @@ class Columns:
                 self._end(row)
 
     def threads(self) -> list[Thread]:
-        return [
-            Thread(pid, tid, self._thread_names.get((pid, tid), ""), self._process_names.get(pid, ""))
-            for pid, tid in self.labels.thread_numbers
-        ]
+        return [Thread(pid, tid, self._thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
 
     def strings(self) -> StringTable:
         return StringTable(list(self.labels.name_numbers))
@@ -206,9 +202,7 @@ class Columns:
 
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None
-        if isinstance(name, str) and row.name == "process_name":
-            self._process_names[_text(row.pid)] = name
-        elif isinstance(name, str) and row.name == "thread_name":
+        if isinstance(name, str) and row.name == "thread_name":
             self._thread_names[_text(row.pid), _text(row.tid)] = name
 
     def _begin(self, row: Begin) -> None:

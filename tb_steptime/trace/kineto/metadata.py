@@ -15,8 +15,6 @@ _WANTED = {
     "distributedInfo",
     "baseTimeNanoseconds",
     "with_stack",
-    "record_shapes",
-    "profile_memory",
     "tb_steptime_simulated",
     "tb_steptime_unfinished_step",
 }
@@ -58,14 +56,11 @@ class Metadata:
     def job(self) -> Job:
         group = self._values.get("distributedInfo")
         group = group if isinstance(group, dict) else {}
-        backend, simulated = group.get("backend"), self._values.get("tb_steptime_simulated")
+        simulated = self._values.get("tb_steptime_simulated")
         return Job(
             rank=_integer(group.get("rank")),
             world_size=_integer(group.get("world_size")),
-            backend=backend if isinstance(backend, str) else None,
             with_stack=self._stacks_seen or bool(_flag(self._values.get("with_stack"))),
-            record_shapes=_flag(self._values.get("record_shapes")),
-            profile_memory=_flag(self._values.get("profile_memory")),
             simulated=simulated if isinstance(simulated, str) else None,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
         )
@@ -82,11 +77,9 @@ def _device(of: dict[str, Any]) -> Device | None:
         name=str(of.get("name") or ""),
         sm_count=_integer(of.get("numSms")),
         compute_capability=None if major is None or minor is None else (major, minor),
-        warp_size=_integer(of.get("warpSize")),
         max_threads_per_sm=_integer(of.get("maxThreadsPerMultiprocessor")),
         registers_per_sm=_integer(of.get("regsPerMultiprocessor")),
         shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
-        memory_bytes=_integer(of.get("totalGlobalMem")),
     )
 
 

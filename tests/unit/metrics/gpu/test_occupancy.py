@@ -27,8 +27,8 @@ from tb_steptime.trace.model import Device, Trace
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
-H100 = Device(0, "NVIDIA H100 80GB HBM3", 132, (9, 0), 32, 2048, 65536, 233472, 85_018_279_936)
-T4 = Device(0, "Tesla T4", 40, (7, 5), 32, 1024, 65536, 65536, 15_843_721_216)
+H100 = Device(0, "NVIDIA H100 80GB HBM3", 132, (9, 0), 2048, 65536, 233472)
+T4 = Device(0, "Tesla T4", 40, (7, 5), 1024, 65536, 65536)
 
 
 @pytest.mark.parametrize(

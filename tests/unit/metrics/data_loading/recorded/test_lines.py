@@ -43,7 +43,7 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
     empty = np.empty(0, np.int64)
     samples = LineSamples(*columns, locations=tuple(names), late=late)
     return LoaderRecords(
-        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 11), Begun(*[empty] * 3), samples, frozenset(), ()
+        2, 4, (), Produced(*[empty] * 14), Received(*[empty] * 10), Begun(*[empty] * 3), samples, frozenset(), ()
     )
 
 
