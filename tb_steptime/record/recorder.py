@@ -35,12 +35,13 @@ class LoaderRecorder:
 
     An error in the recorder never reaches the training: the recording ends with one warning (logger
     "tb_steptime.record"). Not enabled, or with a torch whose loaders work otherwise (see `unsupported`), it does
-    nothing.
+    nothing. lines: sample the source lines in which workers spend their time, too.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True) -> None:
+    def __init__(self, directory: str | os.PathLike[str], *, enabled: bool = True, lines: bool = True) -> None:
         self.directory = Path(directory)
         self._enabled = enabled
+        self._lines = lines
         self._all = False
         self._watched = WatchedLoaders()
         self._recordings: ProcessRecordings | None = None
@@ -101,7 +102,7 @@ class LoaderRecorder:
     def recordings(self) -> ProcessRecordings:
         """Those of this process; a forked child that trains has its own."""
         if self._recordings is None or self._recordings.pid != os.getpid():
-            self._recordings = ProcessRecordings(self.directory, self.fail)
+            self._recordings = ProcessRecordings(self.directory, self._lines, self.fail)
         return self._recordings
 
     def reuses(self, loader: Any, iterator: Any, begin_ns: int) -> None:

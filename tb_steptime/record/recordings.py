@@ -24,11 +24,12 @@ MAX_LOADERS = 32
 
 class ProcessRecordings:
     """The recordings of the loaders of one process. on_failure is called with the reason when a file cannot be
-    written."""
+    written. lines: sample the source lines of workers."""
 
-    def __init__(self, directory: Path, on_failure: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, lines: bool, on_failure: Callable[[str], None]) -> None:
         self.pid = os.getpid()
         self._directory = directory
+        self._lines = lines
         self._on_failure = on_failure
         self._process = describe_process(wall_ns())
         self._loaders: list[LoaderRecording] = []
@@ -46,7 +47,7 @@ class ProcessRecordings:
         if number >= MAX_LOADERS:
             return None
         header = {**self._process, "process": "main", "worker": None, "loader": number, "settings": settings}
-        found = LoaderRecording(self._directory, id(loader.dataset), header, self._on_failure)
+        found = LoaderRecording(self._directory, id(loader.dataset), header, self._lines, self._on_failure)
         self._loaders.append(found)
         return found
 
@@ -68,11 +69,12 @@ class LoaderRecording:
     """A loader and its file of this process. dataset: its id. header: of that file."""
 
     def __init__(
-        self, directory: Path, dataset: int, header: dict[str, Any], on_failure: Callable[[str], None]
+        self, directory: Path, dataset: int, header: dict[str, Any], lines: bool, on_failure: Callable[[str], None]
     ) -> None:
         self.dataset = dataset
         self.settings: dict[str, Any] = header["settings"]
         self._header = header
+        self._lines = lines
         directory = directory.absolute()  # a script may change its own, and its workers theirs
         directory.mkdir(parents=True, exist_ok=True)
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
@@ -98,7 +100,7 @@ class LoaderRecording:
         return state
 
     def worker_init(self, users_own: Any) -> WorkerRecorder:
-        return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number)
+        return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)
 
     def follow(self, iterator: Any, state: IteratorState, new: bool) -> None:
         """Record what the iterator does from here on. It was just created, or (not new) begins another pass, and

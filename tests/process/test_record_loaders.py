@@ -393,9 +393,9 @@ def test_the_wait_for_a_core_is_measured_where_two_workers_share_one(recorder, m
     assert cpu + waited == pytest.approx(whole, rel=0.1)
 
 
-def sampled(folder: Path) -> Any:
+def sampled(folder: Path, lines: bool = True) -> Any:
     """The samples of a worker that sleeps in one line."""
-    with LoaderRecorder(folder) as own:
+    with LoaderRecorder(folder, lines=lines) as own:
         list(own.watch(DataLoader(Stamped(160, sleep_ms=10), 4, num_workers=1)))
     return read_line_samples(read_all(folder, sorted(path.name for path in folder.iterdir()))[0], 0)
 
@@ -411,6 +411,12 @@ def test_the_line_that_a_worker_spends_its_time_in_is_sampled(tmp_path, monkeypa
         skip_busy(f"{samples.late} bursts were late")
     sleeps = [place for place, name in enumerate(samples.locations) if "tests/drawn/recorded.py(" in name]
     assert samples.count[np.isin(samples.location, sleeps)].sum() > 0.9 * samples.count.sum()
+
+
+def test_lines_are_not_sampled_where_that_is_switched_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_samples, "PERIOD_NS", 10_000_000)
+    samples = sampled(tmp_path, lines=False)
+    assert (len(samples.count), samples.late) == (0, 0)
 
 
 @pytest.mark.parametrize(("period_ns", "timed"), [(0, {0, 1, 2, 3, 4, 5}), (10**15, {0})])

@@ -65,13 +65,22 @@ class Marks:
 
 def find_marks(trace: Trace) -> Marks:
     """Of every loader of the span, without those of which no batch came."""
-    rows, step = _in_steps(trace, loader_rows(trace))
+    rows, step = _in_steps(trace, outermost_marks(trace))
     works, seed_ns = _between(trace, rows)
     marks = Marks(rows, step, works, seed_ns, np.full(len(rows), NOT_RECORDED, np.int64), seed_ns != NO_SEED)
     if trace.loader_records is not None and len(rows) and len(trace.loader_records.received):
         marks = _as_recorded(trace, marks, trace.loader_records)
     before_a_seed = np.append((marks.seed_ns[1:] != NO_SEED) & (np.diff(marks.chain) == 0), False)[: len(rows)]
     return marks.of(~(before_a_seed & (marks.recorded == NOT_RECORDED)))
+
+
+def outermost_marks(trace: Trace) -> Int64:
+    """Waits that are inside no other one: a DataPipe asks the one that it is built on, and each marks its wait."""
+    rows = loader_rows(trace)
+    reach = np.maximum.accumulate(trace.events.ends(rows)) if len(rows) else rows
+    inside = np.append(False, trace.events.start_ns[rows[1:]] < reach[:-1]) if len(rows) else np.empty(0, bool)
+    outermost: Int64 = rows[~inside]
+    return outermost
 
 
 def _in_steps(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:

@@ -26,16 +26,17 @@ from tb_steptime.record.loaders.subclassing import swap_methods
 class WorkerRecorder:
     """Stands in for a loader's worker_init_fn. Can be pickled if the user's function can.
 
-    stem: path of the files without the worker's part. header: of the training process's file.
+    stem: path of the files without the worker's part. header: of the training process's file. lines: sample them.
     """
 
     def __init__(
-        self, users_own: Callable[[int], None] | None, stem: Path, header: dict[str, Any], pass_number: int
+        self, users_own: Callable[[int], None] | None, stem: Path, header: dict[str, Any], pass_number: int, lines: bool
     ) -> None:
         self.users_own = users_own
         self._stem = stem
         self._header = header
         self._pass_number = pass_number
+        self._lines = lines
 
     def __call__(self, worker_id: int) -> None:
         # Even if torch works otherwise than expected, the worker has to run.
@@ -52,8 +53,9 @@ class WorkerRecorder:
         if not journal.alive:
             return
         journal.begin_pass(self._pass_number)
-        lines = LineSampler(journal, OUTER_CODE, INNER_CODE)
-        lines.start()
+        lines = LineSampler(journal, OUTER_CODE, INNER_CODE) if self._lines else None
+        if lines is not None:
+            lines.start()
         meter = ProductionMeter(journal, core_wait_of_this_thread(), lines)
         _time_requests(meter)
         _time_fetchers(meter)

@@ -202,6 +202,15 @@ def test_the_first_batch_of_an_epoch_stands_apart():
     assert (row.batches, row.wait_ns, row.first_batches, row.first_batch_ns) == (3, 1_000, 1, 6_000)
 
 
+def test_of_data_pipes_that_ask_each_other_the_outermost_waits():
+    (row,) = loader_table(timeline("""
+        step                           | 11111222 |
+        user enumerate(DataPipe)#Batcher | lll..mm. |
+        user enumerate(DataPipe)#Mapper  | .ll..m.. |
+        op                             | ....a..b |"""))  # fmt: skip
+    assert (row.iterator, row.multiprocess, row.batches, row.wait_ns) == ("Batcher", None, 2, 2_500)
+
+
 def test_each_wait_of_a_loader_is_exposed_or_hidden():
     (row,) = loader_table(timeline("""
         step     | 5555555566666666.. |
