@@ -177,7 +177,8 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
     del iterator
     gc.collect()
     assert before <= made(tmp_path)
-    assert [row.flags for row in rows(tmp_path, ENDED, "main")] == [FAILED]
+    # torch's signal handler raises wherever the process is: inside the recorder it ends the recording, not the pass
+    assert [row.flags for row in rows(tmp_path, ENDED, "main")] in ([FAILED], [])
     assert [row.worker for row in rows(tmp_path, ENDED, "worker")] in ([1], [])
     assert all(file.lost_bytes == 0 for file in recordings(tmp_path))
 
