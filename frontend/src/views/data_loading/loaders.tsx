@@ -85,12 +85,7 @@ function loadersTable(loaders: readonly LoaderRow[]) {
     unit: "ns" as const,
   }));
   return {
-    columns: [
-      { label: "Loader" },
-      { label: "Iterator" },
-      { label: "Batches", unit: "count" as const },
-      ...times,
-    ],
+    columns: [{ label: "Loader" }, { label: "Iterator" }, { label: "Batches", unit: "count" as const }, ...times],
     rows: loaders.map((row) => [
       row.label,
       row.iterator,
