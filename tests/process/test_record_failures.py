@@ -171,14 +171,15 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
     time.sleep(when)
     before = made(tmp_path)
     os.kill(iterator._workers[0].pid, signal.SIGKILL)
-    with pytest.raises((RuntimeError, OSError, EOFError)):  # torch reports it in several ways
+    with pytest.raises((RuntimeError, OSError, EOFError)) as raised:  # torch reports it in several ways
         for _ in iterator:
             pass
-    del iterator
+    # torch's signal handler raises at any line: in the loop's own code no request for a batch fails
+    asked = any(entry.name == "_next" for entry in raised.traceback)
+    del iterator, raised
     gc.collect()
     assert before <= made(tmp_path)
-    # torch's signal handler raises wherever the process is: inside the recorder it ends the recording, not the pass
-    assert [row.flags for row in rows(tmp_path, ENDED, "main")] in ([FAILED], [])
+    assert [row.flags for row in rows(tmp_path, ENDED, "main")] == ([FAILED] if asked else [])
     assert [row.worker for row in rows(tmp_path, ENDED, "worker")] in ([1], [])
     assert all(file.lost_bytes == 0 for file in recordings(tmp_path))
 

@@ -52,28 +52,28 @@ def _next(self: Any, take: Callable[[Any], Any]) -> Any:
     """take: of the iterator's own class."""
     state = self._tb_steptime
     arrivals: Arrivals = state.arrivals
-    asked_ns = now_ns()
-    timed = asked_ns >= state.next_due_ns
-    if timed:
-        arrivals.switch(self._worker_result_queue, True)
-    unsent = self._send_idx
-    ready = _NOT_COUNTED
-    if arrivals.counts:  # in the queue that the loop reads, or taken from it out of order
-        ready = self._data_queue.qsize() + len(self._task_info) - self._tasks_outstanding
     try:
+        asked_ns = now_ns()
+        timed = asked_ns >= state.next_due_ns
+        if timed:
+            arrivals.switch(self._worker_result_queue, True)
+        unsent = self._send_idx
+        ready = _NOT_COUNTED
+        if arrivals.counts:  # in the queue that the loop reads, or taken from it out of order
+            ready = self._data_queue.qsize() + len(self._task_info) - self._tasks_outstanding
         batch = take(self)
-    except BaseException as error:
+        returned_ns = now_ns()
+        state.requested(unsent, self._send_idx, returned_ns)  # torch requests the next batch last of all
+        number = self._rcvd_idx - 1 if arrivals.in_order else arrivals.latest
+        requested_ns, times = state.requests.pop(number, 0), arrivals.times.pop(number, NOT_TIMED)
+        values = (requested_ns, asked_ns, *times, returned_ns, ready)
+        if timed:
+            state.journal.add(returned_ns, RECEIVED, 0, number, values)
+            state.next_due_ns = returned_ns + PERIOD_NS
+            arrivals.switch(self._worker_result_queue, False)
+        else:
+            state.waiting.append((RECEIVED, 0, number, values))
+    except BaseException as error:  # torch's handler of a worker's death raises at any line
         state.end(error)
         raise
-    returned_ns = now_ns()
-    state.requested(unsent, self._send_idx, returned_ns)  # torch requests the next batch last of all
-    number = self._rcvd_idx - 1 if arrivals.in_order else arrivals.latest
-    requested_ns, times = state.requests.pop(number, 0), arrivals.times.pop(number, NOT_TIMED)
-    values = (requested_ns, asked_ns, *times, returned_ns, ready)
-    if timed:
-        state.journal.add(returned_ns, RECEIVED, 0, number, values)
-        state.next_due_ns = returned_ns + PERIOD_NS
-        arrivals.switch(self._worker_result_queue, False)
-    else:
-        state.waiting.append((RECEIVED, 0, number, values))
     return batch
