@@ -64,6 +64,7 @@ class Trace:
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
     loader_records  what a recorder's files hold of the loaders; None without them
+    whole_recording  the user wants it as one step, whatever marks or repeats
     """
 
     path: str
@@ -83,4 +84,5 @@ class Trace:
     stacks: StackTable = field(default_factory=no_stacks)
     stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
     loader_records: LoaderRecords | None = None
+    whole_recording: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
