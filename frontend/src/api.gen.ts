@@ -242,12 +242,24 @@ export interface BurstStep {
   long: boolean;
 }
 
+/** What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks. */
+export interface CardMeaning {
+  id: string;
+  fires: string;
+  similar_pattern: string;
+  needs: string;
+  jobs: string;
+  gain: string;
+  left_out: string;
+}
+
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
+ * each card rests on in any trace.
  */
 export interface Catalogue {
   version: string;
@@ -263,6 +275,7 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
+  cards: CardMeaning[];
 }
 
 /** From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps). */
