@@ -697,6 +697,41 @@ export interface Jitter {
   steps: string[];
 }
 
+/** count: how many events show it; name: that of the first of them, "" where names say nothing. */
+export interface JobEvidence {
+  code: string;
+  count: number;
+  name: string;
+}
+
+/**
+ * What a recording shows of its job; unknown, and None, where it does not show it.
+ * purpose         training: gradients or an optimizer; inference: many layers without either
+ * execution       how its work is launched; mixed: no way makes four fifths of it
+ * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
+ * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * ranks           processes that work together; rank and world_size as the file says
+ * evidence        what shows each of these, at most a few
+ */
+export interface JobKind {
+  purpose: "inference" | "training" | "unknown";
+  execution: "compiled" | "eager" | "graphs" | "mixed" | "unknown";
+  compiled_share: number | null;
+  graph_share: number | null;
+  device: "cpu" | "gpu" | "unknown";
+  vendor: "amd" | "nvidia" | "other" | null;
+  ranks: "many" | "one" | "unknown";
+  rank: number | null;
+  world_size: number | null;
+  evidence: JobEvidence[];
+}
+
+/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+export interface JobText {
+  line: Phrase;
+  shown_by: Phrase[];
+}
+
 /** shape is None where the trace does not say the kernel's grids. */
 export interface KernelDetail {
   name: string;
@@ -1052,7 +1087,7 @@ export interface Overhead {
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length, by the part's id.
+ * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1067,6 +1102,7 @@ export interface OverviewResult {
   devices: DeviceFigures[];
   tiles: Series[];
   absent: Record<string, Reason>;
+  job: JobKind;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1472,7 +1508,10 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts next to the views: which span this is and what recorded it. sidebar: by view id. */
+/**
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+ * id.
+ */
 export interface SpanHead {
   id: string;
   run: string;
@@ -1491,6 +1530,7 @@ export interface SpanHead {
   rank: number | null;
   world_size: number | null;
   simulated: string | null;
+  job: JobText;
   notes: NoteText[];
   sidebar: Record<string, SidebarShare>;
 }
