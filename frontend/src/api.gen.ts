@@ -1279,8 +1279,8 @@ export interface Reason {
  * Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
  * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
- * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these;
- * few_sampled: kind is an estimate, see `is_few`.
+ * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
+ * is None where they are too few.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
  * late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
@@ -1303,7 +1303,6 @@ export interface Recorded {
   cpu_share: number | null;
   core_wait_share: number | null;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
-  few_sampled: boolean;
   bytes: number | null;
   samples: number | null;
   consumer_ns: number | null;
@@ -1371,8 +1370,8 @@ export interface RecordedLoader {
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
  * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
  * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
- * sampled, so many as `sampled` says, None where there is none. few_sampled: kind is an estimate, see `is_few`. ended:
- * False where the process was killed.
+ * sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
+ * the process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -1386,7 +1385,6 @@ export interface RecordedWorker {
   core_wait_share: number | null;
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
-  few_sampled: boolean;
   ended: boolean | null;
 }
 

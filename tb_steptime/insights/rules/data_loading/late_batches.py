@@ -149,23 +149,19 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
 
 
 def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
-    steps, recorded = facts.data_loading.steps, facts.data_loading.recorded
+    steps = facts.data_loading.steps
     if not all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps):
         return Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
-    if recorded is not None and recorded.kind == "cores" and recorded.few_sampled:
-        return Confidence.MEDIUM, phrase("Only a few sampled batches show that cores are short.")
     return Confidence.HIGH, MARKS_AGREE
 
 
 def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     """With the line to begin with, where one is long enough."""
-    why = phrase("The workers compute and share {cores} cores.", cores=count(recorded.cores))
-    if recorded.core_wait_share is not None:
-        why = phrase(
-            "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
-            waits=fraction(recorded.core_wait_share),
-            sampled=count(recorded.sampled),
-        )
+    why = phrase(
+        "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
+        waits=fraction(recorded.core_wait_share),
+        sampled=count(recorded.sampled),
+    )
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
         how = f"# {place_of(longest.line)}: {longest.share:.0%} of a batch, est."
