@@ -40,14 +40,12 @@ class RecorderFile:
 
 
 def read_all(folder: Path, names: Sequence[str]) -> tuple[list[RecorderFile], list[str]]:
-    """The files that can be read, and the names of those that cannot. Empty files are in neither."""
+    """The files that can be read, and the names of those that cannot."""
     read: list[RecorderFile] = []
     broken: list[str] = []
     for name in names:
         try:
             read.append(decode((folder / name).read_bytes(), name))
-        except layout.EmptyFileError:
-            continue
         except (OSError, layout.FormatError):
             broken.append(name)
     return _numbered(read), broken
