@@ -9,6 +9,9 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
+from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
 
 
@@ -110,6 +113,25 @@ class VerdictReport(msgspec.Struct, frozen=True):
     confidence: Confidence
 
 
+class JobReport(msgspec.Struct, frozen=True):
+    """What kind of job was recorded: see the head of every view. text is that line, evidence what shows it.
+
+    compiled_share, graph_share: of kernel time but collectives, of CPU jobs of the time in ops; the rest is eager.
+    """
+
+    purpose: Purpose
+    execution: ExecutionId
+    compiled_share: float | None
+    graph_share: float | None
+    device: DeviceKind
+    vendor: Vendor | None
+    ranks: Ranks
+    rank: int | None
+    world_size: int | None
+    text: str
+    evidence: list[str]
+
+
 class PhaseReport(msgspec.Struct, frozen=True):
     """A phase of the mean step: time of the host in it, time in which its work runs on the device, idle time of the
     device before its work, and how far ahead it was launched. Device figures are those of the busiest device."""
@@ -208,6 +230,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     origin_ns: int
     rank: int | None
     simulated: str | None
+    job: JobReport
     verdict: VerdictReport
     steps: list[StepReport]
     mean: StepReport

@@ -46,7 +46,8 @@ class ProductionMeter:
         core_wait_ns: Callable[[], int] = lambda: UNKNOWN,
         lines: LineSampler | None = None,
     ) -> None:
-        self.write_to(journal)
+        self.journal = journal
+        self.waiting = journal.waiting
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
@@ -58,10 +59,6 @@ class ProductionMeter:
         self._took_ns = 0
         self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
         self._waited_ns = UNKNOWN
-
-    def write_to(self, journal: Journal) -> None:
-        self.journal = journal
-        self.waiting = journal.waiting
 
     def start(self) -> None:
         """next_due_ns has come; where the last measurements took long, only waiting rows are due."""

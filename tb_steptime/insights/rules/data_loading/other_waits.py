@@ -41,8 +41,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     """Fires when waits for first batches are worth a card, and worker processes produce them: without these every batch
     is waited for, the first one no longer than others.
 
-    Looks alike: a slow first batch of the whole recording: the wait counts only where the trace holds the start of
-    the iterator.
+    Similar pattern: a slow first batch of the whole recording: the wait counts only where the trace holds the start
+    of the iterator.
 
     Needs: the loader's marks of an epoch's end and of the next one's start.
 
@@ -85,7 +85,7 @@ def _kept_ns(facts: Facts, starts: EpochStarts) -> int:
 def loader_jitter(facts: Facts) -> Insight | None:
     """Fires when rare long waits, beyond the usual one, are worth a card.
 
-    Looks alike: slow steps for another reason: only the time within the loader's marks counts.
+    Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
 
     Needs: the loader's marks, and enough waits to know the usual one.
 
@@ -122,7 +122,7 @@ def loader_jitter(facts: Facts) -> Insight | None:
 def loader_overhead(facts: Facts) -> Insight | None:
     """Fires when what each wait lasts, though its batch is ready, is worth a card.
 
-    Looks alike: late batches: told apart by the recorder, or by waits that do not depend on how long the step
+    Similar pattern: late batches: told apart by the recorder, or by waits that do not depend on how long the step
     computes.
 
     Needs: the recorder's files, or enough waits for ready batches.
@@ -158,7 +158,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
 def other_loader(facts: Facts) -> Insight | None:
     """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest.
 
-    Looks alike: a nested pass over the same loader: loaders are told apart by their marks and by the recorder.
+    Similar pattern: a nested pass over the same loader: loaders are told apart by their marks and by the recorder.
 
     Needs: the loader's marks of each of the loaders.
 
@@ -193,7 +193,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     """Fires when copies of batches from pageable memory run alone for long enough. The copy's time is no idle time of
     the GPU, so that no other card claims it.
 
-    Looks alike: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
+    Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
     medium for that reason.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).

@@ -16,7 +16,7 @@ RECORD_BOTH = """profile(
 def trace_quality(facts: Facts) -> Insight | None:
     """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
 
-    Looks alike: captured graphs, whose kernels have no launch call each: the note on graphs says so.
+    Similar pattern: captured graphs, whose kernels have no launch call each: the note on graphs says so.
 
     Needs: GPU activity.
 
