@@ -16,14 +16,17 @@ from tb_steptime.trace.table import StringTable
 MOST_BYTES = 16 * 2**20
 
 
-#: Ops that multiply matrices, convolve or attend: their inputs determine how much they compute. Inputs
-#: of other ops are not needed, and keeping those of all would cost a tenth of the time of reading.
-_PRODUCT = re.compile(r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm")
+#: Ops that multiply matrices, convolve or attend: their inputs determine how much they compute. And ops that a fused
+#: attention or a better layout would save: softmax, dropout, copies. Inputs of other ops are not needed, and keeping
+#: those of all would cost a tenth of the time of reading.
+_KEPT = re.compile(
+    r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
+)
 
 
-def is_product(name: str) -> bool:
+def has_kept_inputs(name: str) -> bool:
     """Are the inputs of ops of this name kept?"""
-    return bool(_PRODUCT.search(name))
+    return bool(_KEPT.search(name))
 
 
 class Texts(dict[bytes, int]):

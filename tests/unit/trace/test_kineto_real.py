@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.trace.kineto.inputs import is_product
+from tb_steptime.trace.kineto.inputs import has_kept_inputs
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.event_columns import inputs_of, sequences_of, stacks_of
@@ -90,13 +90,16 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    products = [event for event in events if PLAIN_KINDS[event["cat"]] == Kind.CPU_OP and is_product(event["name"])]
-    told = [[event.get("args", {}).get(key) for key in ("Input Dims", "Input type")] for event in products]
+def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    products = [
+        event for event in events if PLAIN_KINDS[event["cat"]] == Kind.CPU_OP and has_kept_inputs(event["name"])
+    ]
+    keys = ("Input Dims", "Input type", "Concrete Inputs")
+    told = [[event.get("args", {}).get(key) for key in keys] for event in products]
     return [
-        (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in both))
-        for event, both in zip(products, told, strict=True)
-        if both != [None, None]
+        (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in each))
+        for event, each in zip(products, told, strict=True)
+        if each != [None, None, None]
     ]
 
 

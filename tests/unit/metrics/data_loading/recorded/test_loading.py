@@ -271,19 +271,18 @@ def test_batches_that_failed_are_no_batches(tmp_path):
     assert [row.batches for row in recorded(drawn(tmp_path)).workers] == [3, 1]
 
 
-@pytest.mark.parametrize(("core_wait", "production"), [(-1, 14_000), (10, 18_000)])
-def test_workers_that_compute_and_fill_the_cores_are_limited_by_them(tmp_path, core_wait, production):
+def test_workers_that_compute_and_wait_for_cores_are_limited_by_them(tmp_path):
     main = File(tmp_path, "main", num_workers=8)
     for batch in range(4):
         main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     for worker in range(8):
-        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14, core_wait=core_wait).write()
+        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14, core_wait=10).write()
     trace, _ = with_records(drawn(tmp_path))
     result, throughput = recorded(drawn(tmp_path)), find_throughput(trace)
     assert {row.kind for row in result.workers} == {"cores"}
     assert throughput is not None
-    assert (throughput.production.mean_ns, throughput.busy, throughput.cores) == (production, True, 4)
+    assert (throughput.production.mean_ns, throughput.busy, throughput.cores) == (18_000, True, 4)
     assert throughput.loader_ns(8) == throughput.loader_ns(4)
 
 
