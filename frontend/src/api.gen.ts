@@ -84,7 +84,9 @@ export type TrendsTitleId =
   | "idle_nothing_recorded_time"
   | "launch_latency_time"
   | "queued_time"
+  | "idle_collective_time"
   | "idle_dependency_time"
+  | "unrecorded_work_time"
   | "idle_unknown_time"
   | "idle_tail_time"
   | "launches"
@@ -613,10 +615,11 @@ export interface HostStep {
 /**
  * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
  * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
- * thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
- * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
- * of the process more than 50 us after its call returned; unknown: no launch record;
- * tail: nothing follows in this recording.
+ * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
+ * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
+ * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
+ * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
+ * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
  */
 export interface IdleNs {
   data_loading: number;
@@ -626,7 +629,9 @@ export interface IdleNs {
   nothing_recorded: number;
   launch_latency: number;
   queued: number;
+  collective_wait: number;
   dependency: number;
+  unrecorded_work: number;
   unknown: number;
   tail: number;
 }
