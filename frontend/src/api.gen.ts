@@ -84,7 +84,9 @@ export type TrendsTitleId =
   | "idle_nothing_recorded_time"
   | "launch_latency_time"
   | "queued_time"
+  | "idle_collective_time"
   | "idle_dependency_time"
+  | "unrecorded_work_time"
   | "idle_unknown_time"
   | "idle_tail_time"
   | "launches"
@@ -287,6 +289,50 @@ export interface Change {
   before: number;
   after: number;
   text: Phrase;
+}
+
+/**
+ * Collectives of one kind in one group of ranks; means over the steps, per step.
+ * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
+ * those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
+ * it is on a stream that the model computes on.
+ */
+export interface CollectiveRow {
+  kind: string;
+  group: string | null;
+  ranks: number | null;
+  dtype: string | null;
+  count: number;
+  bytes: number | null;
+  total_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  compute_stream_ns: number;
+  in_a_row: InARow | null;
+}
+
+/** Where to look: a range relative to the span's origin, and the step in which it begins. */
+export interface CommRange {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
+ * the step's part "communication".
+ * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ */
+export interface Communication {
+  running_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  free_compute_ns: number;
+  rows: CollectiveRow[];
+  examples: CommRange[];
+  waits: CommRange[];
 }
 
 export type Confidence = "high" | "low" | "medium";
@@ -613,10 +659,11 @@ export interface HostStep {
 /**
  * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
  * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
- * thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
- * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
- * of the process more than 50 us after its call returned; unknown: no launch record;
- * tail: nothing follows in this recording.
+ * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
+ * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
+ * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
+ * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
+ * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
  */
 export interface IdleNs {
   data_loading: number;
@@ -626,7 +673,9 @@ export interface IdleNs {
   nothing_recorded: number;
   launch_latency: number;
   queued: number;
+  collective_wait: number;
   dependency: number;
+  unrecorded_work: number;
   unknown: number;
   tail: number;
 }
@@ -640,6 +689,19 @@ export interface IdleTime {
   share: number;
   reason: string | null;
   range: string | null;
+}
+
+/**
+ * Collectives of a row with next to no computation between them, which could be one. Per step.
+ * bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
+ * takes, at the best rate of the row; None without bytes.
+ */
+export interface InARow {
+  count: number;
+  exposed_ns: number;
+  bytes_p50: number | null;
+  ns_p50: number;
+  one_ns: number | null;
 }
 
 /**
@@ -1087,6 +1149,7 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+ * communication: None where nothing is exchanged.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1102,6 +1165,7 @@ export interface OverviewResult {
   tiles: Series[];
   absent: Record<string, Reason>;
   job: JobKind;
+  communication: Communication | null;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */

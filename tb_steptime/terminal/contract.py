@@ -24,7 +24,11 @@ class LoadingNs(msgspec.Struct, frozen=True):
 
 
 class IdleReport(msgspec.Struct, frozen=True):
-    """Why a device is idle, ns. unknown: the launch is not recorded, or nothing follows in this recording."""
+    """Why a device is idle, ns.
+
+    collective_wait: the next work is a collective. unrecorded_work: the device must be busy with what the trace does
+    not show. unknown: the launch is not recorded, or nothing follows in this recording.
+    """
 
     data_loading: int
     blocking_call: int
@@ -33,7 +37,9 @@ class IdleReport(msgspec.Struct, frozen=True):
     nothing_recorded: int
     launch_latency: int
     queued: int
+    collective_wait: int
     dependency: int
+    unrecorded_work: int
     unknown: int
 
 

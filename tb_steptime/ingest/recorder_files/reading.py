@@ -94,7 +94,7 @@ def _records(
         return None
     return LoaderRecords(
         files=len(mine),
-        cores=_cores(mine),
+        cores=next((cores for each in mine if isinstance(cores := each.header.get("usable_cores"), int)), None),
         loaders=tuple(_settings(mine, number) for number in used),
         produced=Produced(*from_origin(produced, range(5, 9), trace.origin_ns)),
         received=Received(*from_origin(received, range(3, 9), trace.origin_ns)),
@@ -119,11 +119,3 @@ def _settings(read: Sequence[RecorderFile], number: int) -> LoaderSettings:
         in_order=settings.get("in_order"),
         iterable=settings.get("iterable"),
     )
-
-
-def _cores(read: Sequence[RecorderFile]) -> int | None:
-    for each in read:
-        cores = each.header.get("usable_cores")
-        if isinstance(cores, int):
-            return cores
-    return None

@@ -51,7 +51,7 @@ def no_workers(facts: Facts) -> Insight | None:
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
     no case of this rule.
 
-    Needs: the loader's marks; that it has no workers is told by its ops, which run on the training thread within
+    Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder.
 
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
