@@ -28,7 +28,7 @@ STEP_PARTS_NS = dict.fromkeys(PARTS, 0) | {
 }  # fmt: skip
 IDLE_NS = {
     "data_loading": 30_000, "blocking_call": 0, "allocator": 0, "cpu_work": 3_000, "nothing_recorded": 15_000,
-    "launch_latency": 12_000, "queued": 0, "dependency": 0, "unknown": 0,
+    "launch_latency": 12_000, "queued": 0, "collective_wait": 0, "dependency": 0, "unrecorded_work": 0, "unknown": 0,
 }  # fmt: skip
 #: The last step ends with the recording: nobody knows what the device waits for.
 LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "unknown": 10_000}
