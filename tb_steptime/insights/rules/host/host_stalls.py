@@ -49,7 +49,7 @@ _INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 def garbage_collection(facts: Facts) -> Insight | None:
     """Fires when Python's garbage collector leaves the GPU idle.
 
-    Looks alike: any other pause of the CPU: those that the trace does not name belong to `host_stops`.
+    Similar pattern: any other pause of the CPU: those that the trace does not name belong to `host_stops`.
 
     Needs: call stacks (`with_stack=True`), or another mark of the collector in the trace.
 
@@ -65,7 +65,7 @@ def garbage_collection(facts: Facts) -> Insight | None:
 def lazy_loading(facts: Facts) -> Insight | None:
     """Fires when kernels that are loaded at their first launch leave the GPU idle.
 
-    Looks alike: a slow launch of a kernel that was loaded before: only the first launch of each kernel counts.
+    Similar pattern: a slow launch of a kernel that was loaded before: only the first launch of each kernel counts.
 
     Needs: the launch calls; driver calls that load modules make it certain.
 
@@ -81,7 +81,7 @@ def lazy_loading(facts: Facts) -> Insight | None:
 def host_stops(facts: Facts) -> Insight | None:
     """Fires when pauses for which nothing is recorded leave the GPU idle.
 
-    Looks alike: Python code between ops, which is as long in every step: only rare, long pauses count.
+    Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count.
 
     Needs: CPU activity without gaps in the launching thread.
 
