@@ -84,7 +84,9 @@ export type TrendsTitleId =
   | "idle_nothing_recorded_time"
   | "launch_latency_time"
   | "queued_time"
+  | "idle_collective_time"
   | "idle_dependency_time"
+  | "unrecorded_work_time"
   | "idle_unknown_time"
   | "idle_tail_time"
   | "launches"
@@ -242,12 +244,24 @@ export interface BurstStep {
   long: boolean;
 }
 
+/** What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks. */
+export interface CardMeaning {
+  id: string;
+  fires: string;
+  similar_pattern: string;
+  needs: string;
+  jobs: string;
+  gain: string;
+  left_out: string;
+}
+
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
+ * each card rests on in any trace.
  */
 export interface Catalogue {
   version: string;
@@ -263,6 +277,7 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
+  cards: CardMeaning[];
 }
 
 /** From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps). */
@@ -644,10 +659,11 @@ export interface HostStep {
 /**
  * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
  * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
- * thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
- * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
- * of the process more than 50 us after its call returned; unknown: no launch record;
- * tail: nothing follows in this recording.
+ * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
+ * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
+ * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
+ * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
+ * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
  */
 export interface IdleNs {
   data_loading: number;
@@ -657,7 +673,9 @@ export interface IdleNs {
   nothing_recorded: number;
   launch_latency: number;
   queued: number;
+  collective_wait: number;
   dependency: number;
+  unrecorded_work: number;
   unknown: number;
   tail: number;
 }
@@ -739,6 +757,41 @@ export interface Jitter {
   long_count: number;
   exposed_ns: number;
   steps: string[];
+}
+
+/** count: how many events show it; name: that of the first of them, "" where names say nothing. */
+export interface JobEvidence {
+  code: string;
+  count: number;
+  name: string;
+}
+
+/**
+ * What a recording shows of its job; unknown, and None, where it does not show it.
+ * purpose         training: gradients or an optimizer; inference: many layers without either
+ * execution       how its work is launched; mixed: no way makes four fifths of it
+ * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
+ * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * ranks           processes that work together; rank and world_size as the file says
+ * evidence        what shows each of these, at most a few
+ */
+export interface JobKind {
+  purpose: "inference" | "training" | "unknown";
+  execution: "compiled" | "eager" | "graphs" | "mixed" | "unknown";
+  compiled_share: number | null;
+  graph_share: number | null;
+  device: "cpu" | "gpu" | "unknown";
+  vendor: "amd" | "nvidia" | "other" | null;
+  ranks: "many" | "one" | "unknown";
+  rank: number | null;
+  world_size: number | null;
+  evidence: JobEvidence[];
+}
+
+/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+export interface JobText {
+  line: Phrase;
+  shown_by: Phrase[];
 }
 
 /** shape is None where the trace does not say the kernel's grids. */
@@ -1097,6 +1150,7 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. communication: None where nothing is exchanged.
+ * job: what kind of job was recorded.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1112,6 +1166,7 @@ export interface OverviewResult {
   tiles: Series[];
   absent: Record<string, Reason>;
   communication: Communication | null;
+  job: JobKind;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1288,8 +1343,8 @@ export interface Reason {
  * Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
  * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
- * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these;
- * few_sampled: kind is an estimate, see `is_few`.
+ * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
+ * is None where they are too few.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
  * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
  * late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
@@ -1312,7 +1367,6 @@ export interface Recorded {
   cpu_share: number | null;
   core_wait_share: number | null;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
-  few_sampled: boolean;
   bytes: number | null;
   samples: number | null;
   consumer_ns: number | null;
@@ -1380,8 +1434,8 @@ export interface RecordedLoader {
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
  * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
  * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
- * sampled, so many as `sampled` says, None where there is none. few_sampled: kind is an estimate, see `is_few`. ended:
- * False where the process was killed.
+ * sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
+ * the process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -1395,7 +1449,6 @@ export interface RecordedWorker {
   core_wait_share: number | null;
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
-  few_sampled: boolean;
   ended: boolean | null;
 }
 
@@ -1517,7 +1570,10 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts next to the views: which span this is and what recorded it. sidebar: by view id. */
+/**
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+ * id.
+ */
 export interface SpanHead {
   id: string;
   run: string;
@@ -1536,6 +1592,7 @@ export interface SpanHead {
   rank: number | null;
   world_size: number | null;
   simulated: string | null;
+  job: JobText;
   notes: NoteText[];
   sidebar: Record<string, SidebarShare>;
 }

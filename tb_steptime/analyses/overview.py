@@ -13,6 +13,7 @@ from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.steps.parts import (
     Parts,
@@ -57,6 +58,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. communication: None where nothing is exchanged.
+    job: what kind of job was recorded.
     """
 
     steps: list[StepRow]
@@ -72,6 +74,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     tiles: list[Series]
     absent: dict[str, Reason]
     communication: Communication | None = None
+    job: JobKind = JobKind()
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -96,6 +99,7 @@ def analyse(trace: Trace) -> OverviewResult:
         tiles=[measure(trace, metric, device) for metric in TILES],
         absent=_absent(trace, mean),
         communication=communication(trace),
+        job=job_kind(trace),
     )
 
 

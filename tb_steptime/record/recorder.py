@@ -13,14 +13,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tb_steptime.record.loaders.hooks import Create, hook, hook_loaders, in_worker, is_loader, unsupported
-from tb_steptime.record.loaders.watched import WatchedLoaders
+from tb_steptime.record.loaders.hooks import Create, hook_loaders, in_worker, is_loader, unsupported
 from tb_steptime.record.loaders.workers import WorkerRecorder
-from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings
+from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings, is_followed
 
 _Loader = TypeVar("_Loader")
 
@@ -43,7 +43,7 @@ class LoaderRecorder:
         self._enabled = enabled
         self._lines = lines
         self._all = False
-        self._watched = WatchedLoaders()
+        self._watched: list[weakref.ref[Any]] = []  # loaders, and datasets, by which others of theirs are recognized
         self._recordings: ProcessRecordings | None = None
         self._warned: set[str] = set()
 
@@ -87,7 +87,8 @@ class LoaderRecorder:
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
     def watches(self, loader: Any) -> bool:
-        return loader in self._watched or self._all
+        """By identity: a loader or dataset of the user's own type may not be hashable, or equal another."""
+        return self._all or any(each() is item for item in (loader, loader.dataset) for each in self._watched)
 
     def recording(self, loader: Any) -> LoaderRecording | None:
         """The one that continues with this loader; None where it cannot be written, or not any more."""
@@ -105,23 +106,6 @@ class LoaderRecorder:
             self._recordings = ProcessRecordings(self.directory, self._lines, self.fail)
         return self._recordings
 
-    def reuses(self, loader: Any, iterator: Any, begin_ns: int) -> None:
-        """A loader's iterator, with its workers, began another pass; the first one may have been before we watched."""
-        if self.recordings().follows(iterator):
-            return
-        recording = self.recording(loader)
-        if recording is None:
-            return
-        state = recording.next_pass()
-        state.begin_ns = begin_ns
-        recording.follow(iterator, state, new=False)
-        if loader.num_workers:
-            self._warn(
-                f"The workers of a DataLoader are not recorded in {self.directory}, only the batches that the training "
-                "receives: they were started before the recorder (persistent_workers=True). Watch the loader before "
-                "its first epoch."
-            )
-
     def _warn(self, sentence: str) -> None:
         """Each sentence once."""
         if sentence not in self._warned:
@@ -130,24 +114,30 @@ class LoaderRecorder:
 
     def _watch(self, loader: Any) -> None:
         inner: Any = getattr(loader, "base_dataloader", loader)  # what Accelerate wraps
-        if is_loader(inner):
-            self._watched.add(inner)
-            hook(type(inner), _on_create, _on_reuse)
-        else:
+        if not is_loader(inner):
             self.fail(f"watch() needs a torch.utils.data.DataLoader, not {type(loader).__name__}")
+            return
+        self._watched = [each for each in self._watched if each() is not None]
+        for item in (inner, inner.dataset):
+            with contextlib.suppress(TypeError):  # a list has no weak references
+                self._watched.append(weakref.ref(item))
+        if inner.persistent_workers and inner._iterator is not None and not is_followed(inner._iterator):
+            self._warn(
+                f"The workers of a DataLoader are not recorded in {self.directory}: they were started before the "
+                "recorder (persistent_workers=True). Watch the loader before its first epoch."
+            )
 
     def _start(self) -> bool:
         """Have torch's loaders ask this recorder. False where there is nothing to record with."""
         if not self._enabled:
             return False
-        if self in _recorders:
-            return True
         reason = unsupported()
         if reason is not None:
             self.fail(reason)
             return False
-        hook_loaders(_on_create, _on_reuse)
-        _recorders.append(self)
+        hook_loaders(_on_create)
+        if self not in _recorders:
+            _recorders.append(self)
         return True
 
     def _close(self) -> None:
@@ -189,12 +179,5 @@ def _on_create(loader: Any, create: Create) -> Any:
     finally:
         loader.worker_init_fn = users_own
     with recorder.no_errors():
-        recording.follow(iterator, state, new=True)
+        recording.follow(iterator, state)
     return iterator
-
-
-def _on_reuse(loader: Any, iterator: Any, begin_ns: int) -> None:
-    recorder = _recorder_of(loader)
-    if recorder is not None:
-        with recorder.no_errors():
-            recorder.reuses(loader, iterator, begin_ns)

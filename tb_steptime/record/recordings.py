@@ -15,7 +15,6 @@ from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.iterator_state import IteratorState
 from tb_steptime.record.loaders.multi_process import follow_multi_process
 from tb_steptime.record.loaders.single_process import follow_single_process
-from tb_steptime.record.loaders.subclassing import is_swapped
 from tb_steptime.record.loaders.workers import WorkerRecorder
 
 #: A script that creates a loader of another kind every few steps would fill the directory. The first ones are recorded.
@@ -51,11 +50,6 @@ class ProcessRecordings:
         self._loaders.append(found)
         return found
 
-    def follows(self, iterator: Any) -> bool:
-        """Whether what the iterator does is written here."""
-        state = getattr(iterator, "_tb_steptime", None)
-        return state is not None and any(state.journal is each.journal for each in self._loaders)
-
     def check(self) -> None:
         for loader in self._loaders:
             loader.journal.check()
@@ -87,7 +81,7 @@ class LoaderRecording:
         """An iterator of the loader lives and has not come to its end. One that the loader itself keeps is about to be
         replaced: torchdata's loaders drop it only when they have the next one."""
         iterator = self._iterator() if self._iterator is not None else None
-        if iterator is None or iterator is loader._iterator or iterator._tb_steptime.journal is not self.journal:
+        if iterator is None or iterator is loader._iterator:
             return False
         return not iterator._tb_steptime.exhausted
 
@@ -102,21 +96,22 @@ class LoaderRecording:
     def worker_init(self, users_own: Any) -> WorkerRecorder:
         return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)
 
-    def follow(self, iterator: Any, state: IteratorState, new: bool) -> None:
-        """Record what the iterator does from here on. It was just created, or (not new) begins another pass, and
-        another recorder may have followed it before.
+    def follow(self, iterator: Any, state: IteratorState) -> None:
+        """Record what the iterator, which was just created, does from here on.
 
         Relies on what the iterators of `torch/utils/data/dataloader.py` do; raises AttributeError for others. They keep
         their classes' names, so that the marks "enumerate(DataLoader)#..." in traces stay as they are.
         """
         self._iterator = weakref.ref(iterator)
-        if is_swapped(iterator):
-            state = iterator._tb_steptime
-            state.write_to(self.journal)
+        iterator._tb_steptime = state
+        if hasattr(iterator, "_dataset_fetcher"):
+            follow_single_process(iterator)
         else:
-            iterator._tb_steptime = state
-            if hasattr(iterator, "_dataset_fetcher"):
-                follow_single_process(iterator)
-            else:
-                follow_multi_process(iterator, new)
+            follow_multi_process(iterator)
         state.ready()
+
+
+def is_followed(iterator: Any) -> bool:
+    """Whether a recorder records what the iterator does."""
+    state = getattr(iterator, "_tb_steptime", None)
+    return state is not None and bool(state.journal.alive)

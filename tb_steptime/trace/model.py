@@ -61,7 +61,8 @@ class Trace:
     origin_ns    epoch time of t = 0, ns. Exact for files with `baseTimeNanoseconds` and for absolute microseconds.
     file_bytes   size on disk;  json_bytes: size of the JSON text that was read
     event_count  events of any phase in the file, those that the table leaves out included
-    inputs       shapes and types of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]'
+    inputs       shapes, types and settings of ops' inputs, as compact JSON: '[[128,64],[]]', '["float","Scalar"]',
+                 '["","0.5"]'
     sequences    which op of the forward pass created a node of the backward pass
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`

@@ -48,7 +48,7 @@ def trace_of(
     given_devices: Mapping[int, Device],
     job: Job,
     notes: tuple[Note, ...],
-    inputs: Mapping[str, tuple[str, str]],
+    inputs: Mapping[str, tuple[str, ...]],
 ) -> Trace:
     """Events sorted by (start, longer first) as columns. kernels, nbytes, inputs: what those of a character carry."""
     devices = _devices(events, given_devices)
@@ -56,8 +56,10 @@ def trace_of(
     threads = list(dict.fromkeys(event.thread for event in events))
     sizes = [nbytes.get(event.char, -1) if event.kind in (Kind.MEMCPY, Kind.MEMSET) else -1 for event in events]
     texts = list(dict.fromkeys(text for given in inputs.values() for text in given if text))
-    given = [inputs.get(event.char, ("", "")) if event.kind == Kind.CPU_OP else ("", "") for event in events]
-    shapes, dtypes = ([texts.index(one[place]) if one[place] else -1 for one in given] for place in (0, 1))
+    given = [inputs.get(event.char, ()) if event.kind == Kind.CPU_OP else () for event in events]
+    shapes, dtypes, settings = (
+        [texts.index(one[place]) if len(one) > place and one[place] else -1 for one in given] for place in range(3)
+    )
     table = EventTable(
         start_ns=_column([event.start_ns for event in events], np.int64),
         dur_ns=_column([event.end_ns - event.start_ns for event in events], np.int64),
@@ -71,6 +73,7 @@ def trace_of(
         bytes=_column(sizes, np.int64) if any(size >= 0 for size in sizes) else None,
         shapes=_column(shapes, np.int32) if max(shapes, default=-1) >= 0 else None,
         dtypes=_column(dtypes, np.int32) if max(dtypes, default=-1) >= 0 else None,
+        settings=_column(settings, np.int32) if max(settings, default=-1) >= 0 else None,
     )
     return Trace(
         path="drawn",

@@ -7,12 +7,12 @@ import numpy as np
 from tb_steptime.trace.model import Trace
 
 
-def inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
-    """Name, shapes and types of the ops that say them; empty texts for none."""
+def inputs_of(trace: Trace) -> list[tuple[str, ...]]:
+    """Name, shapes, types and settings of the ops that say them; empty texts for none."""
     events, texts = trace.events, trace.inputs.strings
     none = np.full(len(events), -1)
-    columns = [none if column is None else column for column in (events.shapes, events.dtypes)]
-    told = np.flatnonzero((columns[0] >= 0) | (columns[1] >= 0))
+    columns = [none if column is None else column for column in (events.shapes, events.dtypes, events.settings)]
+    told = np.flatnonzero(np.logical_or.reduce([column >= 0 for column in columns]))
     return [
         (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
         for row in told.tolist()

@@ -79,7 +79,7 @@ def timeline(
     calls: Mapping[str, str] | None = None,
     kernels: Mapping[str, Mapping[str, Any]] | None = None,
     nbytes: Mapping[str, int] | None = None,
-    inputs: Mapping[str, tuple[str, str]] | None = None,
+    inputs: Mapping[str, tuple[str, ...]] | None = None,
     sequences: Mapping[str, tuple[int, int]] | None = None,
     stacks: Mapping[str, str] | None = None,
     exchanges: Mapping[str, tuple[str, str, int, str, int]] | None = None,
@@ -96,7 +96,8 @@ def timeline(
     kernels    character -> what the kernel carries: grid, block, registers, shared_memory, blocks_per_sm,
                kineto_occupancy. blocks_per_sm follows from the grid where the device's sm_count is known
     nbytes     character -> bytes of a copy or set
-    inputs     character -> shapes and types of its ops' inputs: ("[[128,64],[64,32]]", '["float","float"]')
+    inputs     character -> shapes, types and, if wanted, settings of its ops' inputs:
+               ("[[128,64],[64,32]]", '["float","float"]', '["",""]')
     sequences  character -> sequence number of its ops, and the forward thread of nodes, 0 for forward ops
     stacks     character -> call stack of its ops, as 2021 wrote them: "net.py(7): forward;train.py(9): step"
     exchanges  character -> what its ops and kernels say of a collective: ("allreduce", "Float", 1024, "0", 8), which

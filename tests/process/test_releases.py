@@ -20,6 +20,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import SUFFIX, read_summary
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import SpanPage
 from tests import PROJECT
@@ -38,6 +39,7 @@ NOT_YET: dict[str, set[str]] = {
         *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
         *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),
         *(f"curve.{figure}" for figure in ("floor_ns", "gain_ns", "points.step_ns")),
+        *(f"job.{figure}" for figure in JobKind.__struct_fields__),
     }
 }
 

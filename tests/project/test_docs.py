@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.insights.questions import QUESTIONS
 from tb_steptime.insights.rules import RULES
 from tb_steptime.record import profile_steps
 from tb_steptime.serve.catalogue import catalogue
@@ -18,6 +19,7 @@ from tests import PROJECT
 from tools.docs import cards, figures, markdown, offline
 from tools.docs.cards import card_ids, examples, named_cards
 from tools.docs.extension import MARKER, filled
+from tools.docs.markdown import paragraphs
 
 README_LINES = 150
 PICTURE_BYTES = 250_000
@@ -113,9 +115,11 @@ def test_every_card_is_explained_once():
     assert sorted(named) == sorted(card_ids())
 
 
-def test_every_rule_says_when_it_fires_and_what_it_gains():
-    said = {rule.__name__: rule.__doc__ or "" for rule in RULES}
-    assert [id for id, doc in said.items() if not doc.startswith("Fires when ") or "\n    Gain: " not in doc] == []
+def test_every_rule_says_when_it_fires_and_answers_the_questions():
+    for rule in RULES:
+        fires, *answers = paragraphs(inspect.getdoc(rule) or "")
+        assert fires.startswith("Fires when "), rule
+        assert tuple(answer.partition(": ")[0] for answer in answers) == QUESTIONS, rule
 
 
 def test_cards_of_the_demo_recordings_are_those_of_the_rules():

@@ -1,6 +1,6 @@
 """What each card means: from the docstring of its rule, with the card that the demo recordings get as an example.
 
-A rule's docstring says when it fires; the paragraph that begins with "Gain:" says how its gain is computed.
+A rule's docstring says when it fires, then answers the questions of `insights/questions.py`, a paragraph each.
 """
 
 from __future__ import annotations
@@ -58,13 +58,23 @@ _OVERLAPS = " It is never added to the gains of other cards."
 
 
 def _section(id: str, rule: Rule) -> str:
-    said = [plain(each).replace("Gain:", "**Gain:**", 1) for each in paragraphs(inspect.getdoc(rule) or "")]
-    overlaps = RULES[rule] is Gain.OVERLAPS and "**Gain:** none" not in said[-1]
-    text = [f"### `{id}`", *said[:-1], said[-1] + (_OVERLAPS if overlaps else "")]
+    fires, *answers = paragraphs(inspect.getdoc(rule) or "")
+    text = [f"### `{id}`", plain(fires), "\n".join(_answer(each, RULES[rule]) for each in answers)]
     example = examples().get(id)
     if example:
         text.append(f"For example, in `demo_logs/{example.run}`:\n\n> {plain(example.text)}")
     return "\n\n".join(text)
+
+
+def _answer(paragraph: str, gain: Gain) -> str:
+    """A line of the list under a card.
+
+    >>> _answer("Gain: the idle time.", Gain.OVERLAPS)
+    '- **Gain:** the idle time. It is never added to the gains of other cards.'
+    """
+    question, _, said = paragraph.partition(": ")
+    alone = question == "Gain" and gain is Gain.OVERLAPS and not said.startswith("none")
+    return f"- **{question}:** {plain(said)}{_OVERLAPS if alone else ''}"
 
 
 @functools.cache

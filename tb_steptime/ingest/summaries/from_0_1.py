@@ -209,4 +209,4 @@ def _recorded(recorded: Json) -> Json | None:
 
 
 def _sampled(row: Json) -> Json:
-    return {"sampled": row["looked"], "few_sampled": row["few_looked"]}
+    return {"sampled": row["looked"], "kind": None if row["few_looked"] else row["kind"]}

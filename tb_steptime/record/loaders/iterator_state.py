@@ -18,16 +18,10 @@ class IteratorState:
         self.next_due_ns = 0
         self.arrivals: Arrivals | None = None  # of a loader with workers
         self.meter: ProductionMeter | None = None  # of a loader without workers
-        self.write_to(journal)
-        self.exhausted = False
-
-    def write_to(self, journal: Journal) -> None:
-        """Also when another recorder takes over, with the pass that has just begun."""
         self.journal = journal
         self.waiting = journal.waiting
         self._pass_number = journal.pass_number
-        if self.meter is not None:
-            self.meter.write_to(journal)
+        self.exhausted = False
 
     def begin(self, pass_number: int) -> None:
         """A pass over the data begins: numbers of batches start over."""

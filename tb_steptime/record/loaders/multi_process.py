@@ -24,13 +24,11 @@ PERIOD_NS = 20_000_000
 _NOT_COUNTED = -1
 
 
-def follow_multi_process(iterator: Any, new: bool) -> None:
-    """Record what this iterator receives from now on; its `_tb_steptime` is an `IteratorState`. new: it was just
-    created."""
+def follow_multi_process(iterator: Any) -> None:
+    """Record what this iterator receives from now on; its `_tb_steptime` is an `IteratorState`."""
     state: IteratorState = iterator._tb_steptime
     state.arrivals = Arrivals(iterator)
-    if new:  # the first requests were made just before; when those of a later pass were made is not known
-        state.requested(0, iterator._send_idx, now_ns())
+    state.requested(0, iterator._send_idx, now_ns())  # when it was created, just before
     swap_methods(iterator, _timed)
 
 

@@ -14,10 +14,9 @@ from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import FAILED, PRODUCED, RECEIVED
-from tb_steptime.record.loaders.batch_bytes import UNKNOWN
 from tb_steptime.record.loaders.fetchers import time_fetcher
 from tb_steptime.record.loaders.iterator_state import IteratorState
-from tb_steptime.record.loaders.measurements import NOT_MEASURED, ProductionMeter
+from tb_steptime.record.loaders.measurements import NOT_MEASURED, UNKNOWN, ProductionMeter
 from tb_steptime.record.loaders.subclassing import refers_to, swap_methods
 
 #: What torch's own functions refer to, in all versions tried. One that refers to more is not replaced.

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, plain
+from tb_steptime.trace.kineto.inputs import Texts, compact, has_kept_inputs, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
@@ -55,7 +55,7 @@ class Labels(dict[tuple[Any, ...], int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds, self.products = array("B"), array("B")
+        self.kinds, self.kept_inputs = array("B"), array("B")
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
 
@@ -65,7 +65,7 @@ class Labels(dict[tuple[Any, ...], int]):
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
-        self.products.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
+        self.kept_inputs.append(not left_out and has_kept_inputs(Kind(kind), name or ""))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -82,8 +82,7 @@ class Columns:
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
     stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`
-    product             row of each op that multiplies matrices and of each backend's mark of a collective, for `shapes`
-                        and `dtypes`, rows of `inputs`
+    with_inputs         row of each op whose inputs are kept, for `shapes`, `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
     collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
                         `exchanged` and `group` are rows of `exchange_texts`
@@ -95,8 +94,9 @@ class Columns:
         self.inputs, self.stack_texts = Texts(compact), Texts(plain)
         self.numbered, self.forward_thread, self.stacked, self.stack = (array("i") for _ in range(4))
         self.sequence = array("q")
-        self.label, self.device, self.stream, self.shapes, self.dtypes = (array("i") for _ in range(5))
-        self.on_device, self.product = array("q"), array("q")
+        self.label, self.device, self.stream = (array("i") for _ in range(3))
+        self.shapes, self.dtypes, self.settings = (array("i") for _ in range(3))
+        self.on_device, self.with_inputs = array("q"), array("q")
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
@@ -159,10 +159,10 @@ class Columns:
             of_ops = [args[index] for index in ops.tolist()]
             self._add_ops(ops + first, of_ops)
             self._add_collectives(ops + first, of_ops)
-        products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
-        if len(products):
-            self.product.frombytes((products + first).tobytes())
-            self._add_inputs([args[index] for index in products.tolist()])
+        with_inputs = np.flatnonzero(np.frombuffer(labels.kept_inputs, np.bool_)[label])
+        if len(with_inputs):
+            self.with_inputs.frombytes((with_inputs + first).tobytes())
+            self._add_inputs([args[index] for index in with_inputs.tolist()])
         kernels = np.flatnonzero(kinds == Kind.KERNEL)
         if len(kernels):
             self.kernel.frombytes((kernels + first).tobytes())
@@ -214,6 +214,7 @@ class Columns:
     def _add_inputs(self, ops: list[Args]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])
         self.dtypes += self.inputs.numbers([op.dtypes for op in ops])
+        self.settings += self.inputs.numbers([op.settings for op in ops])
 
     def _add_kernels(self, args: list[Args]) -> None:
         self.grid += triples([arg.grid for arg in args])

@@ -21,12 +21,14 @@ from tb_steptime.trace.table import (
 
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
-_INPUT_COLUMNS = ("shapes", "dtypes")
+_INPUT_COLUMNS = ("shapes", "dtypes", "settings")
 #: Columns that the table has even where no event has a value.
 _ALWAYS = ("device", "stream")
 #: Small numbers, in the first of these that holds them: identifiers are not calculated with, products are in 64 bits.
 _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
-    **dict.fromkeys(("name", "thread", "device", "stream", "shapes", "dtypes", "forward_thread"), (np.int16,)),
+    **dict.fromkeys(
+        ("name", "thread", "device", "stream", "shapes", "dtypes", "settings", "forward_thread"), (np.int16,)
+    ),
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence"), (np.int32,)),
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
@@ -61,7 +63,7 @@ class Tables:
         place[order] = np.arange(len(order), dtype=place.dtype)
         del order, label
         self._spread(columns, _DEVICE_COLUMNS, place[columns.take("on_device")], len(place))
-        self._spread(columns, _INPUT_COLUMNS, place[columns.take("product")], len(place))
+        self._spread(columns, _INPUT_COLUMNS, place[columns.take("with_inputs")], len(place))
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
@@ -83,6 +85,7 @@ class Tables:
             bytes=of["bytes"],
             shapes=of["shapes"],
             dtypes=of["dtypes"],
+            settings=of["settings"],
         )
 
     def kernels(self) -> KernelTable:

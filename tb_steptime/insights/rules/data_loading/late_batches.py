@@ -47,8 +47,18 @@ def no_workers(facts: Facts) -> Insight | None:
     """Fires when the loader that is waited for most runs in the training process, and its late batches are worth a
     card.
 
+    Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
+    no case of this rule.
+
+    Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
+    them, or by the recorder.
+
+    Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
+
     Gain: the mean step less the predicted step with the recommended number of workers; without a prediction, the
     exposed wait for late batches.
+
+    Left out: starting the workers, and sending each batch from a worker to the training process.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if result.multiprocess is not False or result.mean is None:
@@ -65,7 +75,17 @@ def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, their late batches cost enough, and as
     many workers do not win clearly more with more prefetched batches.
 
+    Similar pattern: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that
+    share too few cores: with the recorder `input_bound` says so.
+
+    Needs: enough waits for a pattern of bursts, or the recorder's files.
+
+    Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
+
     Gain: the mean step less the predicted step with the recommended number of workers.
+
+    Left out: cores, memory and disk that more workers share: the curve assumes that a batch costs each of them the
+    same.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
@@ -94,8 +114,18 @@ def input_bound(facts: Facts) -> Insight | None:
     """Fires when late batches are worth a card and no other number of workers is; on a CPU every wait is exposed, and
     worker processes hide it too.
 
+    Similar pattern: a step that waits while the loader's thread only wakes up late; that wait is short and alike in
+    every step, and belongs to `loader_overhead`.
+
+    Needs: the loader's marks (`enumerate(DataLoader)…`), which a torch DataLoader writes by itself; the recorder says
+    how long a batch takes.
+
+    Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
+
     Gain: the exposed wait for late batches, mean over the steps; at most what more prefetched batches save, where these
     are the remedy.
+
+    Left out: waits that kernels hide, first batches of epochs and single late batches, which have cards of their own.
     """
     result, late_ns = facts.data_loading, shares(facts).late_ns
     if result.mean is None or result.multiprocess is False or more_workers(facts) is not None:
@@ -119,23 +149,19 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
 
 
 def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
-    steps, recorded = facts.data_loading.steps, facts.data_loading.recorded
+    steps = facts.data_loading.steps
     if not all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps):
         return Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
-    if recorded is not None and recorded.kind == "cores" and recorded.few_sampled:
-        return Confidence.MEDIUM, phrase("Only a few sampled batches show that cores are short.")
     return Confidence.HIGH, MARKS_AGREE
 
 
 def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     """With the line to begin with, where one is long enough."""
-    why = phrase("The workers compute and share {cores} cores.", cores=count(recorded.cores))
-    if recorded.core_wait_share is not None:
-        why = phrase(
-            "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
-            waits=fraction(recorded.core_wait_share),
-            sampled=count(recorded.sampled),
-        )
+    why = phrase(
+        "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
+        waits=fraction(recorded.core_wait_share),
+        sampled=count(recorded.sampled),
+    )
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
         how = f"# {place_of(longest.line)}: {longest.share:.0%} of a batch, est."

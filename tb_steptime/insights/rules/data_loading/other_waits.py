@@ -41,8 +41,17 @@ def epoch_starts(facts: Facts) -> Insight | None:
     """Fires when waits for first batches are worth a card, and worker processes produce them: without these every batch
     is waited for, the first one no longer than others.
 
+    Similar pattern: a slow first batch of the whole recording: the wait counts only where the trace holds the start
+    of the iterator.
+
+    Needs: the loader's marks of an epoch's end and of the next one's start.
+
+    Jobs: all that begin an epoch within the recorded steps, with worker processes.
+
     Gain: the exposed wait where epochs end and begin, mean over the steps, less the recorded production time of first
     batches where workers start again.
+
+    Left out: how seldom epochs begin: in a long epoch the recorded steps may hold the only one.
     """
     starts = facts.data_loading.causes.starts if facts.data_loading.causes else None
     if starts is None or facts.data_loading.multiprocess is False:
@@ -76,7 +85,15 @@ def _kept_ns(facts: Facts, starts: EpochStarts) -> int:
 def loader_jitter(facts: Facts) -> Insight | None:
     """Fires when rare long waits, beyond the usual one, are worth a card.
 
+    Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
+
+    Needs: the loader's marks, and enough waits to know the usual one.
+
+    Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
+
     Gain: what these waits cost beyond the usual one, mean over the steps.
+
+    Left out: nothing; whether a deeper queue hides all of it depends on how often batches are late.
     """
     result = facts.data_loading
     jitter = result.causes.jitter if result.causes else None
@@ -105,7 +122,16 @@ def loader_jitter(facts: Facts) -> Insight | None:
 def loader_overhead(facts: Facts) -> Insight | None:
     """Fires when what each wait lasts, though its batch is ready, is worth a card.
 
+    Similar pattern: late batches: told apart by the recorder, or by waits that do not depend on how long the step
+    computes.
+
+    Needs: the recorder's files, or enough waits for ready batches.
+
+    Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
+
     Gain: the exposed wait that passes though the batch is ready, mean over the steps.
+
+    Left out: the time that is needed to wake up for any batch, which no setting saves.
     """
     result = facts.data_loading
     overhead = result.causes.overhead if result.causes else None
@@ -132,7 +158,15 @@ def loader_overhead(facts: Facts) -> Insight | None:
 def other_loader(facts: Facts) -> Insight | None:
     """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest.
 
+    Similar pattern: a nested pass over the same loader: loaders are told apart by their marks and by the recorder.
+
+    Needs: the loader's marks of each of the loaders.
+
+    Jobs: all that read several DataLoaders in their steps: zipped ones, or an evaluation inside training.
+
     Gain: the exposed wait for these other loaders, mean over the steps, without first batches of epochs.
+
+    Left out: first batches of epochs.
     """
     result = facts.data_loading
     others = result.causes.other_loaders if result.causes else None
@@ -159,7 +193,16 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     """Fires when copies of batches from pageable memory run alone for long enough. The copy's time is no idle time of
     the GPU, so that no other card claims it.
 
+    Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
+    medium for that reason.
+
+    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
+
+    Jobs: those with a GPU that copy a batch in each step.
+
     Gain: the time of the batches' copies while no kernel runs, mean over the steps.
+
+    Left out: the copies' time during which kernels run.
     """
     copy = facts.data_loading.copy
     if copy is None or not copy.pageable:

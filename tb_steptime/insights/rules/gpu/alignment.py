@@ -12,8 +12,17 @@ from tb_steptime.text import Phrase, ns, phrase, text
 def alignment(facts: Facts) -> Insight | None:
     """Fires when what padding could gain at most is worth a card.
 
+    Similar pattern: products that run on tensor cores with padding of their own: only kernels off the tensor cores
+    count.
+
+    Needs: GPU kernels and `record_shapes=True`.
+
+    Jobs: those with a GPU that has tensor cores.
+
     Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores), at most what the memory bandwidth
     leaves; the cost of padding is not counted.
+
+    Left out: the padding's own cost.
     """
     device = device_split(facts)
     found = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None

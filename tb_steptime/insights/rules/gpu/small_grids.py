@@ -13,7 +13,15 @@ from tb_steptime.text import Phrase, ns, phrase, text
 def small_grids(facts: Facts) -> Insight | None:
     """Fires when the empty SMs of small grids and of small last waves add up to a card.
 
+    Similar pattern: kernels that loop over tiles and fill the GPU with few blocks: those are known by their names.
+
+    Needs: launch shapes of kernels, which NVIDIA traces hold.
+
+    Jobs: those with an NVIDIA GPU.
+
     Gain: sum over these kernels of time x the share of the GPU's places for blocks that they leave empty.
+
+    Left out: whether the larger kernel is as fast for each block.
     """
     device = device_split(facts)
     faults = [each for each in (device.waste.small_grids, device.waste.small_tails) if each] if device else []

@@ -17,7 +17,15 @@ ELSEWHERE = ("alignment",)
 def tensor_cores_unused(facts: Facts) -> Insight | None:
     """Fires when the eligible time is worth a card.
 
+    Similar pattern: matrix work that has no tensor-core version, as for FP64: it is not eligible.
+
+    Needs: GPU kernels; with `record_shapes=True` their ops say type and shape.
+
+    Jobs: those with a GPU that has tensor cores.
+
     Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores).
+
+    Left out: casts between the types, and what the memory bandwidth limits.
     """
     eligible_ns, device = facts.figure("matmul_like_time"), device_split(facts)
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:

@@ -22,8 +22,16 @@ _HOW = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.em
 def allocator_steady(facts: Facts) -> Insight | None:
     """Fires when most steps wait for GPU memory, and that is worth a card.
 
+    Similar pattern: warm-up: allocations in less than half of the steps, or in one step, are no card.
+
+    Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
+
+    Jobs: those with a GPU, training and inference.
+
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps.
+
+    Left out: the time of calls during which the GPU works.
     """
     steps, rows = facts.host.steps, allocations(facts.host)
     waiting = sum(step.idle_ns.allocator > 0 for step in steps)

@@ -14,7 +14,15 @@ _BUSY = (Bound.GPU, Bound.COMMUNICATION)
 def back_pressure(facts: Facts) -> Insight | None:
     """Fires when launches wait for room for a good part of the step, and the GPU works throughout.
 
+    Similar pattern: a CPU that is busy with work of its own: only time inside launch calls that wait for room counts.
+
+    Needs: launch calls and GPU activity.
+
+    Jobs: those with a GPU, training and inference.
+
     Gain: none; the GPU works while these launches wait.
+
+    Left out: everything: nothing is wrong.
     """
     if facts.host.bound not in _BUSY or not waits_for_queue(facts):
         return None

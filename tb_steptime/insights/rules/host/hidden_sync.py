@@ -19,8 +19,16 @@ _TITLES = {
 def hidden_sync_backward(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside autograd nodes and hooks are worth a card.
 
+    Similar pattern: a wait of the autograd thread for another stream or rank: only calls that block the host count.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: training with a GPU.
+
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps.
+
+    Left out: idle time before the call, and waits for the loader.
     """
     return _hidden_sync(facts, "backward")
 
@@ -28,8 +36,17 @@ def hidden_sync_backward(facts: Facts) -> Insight | None:
 def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
+    Similar pattern: a gradient scaler that looks for infinities once a step is one of these waits, and wanted; its
+    gain is what it costs.
+
+    Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
+
+    Jobs: training with a GPU.
+
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps.
+
+    Left out: idle time before the call, and waits for the loader.
     """
     return _hidden_sync(facts, "optimizer")
 

@@ -33,8 +33,18 @@ MANY_LAUNCHES = 10
 def launch_graphs(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the many launches of the model itself.
 
+    Similar pattern: one long gap: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
+    other reasons of the same partition.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: those with a GPU whose model launches many short kernels; the advice depends on whether it is compiled or
+    captured already.
+
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; waits for the
     loader, blocking calls and pauses are left out.
+
+    Left out: launches that the profiler slows by 1.5 to 2 times: without it, the GPU waits less.
     """
     late = {site: ns for site, ns in _model_late(facts.host).items() if not _few_long_waits(facts.host, site)}
     graphs = facts.host.launches is not None and facts.host.launches.graphs > 0
@@ -45,8 +55,16 @@ def launch_graphs(facts: Facts) -> Insight | None:
 def long_stretches(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those.
 
+    Similar pattern: many short gaps: `launch_graphs` is about those.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: those with a GPU, training and inference.
+
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; waits for the
     loader, blocking calls and pauses are left out.
+
+    Left out: waits for batches, blocking calls and pauses, which have cards of their own.
     """
     late = {site: ns for site, ns in _model_late(facts.host).items() if _few_long_waits(facts.host, site)}
     evidence = evidence_of_sites(sites_of(facts.host, late))
@@ -118,8 +136,16 @@ _OF_LAUNCHES = (
 def zero_gradients(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor.
 
+    Similar pattern: other fills: only those within `Optimizer.zero_grad` count.
+
+    Needs: the range `Optimizer.zero_grad`, which torch writes by itself.
+
+    Jobs: training with a GPU.
+
     Gain: the GPU's idle time until work from `zero_grad` is launched and reaches it, mean over the steps; waits for the
     loader, blocking calls and pauses are left out.
+
+    Left out: the fills' time on the GPU.
     """
     why = _of_launches(facts.host, ZERO_GRAD, "{launches} (launch|launches) a step (fills|fill) gradients with zeros.")
     title, gain_ns = phrase("Set gradients to None instead of zero"), late_ns(facts.host, ZERO_GRAD)
@@ -130,8 +156,16 @@ def zero_gradients(facts: Facts) -> Insight | None:
 def buffer_broadcast(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while DistributedDataParallel copies the model's buffers before each forward pass.
 
+    Similar pattern: other small copies in the forward pass: only those within DDP's range for its buffers count.
+
+    Needs: DDP's own ranges in the trace.
+
+    Jobs: training with DistributedDataParallel on GPUs.
+
     Gain: the GPU's idle time until work from this broadcast is launched and reaches it, mean over the steps; waits for
     the loader, blocking calls and pauses are left out.
+
+    Left out: the broadcast's time on the GPU.
     """
     why = _of_launches(
         facts.host,
@@ -146,8 +180,16 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
 def gradient_buckets(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel.
 
+    Similar pattern: other copies in the backward pass: only those from hooks of the gradients count.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: training with DistributedDataParallel on GPUs.
+
     Gain: the GPU's idle time until work from these copies is launched and reaches it, mean over the steps; waits for
     the loader, blocking calls and pauses are left out.
+
+    Left out: the copies' time on the GPU.
     """
     copies = round(facts.host.bucket_copies)
     why = phrase(
@@ -163,8 +205,17 @@ def between_passes(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for work that neither pass nor the optimizer launches. Of several GPUs the others' work
     is launched meanwhile, and that has a card of its own.
 
+    Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
+    passes.
+
+    Needs: phases: autograd nodes and `Optimizer.step`.
+
+    Jobs: training with one GPU.
+
     Gain: the GPU's idle time until this work is launched and reaches it, mean over the steps; waits for the
     loader, blocking calls and pauses are left out.
+
+    Left out: waits for batches, blocking calls and pauses, which have cards of their own.
     """
     if facts.host.several_devices is not None:
         return None

@@ -49,7 +49,15 @@ _INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 def garbage_collection(facts: Facts) -> Insight | None:
     """Fires when Python's garbage collector leaves the GPU idle.
 
+    Similar pattern: any other pause of the CPU: those that the trace does not name belong to `host_stops`.
+
+    Needs: call stacks (`with_stack=True`), or another mark of the collector in the trace.
+
+    Jobs: those with a GPU, training and inference.
+
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+
+    Left out: pauses during which the GPU works.
     """
     return _card(facts, _GARBAGE)
 
@@ -57,7 +65,15 @@ def garbage_collection(facts: Facts) -> Insight | None:
 def lazy_loading(facts: Facts) -> Insight | None:
     """Fires when kernels that are loaded at their first launch leave the GPU idle.
 
+    Similar pattern: a slow launch of a kernel that was loaded before: only the first launch of each kernel counts.
+
+    Needs: the launch calls; driver calls that load modules make it certain.
+
+    Jobs: those with a GPU, training and inference, in their first steps.
+
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+
+    Left out: later steps, in which nothing is loaded: the card is about this recording only.
     """
     return _card(facts, _LOADING)
 
@@ -65,7 +81,15 @@ def lazy_loading(facts: Facts) -> Insight | None:
 def host_stops(facts: Facts) -> Insight | None:
     """Fires when pauses for which nothing is recorded leave the GPU idle.
 
+    Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count.
+
+    Needs: CPU activity without gaps in the launching thread.
+
+    Jobs: those with a GPU, training and inference.
+
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
+
+    Left out: pauses during which the GPU works.
     """
     return _card(facts, _UNEXPLAINED)
 

@@ -19,8 +19,16 @@ _FUSED = "torch.optim.AdamW(model.parameters(), fused=True)"
 def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card.
 
+    Similar pattern: short kernels of another range: only those within `Optimizer.step` count.
+
+    Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
+
+    Jobs: training with a GPU.
+
     Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
     the loader, blocking calls and pauses are left out.
+
+    Left out: the kernels' time on the GPU.
     """
     kernels = _short_kernels(facts)
     if kernels < MANY_KERNELS:
@@ -42,8 +50,16 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 def fused_optimizer(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for an optimizer that takes all tensors at once already.
 
+    Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that.
+
+    Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
+
+    Jobs: training with a GPU.
+
     Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
     the loader, blocking calls and pauses are left out.
+
+    Left out: the update's time on the GPU.
     """
     if _short_kernels(facts) >= MANY_KERNELS:
         return None

@@ -13,8 +13,17 @@ from tb_steptime.text import Phrase, nbytes, ns, phrase, text
 def pageable_copies(facts: Facts) -> Insight | None:
     """Fires when copies of pageable memory to the GPU leave it idle long enough for a card.
 
+    Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
+    first copy that waits for work from before the recording is set aside.
+
+    Needs: memory copies with their kind of memory, and the launch calls.
+
+    Jobs: those with a GPU that copy from the host in each step.
+
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps.
+
+    Left out: the copies themselves, and waits for the loader.
     """
     rows = pageable(facts.host)
     if not rows:

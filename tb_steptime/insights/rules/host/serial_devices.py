@@ -20,7 +20,16 @@ SERIAL_FRACTION = 0.25
 def serial_devices(facts: Facts) -> Insight | None:
     """Fires when the GPUs of a process hardly ever work at the same time.
 
+    Similar pattern: a pipeline whose stages depend on each other: the trace does not show that, so the confidence is
+    medium.
+
+    Needs: all GPUs of the process in one trace.
+
+    Jobs: one process that drives several GPUs.
+
     Gain: the time in which any GPU works, less that of the GPU that works longest, mean over the steps.
+
+    Left out: what the processes need to exchange gradients.
     """
     several = facts.host.several_devices
     if several is None or several.concurrency - 1 > SERIAL_FRACTION * (len(several.devices) - 1):

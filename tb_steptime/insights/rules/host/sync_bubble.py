@@ -14,8 +14,18 @@ from tb_steptime.text import Phrase, filled, ns, text
 def sync_bubble(facts: Facts) -> Insight | None:
     """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
 
+    Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
+    counts. A wait for work from before the recording is set aside.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: those with a GPU, training and inference; a wait at the end of an inference request is wanted, so its card
+    says what it costs and no more.
+
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps.
+
+    Left out: idle time before the call, and waits for the loader.
     """
     rows = plain(facts.host)
     if not rows:

@@ -27,7 +27,16 @@ def slow_steps(facts: Facts) -> Insight | None:
     """Fires when outliers raise the mean step far enough above the median one, waits for batches left out of both. What
     is slow in them may have other cards too, so this gain may not be added to others.
 
+    Similar pattern: the first step, which runs work from before the recording, and steps that wait for their batch:
+    both are left out.
+
+    Needs: at least four steps, fewer have no outliers.
+
+    Jobs: all, training and inference, on a GPU or not.
+
     Gain: the mean step less the median step, both without their waits for batches.
+
+    Left out: waits for batches and the tail of the recording.
     """
     slow = _slow(facts.host)
     if not slow:

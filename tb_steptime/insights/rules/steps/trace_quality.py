@@ -16,7 +16,15 @@ RECORD_BOTH = """profile(
 def trace_quality(facts: Facts) -> Insight | None:
     """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
 
+    Similar pattern: captured graphs, whose kernels have no launch call each: the note on graphs says so.
+
+    Needs: GPU activity.
+
+    Jobs: those with a GPU.
+
     Gain: none; the other figures become certain.
+
+    Left out: everything: the other figures become certain.
     """
     idle = facts.idle
     if idle is None or facts.share(idle.unknown) < WARNING_FRACTION:

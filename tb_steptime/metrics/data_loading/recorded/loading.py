@@ -24,8 +24,6 @@ from tb_steptime.metrics.data_loading.recorded.workers import (
     Kind,
     RecordedWorker,
     SlowBatch,
-    is_few,
-    kind_of,
     recorded_workers,
     sampled_shares,
     slowest_batches,
@@ -54,8 +52,8 @@ class Recorded(msgspec.Struct, frozen=True):
     main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
     batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
 
-    sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these;
-    few_sampled: kind is an estimate, see `is_few`.
+    sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
+    is None where they are too few.
 
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
     the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
@@ -79,7 +77,6 @@ class Recorded(msgspec.Struct, frozen=True):
     cpu_share: float | None
     core_wait_share: float | None
     kind: Kind | None
-    few_sampled: bool
     bytes: int | None
     samples: int | None
     consumer_ns: int | None
@@ -136,8 +133,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
-        kind=kind_of(records, of.produced, *window),
-        few_sampled=is_few(shares.batches, len(of.entries)),
+        kind=shares.kind_of(len(of.known)),
         bytes=_mean(records.produced.bytes[of.produced]),
         samples=_mean(records.produced.samples[of.produced]),
         consumer_ns=pace.consumer_ns,
