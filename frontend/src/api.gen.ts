@@ -499,8 +499,8 @@ export interface DeviceSplit {
 /**
  * Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
  * mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
- * wait: new iterators are set up. respawned: worker processes start again for each epoch; None where no recorder says
- * so. steps: that wait for these batches.
+ * wait: new iterators are set up. respawned: worker processes start again for each epoch; produced_ns: mean production
+ * of these batches; both None where no recorder says so. steps: that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
@@ -508,6 +508,7 @@ export interface EpochStarts {
   exposed_ns: number;
   setup_ns: number;
   respawned: boolean | null;
+  produced_ns: number | null;
   steps: string[];
 }
 
@@ -1344,12 +1345,13 @@ export interface Reason {
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
  * is None where they are too few.
- * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
- * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
- * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
- * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
- * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
+ * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
+ * until it is an object of the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop
+ * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
+ * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
+ * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
+ * `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
+ * trace show more.
  */
 export interface Recorded {
   files: number;

@@ -165,6 +165,7 @@ def _starts(starts: Json) -> Json | None:
         "exposed_ns": starts["exposed_ns"],
         "setup_ns": starts["making_ns"],
         "respawned": respawned.pop() if len(respawned) == 1 else None,
+        "produced_ns": None,
         "steps": list(dict.fromkeys(step for each in starts["loaders"] for step in each["steps"])),
     }
 
