@@ -224,6 +224,8 @@ export interface Boxes {
  * consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
+  consumer_ns: number;
+  waits: BurstStep[];
   workers: number | null;
   workers_from: "period" | "stacks" | null;
   period: number | null;
@@ -232,9 +234,7 @@ export interface Burst {
   short_wait_ns: number | null;
   production_ns: number | null;
   spread_ns: number | null;
-  consumer_ns: number;
   why: Reason | null;
-  waits: BurstStep[];
 }
 
 /** A wait in the order of the batches: of which step, how long, and whether it is one of the long ones. */
