@@ -1788,8 +1788,8 @@ export interface Waste {
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
  * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
  * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
- * deeper_ns: of the measured step, what DEEP_PREFETCH saves with as many workers. batches: that a step takes. cores:
- * of the recording machine, where a recorder says it; limits: what may keep the curve from coming true.
+ * batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
+ * curve from coming true.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -1800,7 +1800,6 @@ export interface WorkerCurve {
   gain_ns: number;
   needed: number;
   epochs_ns: number;
-  deeper_ns: number;
   batches: number;
   cores: number | null;
   limits: Reason[];

@@ -185,7 +185,6 @@ def _curve(result: Json) -> Json:
     return curve | {
         "needed": result["needed_workers"] or curve["recommended"],
         "epochs_ns": curve["apart_ns"],
-        "deeper_ns": result["deeper_ns"] or 0,
         "batches": result["batches_per_step"] or 1.0,
         "limits": [curve["limit"]] if curve["limit"] else [],
     }

@@ -8,6 +8,7 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.rules.data_loading.loader_waits import (
+    DEEP_PREFETCH,
     DEEPER,
     FEW_STEPS,
     PREFETCH_MORE,
@@ -16,7 +17,6 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.metrics.data_loading.scaling.worker_curve import DEEP_PREFETCH
 from tb_steptime.text import agreeing, count, label, nbytes, ns, phrase
 
 #: What to do where an epoch begins, and why, by whether its workers start again; None: not known.

@@ -67,12 +67,10 @@ class LoaderThroughput:
         """A step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
-    def blocked_ns(self, workers: int, step_rest_ns: int, prefetch: int = 0) -> int:
-        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them.
-        prefetch: of batches per worker, if these are more than now."""
-        production = replace(self.production, prefetch=max(self.production.prefetch, prefetch))
+    def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
+        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
-        return round(self.batches * production.blocked_ns(self.useful(workers), consumer_ns))
+        return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
 
 
 @shared(between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded)
