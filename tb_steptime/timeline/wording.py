@@ -24,6 +24,8 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "queued": ("the work was in the queue already (hardware gap between two kernels)",) * 2,
     "dependency": ("the work was in the queue and waited for other work (an event, a stream or a rank)",) * 2,
     "unknown": ("the trace has no launch call for it",) * 2,
+    "before_recording": ("the GPU still ran work that was launched before the recording",) * 2,
+    "once": ("the host did what comes once, such as compiling, loading or setting up",) * 2,
 }
 
 

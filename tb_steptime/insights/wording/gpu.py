@@ -17,6 +17,9 @@ IDLE_WHEN = {
     "dependency": "The GPU is idle while queued work waits for other work",
     "unknown": "The GPU is idle for {idle} of the steps",
     "tail": "The GPU is idle after its last kernel",
+    "before_recording": "The GPU runs work from before the recording for {idle} of the steps",
+    "once": "The GPU is idle while the host does what comes once",
+    "after_recording": "The GPU is idle after its last kernel",
 }
 _LOADING_AND_RANGE = "The GPU is idle while the training process waits for data, and again in {range}"
 
