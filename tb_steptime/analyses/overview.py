@@ -8,10 +8,12 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
+from tb_steptime.metrics.communication.summary import Communication, communication
 from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.parts import (
@@ -66,7 +68,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
     """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
-    absent says why a part is a dash and not a length, by the part's id.
+    absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+    communication: None where nothing is exchanged.
     """
 
     steps: list[StepRow]
@@ -81,6 +84,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
     devices: list[DeviceFigures]
     tiles: list[Series]
     absent: dict[str, Reason]
+    job: JobKind = JobKind()
+    communication: Communication | None = None
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -104,6 +109,8 @@ def analyse(trace: Trace) -> OverviewResult:
         devices=_device_figures(trace),
         tiles=[measure(trace, metric, device) for metric in TILES],
         absent=_absent(trace, mean),
+        job=job_kind(trace),
+        communication=communication(trace),
     )
 
 

@@ -27,10 +27,15 @@ def measure_file(
     path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
 ) -> MeasuredSpan:
     """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
-    trace, records = with_records(read_file(path, on_progress))
+    return measure_trace(read_file(path, on_progress), leave_out)[1]
+
+
+def measure_trace(trace: Trace, leave_out: Collection[str] = ()) -> tuple[Trace, MeasuredSpan]:
+    """A trace that was read, with what a recorder's files add to it, and all that is known of it."""
+    trace, records = with_records(trace)
     facts = facts_of(trace)
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out}
-    return MeasuredSpan(facts, results, records)
+    return trace, MeasuredSpan(facts, results, records)
 
 
 def read_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:

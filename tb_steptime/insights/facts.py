@@ -16,6 +16,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.text import Phrase, count, phrase
 
 #: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's
@@ -47,6 +48,11 @@ class Facts:
     @property
     def overview(self) -> OverviewResult:
         return self.result("overview", OverviewResult)
+
+    @property
+    def job(self) -> JobKind:
+        """Training or inference, eager or compiled, on what, in how many ranks."""
+        return self.overview.job
 
     @property
     def trends(self) -> TrendsResult:

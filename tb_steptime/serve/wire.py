@@ -28,7 +28,7 @@ import msgspec
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, SidebarShare
+from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
@@ -85,7 +85,8 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts next to the views: which span this is and what recorded it. sidebar: by view id."""
+    """The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+    id."""
 
     id: str
     run: str
@@ -104,6 +105,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     rank: int | None
     world_size: int | None
     simulated: str | None
+    job: JobText
     notes: list[NoteText]
     sidebar: dict[str, SidebarShare]
 

@@ -9,6 +9,9 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
+from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
 
 
@@ -21,9 +24,13 @@ class LoadingNs(msgspec.Struct, frozen=True):
 
 
 class IdleReport(msgspec.Struct, frozen=True):
-    """Why a device is idle, ns. unknown: the launch is not recorded; tail: nothing follows in this recording. The last
-    three are in the step and in no verdict, mean or gain: before_recording, the device runs work that was launched
-    before it; once, the host does what comes once; after_recording, the recording ends before the next work."""
+    """Why a device is idle, ns.
+
+    collective_wait: the next work is a collective. unrecorded_work: the device must be busy with what the trace does
+    not show. unknown: the launch is not recorded; tail: nothing follows in this recording. The last three are in the
+    step and in no verdict, mean or gain: before_recording, the device runs work that was launched before it; once, the
+    host does what comes once; after_recording, the recording ends before the next work.
+    """
 
     data_loading: int
     blocking_call: int
@@ -32,7 +39,9 @@ class IdleReport(msgspec.Struct, frozen=True):
     nothing_recorded: int
     launch_latency: int
     queued: int
+    collective_wait: int
     dependency: int
+    unrecorded_work: int
     unknown: int
     tail: int
     before_recording: int
@@ -113,6 +122,25 @@ class VerdictReport(msgspec.Struct, frozen=True):
     bound: Bound
     text: str
     confidence: Confidence
+
+
+class JobReport(msgspec.Struct, frozen=True):
+    """What kind of job was recorded: see the head of every view. text is that line, evidence what shows it.
+
+    compiled_share, graph_share: of kernel time but collectives, of CPU jobs of the time in ops; the rest is eager.
+    """
+
+    purpose: Purpose
+    execution: ExecutionId
+    compiled_share: float | None
+    graph_share: float | None
+    device: DeviceKind
+    vendor: Vendor | None
+    ranks: Ranks
+    rank: int | None
+    world_size: int | None
+    text: str
+    evidence: list[str]
 
 
 class PhaseReport(msgspec.Struct, frozen=True):
@@ -213,6 +241,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     origin_ns: int
     rank: int | None
     simulated: str | None
+    job: JobReport
     verdict: VerdictReport
     steps: list[StepReport]
     mean: StepReport

@@ -11,12 +11,13 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.insights.base import Insight, Judgement, Verdict
+from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.terminal.contract import (
@@ -26,6 +27,7 @@ from tb_steptime.terminal.contract import (
     ErrorReport,
     IdleReport,
     InsightReport,
+    JobReport,
     LoadingNs,
     NoteReport,
     PhaseReport,
@@ -57,6 +59,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         origin_ns=facts.origin_ns,
         rank=facts.rank,
         simulated=facts.simulated,
+        job=_job(overview.job, judgement.job),
         verdict=_verdict(judgement.verdict),
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
@@ -123,6 +126,13 @@ def _mean_of(values: list[int]) -> int:
 
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:
     return StepDeviceReport(device, busy_ns, msgspec.convert(msgspec.structs.asdict(idle), IdleReport))
+
+
+def _job(job: JobKind, words: JobText) -> JobReport:
+    return JobReport(
+        job.purpose, job.execution, job.compiled_share, job.graph_share, job.device, job.vendor, job.ranks, job.rank,
+        job.world_size, plain(words.line), list(map(plain, words.shown_by)),
+    )  # fmt: skip
 
 
 def _verdict(verdict: Verdict) -> VerdictReport:

@@ -14,7 +14,7 @@ from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
-from tb_steptime.insights.base import Headline, Insight, Judgement
+from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.notes import worded
@@ -65,7 +65,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
     loading = measured.result("data_loading", DataLoadingResult)
     host = measured.result("host", HostResult)
     sections = (
-        [*_top(found, measured.facts, width, ink), *_headline(judgement.headlines["overview"], width, ink)],
+        [*_top(found, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
         _parts(overview),
         _loading(loading, overview.has_device),
         _idle(host),
@@ -85,7 +85,15 @@ def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[s
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
 
 
-def _headline(headline: Headline, width: int, ink: Ink) -> Iterator[str]:
+def _job(judgement: Judgement, ink: Ink) -> Iterator[str]:
+    """What kind of job it is; nothing where nothing of it is known."""
+    line = render(judgement.job.line)
+    if line:
+        yield ink.faint(printable(line))
+
+
+def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
+    headline = judgement.headlines["overview"]
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(_stressed(headline.action, ink), width)

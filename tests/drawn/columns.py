@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from tb_steptime.text import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
-from tb_steptime.trace.table import EventTable, KernelTable, Kind, SequenceTable, StackTable, StringTable
+from tb_steptime.trace.table import (
+    CollectiveTable,
+    EventTable,
+    KernelTable,
+    Kind,
+    SequenceTable,
+    StackTable,
+    StringTable,
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ def trace_of(
     given_devices: Mapping[int, Device],
     job: Job,
     notes: tuple[Note, ...],
-    inputs: Mapping[str, tuple[str, str]],
+    inputs: Mapping[str, tuple[str, ...]],
 ) -> Trace:
     """Events sorted by (start, longer first) as columns. kernels, nbytes, inputs: what those of a character carry."""
     devices = _devices(events, given_devices)
@@ -48,8 +56,10 @@ def trace_of(
     threads = list(dict.fromkeys(event.thread for event in events))
     sizes = [nbytes.get(event.char, -1) if event.kind in (Kind.MEMCPY, Kind.MEMSET) else -1 for event in events]
     texts = list(dict.fromkeys(text for given in inputs.values() for text in given if text))
-    given = [inputs.get(event.char, ("", "")) if event.kind == Kind.CPU_OP else ("", "") for event in events]
-    shapes, dtypes = ([texts.index(one[place]) if one[place] else -1 for one in given] for place in (0, 1))
+    given = [inputs.get(event.char, ()) if event.kind == Kind.CPU_OP else () for event in events]
+    shapes, dtypes, settings = (
+        [texts.index(one[place]) if len(one) > place and one[place] else -1 for one in given] for place in range(3)
+    )
     table = EventTable(
         start_ns=_column([event.start_ns for event in events], np.int64),
         dur_ns=_column([event.end_ns - event.start_ns for event in events], np.int64),
@@ -63,6 +73,7 @@ def trace_of(
         bytes=_column(sizes, np.int64) if any(size >= 0 for size in sizes) else None,
         shapes=_column(shapes, np.int32) if max(shapes, default=-1) >= 0 else None,
         dtypes=_column(dtypes, np.int32) if max(dtypes, default=-1) >= 0 else None,
+        settings=_column(settings, np.int32) if max(settings, default=-1) >= 0 else None,
     )
     return Trace(
         path="drawn",
@@ -95,6 +106,23 @@ def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> 
     stack = [texts.index(given[events[row].char]) for row in rows]
     table = StackTable(_column(rows, np.int32), _column(stack, np.int32))
     return replace(trace, stacks=table, stack_texts=StringTable(texts))
+
+
+def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str, int, str, int]]) -> Trace:
+    """given: collective, type, elements, group and its ranks of the ops and kernels of a character."""
+    kinds = (Kind.CPU_OP, Kind.KERNEL)
+    rows = [row for row, event in enumerate(events) if event.kind in kinds and event.char in given]
+    texts = list(dict.fromkeys(text for name, dtype, _, group, _ in given.values() for text in (name, dtype, group)))
+    told = [given[events[row].char] for row in rows]
+    table = CollectiveTable(
+        event=_column(rows, np.int32),
+        name=_column([texts.index(one[0]) for one in told], np.int32),
+        dtype=_column([texts.index(one[1]) for one in told], np.int32),
+        group=_column([texts.index(one[3]) for one in told], np.int32),
+        elements=_column([one[2] for one in told], np.int64),
+        group_size=_column([one[4] for one in told], np.int32),
+    )
+    return replace(trace, collectives=table, collective_texts=StringTable(texts))
 
 
 def _ops_of(events: list[Drawn], given: Mapping[str, Any]) -> list[int]:

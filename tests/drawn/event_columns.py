@@ -7,12 +7,12 @@ import numpy as np
 from tb_steptime.trace.model import Trace
 
 
-def inputs_of(trace: Trace) -> list[tuple[str, str, str]]:
-    """Name, shapes and types of the ops that say them; empty texts for none."""
+def inputs_of(trace: Trace) -> list[tuple[str, ...]]:
+    """Name, shapes, types and settings of the ops that say them; empty texts for none."""
     events, texts = trace.events, trace.inputs.strings
     none = np.full(len(events), -1)
-    columns = [none if column is None else column for column in (events.shapes, events.dtypes)]
-    told = np.flatnonzero((columns[0] >= 0) | (columns[1] >= 0))
+    columns = [none if column is None else column for column in (events.shapes, events.dtypes, events.settings)]
+    told = np.flatnonzero(np.logical_or.reduce([column >= 0 for column in columns]))
     return [
         (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
         for row in told.tolist()
@@ -24,6 +24,14 @@ def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
     table, name = trace.sequences, trace.events.name
     rows = zip(name[table.event].tolist(), table.number.tolist(), table.forward_thread.tolist(), strict=True)
     return [(trace.strings[name], *rest) for name, *rest in rows]
+
+
+def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | None, int, int]]:
+    """Name of the op or kernel; collective, type and group as the file says them, None where not; elements, ranks."""
+    table, texts = trace.collectives, [*trace.collective_texts.strings, None]
+    told = ([texts[number] for number in column.tolist()] for column in (table.name, table.dtype, table.group))
+    names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
+    return list(zip(names, *told, table.elements.tolist(), table.group_size.tolist(), strict=True))
 
 
 def stacks_of(trace: Trace) -> list[tuple[str, str]]:

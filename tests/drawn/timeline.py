@@ -32,7 +32,7 @@ from typing import Any
 from tb_steptime.text import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
-from tests.drawn.columns import Drawn, trace_of, with_sequences, with_stacks
+from tests.drawn.columns import Drawn, trace_of, with_collectives, with_sequences, with_stacks
 
 MAIN = "main"
 LOADER = "enumerate(DataLoader)#{}.__next__"
@@ -79,9 +79,10 @@ def timeline(
     calls: Mapping[str, str] | None = None,
     kernels: Mapping[str, Mapping[str, Any]] | None = None,
     nbytes: Mapping[str, int] | None = None,
-    inputs: Mapping[str, tuple[str, str]] | None = None,
+    inputs: Mapping[str, tuple[str, ...]] | None = None,
     sequences: Mapping[str, tuple[int, int]] | None = None,
     stacks: Mapping[str, str] | None = None,
+    exchanges: Mapping[str, tuple[str, str, int, str, int]] | None = None,
     devices: Mapping[int, Device] | None = None,
     job: Job | None = None,
     notes: tuple[Note, ...] = (),
@@ -95,9 +96,12 @@ def timeline(
     kernels    character -> what the kernel carries: grid, block, registers, shared_memory, blocks_per_sm,
                kineto_occupancy. blocks_per_sm follows from the grid where the device's sm_count is known
     nbytes     character -> bytes of a copy or set
-    inputs     character -> shapes and types of its ops' inputs: ("[[128,64],[64,32]]", '["float","float"]')
+    inputs     character -> shapes, types and, if wanted, settings of its ops' inputs:
+               ("[[128,64],[64,32]]", '["float","float"]', '["",""]')
     sequences  character -> sequence number of its ops, and the forward thread of nodes, 0 for forward ops
     stacks     character -> call stack of its ops, as 2021 wrote them: "net.py(7): forward;train.py(9): step"
+    exchanges  character -> what its ops and kernels say of a collective: ("allreduce", "Float", 1024, "0", 8), which
+               are its name, type, elements, process group and ranks
     devices    GPU -> its properties (default: a nameless one for each that is drawn on)
 
     A character on one call and several activities joins them all to the call, as a CUDA graph does; on several calls
@@ -108,6 +112,7 @@ def timeline(
     renamed = [_named(run, names or {}) for run in runs]
     events = sorted(_joined(renamed, calls or {}), key=lambda event: (event.start_ns, -event.end_ns))
     trace = trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes, inputs or {})
+    trace = with_collectives(trace, events, exchanges or {})
     return with_stacks(with_sequences(trace, events, sequences or {}), events, stacks or {})
 
 

@@ -115,7 +115,13 @@ function SpanContent({
   const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
   return (
     <>
-      <Top headline={page.headline} simulated={page.head.simulated} notes={page.head.notes} tab={tab} />
+      <Top
+        job={page.head.job}
+        headline={page.headline}
+        simulated={page.head.simulated}
+        notes={page.head.notes}
+        tab={tab}
+      />
       <View page={page} tab={tab} compared={compared} />
     </>
   );
@@ -136,7 +142,7 @@ function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<Tr
   const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
   return (
     <>
-      <Top headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <Top job={null} headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
       <View page={answer.value} tab={tab} />
     </>
   );

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from tb_steptime.ingest.recorder_files.columns import batch_key
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile
-from tb_steptime.ingest.recorder_files.finding import NAME, stamp_of
-from tb_steptime.ingest.recorder_files.rows import batch_key
 from tb_steptime.record.file import format as layout
 from tb_steptime.text import Note, Quantity, count, nbytes, text
 from tb_steptime.trace.model import Trace
@@ -101,29 +98,6 @@ def _ended_passes(read: Sequence[RecorderFile], worker: RecorderFile) -> set[int
     return over
 
 
-def of_others(folder: Path, names: Sequence[str], low: int) -> list[Note]:
-    """Files of processes that ended before the trace began, or started later, are of another run. Those of other ranks
-    need no note."""
-    processes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for name in names:
-        if match := NAME.fullmatch(name):
-            processes[match["host"], match["pid"], match["start"]].append(name)
-    files = sum(
-        len(mine) for (_, _, start), mine in processes.items() if _is_of_another_time(folder, int(start), mine, low)
-    )
-    return [recorder_note("recorder_of_another_run", files=count(files))] if files else []
-
-
-def _is_of_another_time(folder: Path, start: int, names: Sequence[str], low: int) -> bool:
-    if start > low:
-        return True
-    stamps = [stamp.st_mtime_ns for name in names if (stamp := stamp_of(folder / name))]
-    return bool(stamps) and max(stamps) < low
-
-
-def unread(names: Sequence[str], read: Sequence[RecorderFile], broken: Sequence[str]) -> list[Note]:
-    """Files that are damaged or empty. An empty one says that its process started."""
-    known = {*broken, *(each.name for each in read)}
-    empty = [name for name in names if name not in known]
-    found = {"recorder_file_unreadable": broken, "recorder_file_empty": empty}
-    return [recorder_note(id, file=text(files[0]), files=count(len(files))) for id, files in found.items() if files]
+def unread(broken: Sequence[str]) -> list[Note]:
+    """Files that are damaged, or end inside their header: their process was killed as it started."""
+    return [recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken)))] if broken else []

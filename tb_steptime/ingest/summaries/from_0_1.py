@@ -149,7 +149,7 @@ def _causes(result: Json) -> Json:
         "shares": result["shares"] | {"others_ns": result["shares"]["elsewhere_ns"]},
         "starts": _starts(result["starts"]) if result["starts"] else None,
         "jitter": result["jitter"],
-        "overhead": overhead | {"source": overhead["told_by"]} if overhead else None,
+        "overhead": overhead | {"gain_ns": 0, "source": overhead["told_by"]} if overhead else None,
         "other_loaders": result["elsewhere"],
     }
 
@@ -211,4 +211,4 @@ def _recorded(recorded: Json) -> Json | None:
 
 
 def _sampled(row: Json) -> Json:
-    return {"sampled": row["looked"], "few_sampled": row["few_looked"]}
+    return {"sampled": row["looked"], "kind": None if row["few_looked"] else row["kind"]}

@@ -105,13 +105,10 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Occupancy is recomputed from each launch instead.",
     ),
     # recorder files
-    "recorder_file_empty": NoteWords(
-        "A recorder file is empty.",
-        "Empty files: {files}, for example {file}. The process was killed as it started, or the disk was full.",
-    ),
     "recorder_file_unreadable": NoteWords(
         "A recorder file cannot be read.",
-        "Files left out: {files}, for example {file}. Copy them again, or record with this version of tb-steptime.",
+        "Files left out: {files}, for example {file}. The process was killed as it started, the copy is damaged, or "
+        "another version of tb-steptime wrote it.",
     ),
     "recorder_file_damaged": NoteWords(
         "A recorder file is damaged.",
@@ -133,10 +130,6 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The training process's recorder file is missing.",
         "Which steps received the batches that the workers produced is not known. Copy the file {code}, too.",
         code="*.main.loader",
-    ),
-    "recorder_of_another_run": NoteWords(
-        "This folder holds recorder files of another run.",
-        "Files left out: {files}. A log directory for each run keeps them separate.",
     ),
     "recorder_of_several_machines": NoteWords(
         "Recorder files of several machines have the same process ID.",

@@ -84,13 +84,13 @@ def causes(pace: Pace) -> dict[Bound, int]:
     """The idle time by what would have to become faster, ns; sums to all of it that is judged."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
-    queued = Bound.COMMUNICATION if _communicates(pace) else Bound.DEPENDENCY
     return {
         Bound.INPUT: idle.data_loading,
         Bound.HOST: idle.late_ns - blocked_ns,
         Bound.SYNC: blocked_ns,
-        queued: idle.queued + idle.dependency,
-        Bound.UNKNOWN: idle.unknown + idle.tail,
+        Bound.COMMUNICATION: idle.collective_wait,
+        Bound.DEPENDENCY: idle.queued + idle.dependency,
+        Bound.UNKNOWN: idle.unrecorded_work + idle.unknown + idle.tail,
     }
 
 

@@ -10,8 +10,8 @@ bubble             iiiiiiiiiiiiiiiiii           what it costs: the device idles 
 The drain is the end of what was launched before the group began; the group's own copy is work and no part of a bubble,
 the time in which it stages pageable memory is. A bubble is idle time of at most the calls' length: a host that had not
 stopped would be ahead by no more, so a short call on an idle device costs next to nothing. Bubbles are disjoint: one
-ends where the next group begins. Waits for the loader are no part of them, nor is time after the device's last
-activity.
+ends where the next group begins. Waits for the loader are no part of them, nor is work that the trace does not show,
+nor time after the device's last activity.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, BlockingKind, Groups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
+from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.set_aside.ranges import set_aside
@@ -85,7 +86,7 @@ class Bubbles(NamedTuple):
 
 def bubbles(trace: Trace, device: int) -> Bubbles:
     """Of each of `blocking_groups`; of many it is empty."""
-    groups, idle = blocking_groups(trace), idle_outside_loader(trace, device)
+    groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure
-from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.idle.attribution import few_segments, idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
+from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.set_aside.ranges import set_aside
@@ -38,6 +40,8 @@ BUBBLE_TIME = Metric(
 _LOADING = REASONS.index("data_loading")
 #: Reasons that are no launch's and no call's.
 _OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in SET_ASIDE)]
+#: Reasons that no blocking call causes.
+_NO_BUBBLE = [*_OF_NOBODY, REASONS.index("unrecorded_work")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class Idle:
 @dataclass(frozen=True, eq=False)
 class IdleSums:
     """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: what of it is in bubbles behind blocking
-    calls, of which data loading is no part, nor what judgement leaves out."""
+    calls, of which data loading and unrecorded work are no part, nor what judgement leaves out."""
 
     ns: Int64
     bubble_ns: Int64
@@ -84,13 +88,14 @@ class Longest(NamedTuple):
     blocking_calls,
     blocking_groups,
     busy_intervals,
+    collective_names,
     devices_by_activity,
-    devices_with_activity,
     find_launches,
     find_steps,
     loader_intervals,
     set_aside,
     training_threads,
+    unrecorded_work,
 )
 def idle_sums(trace: Trace) -> Mapping[int, IdleSums]:
     """The partition of each device by step, site and reason."""
@@ -147,7 +152,7 @@ def _sums(trace: Trace, device: int) -> IdleSums:
     for segments in idle_segments(trace, device):
         place = np.ravel_multi_index((segments.step, segments.site, segments.reason), shape)
         in_bubble = behind.overlap_ns(segments.start, segments.end)
-        in_bubble[np.isin(segments.reason, _OF_NOBODY)] = 0
+        in_bubble[np.isin(segments.reason, _NO_BUBBLE)] = 0
         for total, ns in zip(found, (segments.end - segments.start, in_bubble), strict=True):
             total += exact_sums(place, ns, size)
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))

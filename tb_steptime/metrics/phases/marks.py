@@ -21,7 +21,9 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import inferred_steps
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
 #: Phases of a step, in its order; the last one is of work whose launch is not recorded.
@@ -56,7 +58,6 @@ SITE = {site.id: place for place, site in enumerate(SITES)}
 NO_MARK = 255
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
-OPTIMIZER_MARK = re.compile(r"Optimizer\.step#")
 _ZERO_GRAD_MARK = re.compile(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
 _NODE = re.compile(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
@@ -108,7 +109,7 @@ def site_of_name(name: str) -> int:
     >>> SITES[site_of_name("## forward:over_arch ##")].id
     'forward.model'
     """
-    if OPTIMIZER_MARK.match(name):
+    if OPTIMIZER_STEP.match(name):
         return SITE["optimizer"]
     if _ZERO_GRAD_MARK.match(name):
         return SITE["zero_grad"]
@@ -178,19 +179,33 @@ def engine_nodes(trace: Trace) -> Int64:
     return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
 
 
-@shared(engine_nodes, step_marks)
+@shared(engine_nodes, inferred_steps, step_marks)
 def training_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the training loop: those of the step marks; without any, the thread of the most ops outside
-    the autograd engine's threads."""
-    events = trace.events
+    """Threads that run the training loop: those of the step marks, that of the calls that show steps; without any, the
+    thread of the most ops outside of the autograd engine's nodes. On a CPU the engine runs the nodes on that thread,
+    for a GPU on threads of its own."""
     marks = step_marks(trace)
     if len(marks):
-        return tuple(distinct_in(events.thread[marks]).tolist())
+        return tuple(distinct_in(trace.events.thread[marks]).tolist())
+    inferred = inferred_steps(trace)
+    if inferred:
+        return (inferred.thread,)
+    ops = _ops_outside_nodes(trace)
+    return (int(ops.argmax()),) if ops.any() else ()
+
+
+def _ops_outside_nodes(trace: Trace) -> Int64:
+    """How many ops each thread runs that are in no node of the autograd engine; nodes count where nothing else ran."""
+    events, nodes = trace.events, engine_nodes(trace)
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
-    with_nodes = np.bincount(events.thread[engine_nodes(trace)], minlength=len(ops)) > 0
-    others = np.where(with_nodes, 0, ops)
-    most = int((others if others.any() else ops).argmax())
-    return (most,) if ops.any() else ()
+    outside = ops.copy()
+    for thread in distinct_in(events.thread[nodes]).tolist():
+        mine = nodes[events.thread[nodes] == thread]
+        inside = Intervals.union(events.start_ns[mine], events.ends(mine))
+        start = events.start_ns[(events.kind == Kind.CPU_OP) & (events.thread == thread)]
+        place = np.searchsorted(inside.start, start, side="right") - 1
+        outside[thread] -= np.count_nonzero((place >= 0) & (start < inside.end[place])) if len(inside) else 0
+    return outside if outside.any() else ops
 
 
 @shared(engine_nodes, training_threads)

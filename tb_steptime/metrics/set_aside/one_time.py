@@ -26,7 +26,8 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
 #: What makes a cost come once, in the order in which one instant is charged.

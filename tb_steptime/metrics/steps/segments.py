@@ -82,6 +82,8 @@ def _gaps(idle: IdleNs) -> list[Segment]:
         _wait("nothing_recorded", "Nothing recorded", idle.nothing_recorded, "other"),
         _wait("launch_latency", "Launch latency", idle.launch_latency, "runtime"),
         _wait("gap", "Gap, dependency", idle.queued + idle.dependency, "comm", True, ("queued", "dependency")),
+        _wait("collective_wait", "Wait before a collective", idle.collective_wait, "comm"),
+        _wait("unrecorded_work", "Unrecorded work", idle.unrecorded_work, "kernel", hatched=True),
         _wait("unknown", "Unknown", idle.unknown, "other", hatched=True),
         _wait("tail", "Tail", idle.tail, "other", hatched=True),
         *(_wait(id, label, getattr(idle, id), "other", hatched=True) for id, label in _LEFT_OUT.items()),

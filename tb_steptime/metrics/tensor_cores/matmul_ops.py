@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.tensor_cores.flops import OPS, Outputs, Work, convolution_output, work_of
+from tb_steptime.metrics.tensor_cores.convolutions import convolution_output
+from tb_steptime.metrics.tensor_cores.flops import OPS, work_of
+from tb_steptime.metrics.tensor_cores.work import Outputs, Work
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
@@ -40,11 +42,13 @@ def find_products(trace: Trace) -> Products:
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
     place = np.full(len(op), -1, np.int64)
     found = np.flatnonzero(op >= 0)
-    keys = [_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes")]
-    place[found], first = alike(*keys)
+    keys = [_column(trace, name, op[found]) for name in ("name", "shapes", "dtypes", "settings")]
+    key_place, first = alike(*keys)
     outputs = _outputs(trace, rows)
-    distinct = zip(*(key[first].tolist() for key in keys), strict=True)
-    return Products(op.astype(np.int32), place.astype(np.int32), [_product(trace, key, outputs) for key in distinct])
+    products = [_product(trace, key, outputs) for key in zip(*(key[first].tolist() for key in keys), strict=True)]
+    number = {product: place for place, product in enumerate(dict.fromkeys(products))}
+    place[found] = np.array([number[product] for product in products], np.int64)[key_place]
+    return Products(op.astype(np.int32), place.astype(np.int32), list(number))
 
 
 def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
@@ -65,10 +69,11 @@ def _column(trace: Trace, name: str, rows: Int64) -> Int64:
     return np.full(len(rows), -1, np.int64) if values is None else values[rows].astype(np.int64)
 
 
-def _product(trace: Trace, key: tuple[int, int, int], outputs: Outputs) -> Product:
-    name, shapes, dtypes = key
-    op, shape, dtype = trace.strings[name], _text(trace, shapes), _text(trace, dtypes)
-    return Product(op, shape, dtype, work_of(op, shape, dtype, outputs))
+def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
+    """Settings that change nothing of the work make no other product."""
+    op = trace.strings[key[0]]
+    shapes, dtypes, settings = (_text(trace, row) for row in key[1:])
+    return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs))
 
 
 def _text(trace: Trace, row: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, is_product, plain
+from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
@@ -37,12 +37,25 @@ class _Numbers(dict[Any, int]):
         return number
 
 
+class Words:
+    """Numbers distinct strings in order of first appearance; what is no string has none."""
+
+    def __init__(self) -> None:
+        self._numbers = _Numbers()
+
+    def number(self, word: object) -> int:
+        return self._numbers[word] if isinstance(word, str) else UNKNOWN
+
+    def table(self) -> StringTable:
+        return StringTable(list(self._numbers))
+
+
 class Labels(dict[tuple[Any, ...], int]):
     """Numbers what many events share: category, name and track. One look-up for an event instead of three."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds, self.products = array("B"), array("B")
+        self.kinds, self.kept_inputs = array("B"), array("B")
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = _Numbers(), _Numbers()
 
@@ -52,7 +65,7 @@ class Labels(dict[tuple[Any, ...], int]):
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
-        self.products.append(kind == Kind.CPU_OP and is_product(name or ""))
+        self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -69,8 +82,11 @@ class Columns:
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
     stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`
-    product             row of each op that multiplies matrices, for `shapes` and `dtypes`, rows of `inputs`
+    with_inputs         row of each op and of each backend's mark of a collective whose inputs are kept, for `shapes`,
+                        `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
+    collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
+                        `exchanged` and `group` are rows of `exchange_texts`
     """
 
     def __init__(self) -> None:
@@ -79,12 +95,16 @@ class Columns:
         self.inputs, self.stack_texts = Texts(compact), Texts(plain)
         self.numbered, self.forward_thread, self.stacked, self.stack = (array("i") for _ in range(4))
         self.sequence = array("q")
-        self.label, self.device, self.stream, self.shapes, self.dtypes = (array("i") for _ in range(5))
-        self.on_device, self.product = array("q"), array("q")
+        self.label, self.device, self.stream = (array("i") for _ in range(3))
+        self.shapes, self.dtypes, self.settings = (array("i") for _ in range(3))
+        self.on_device, self.with_inputs = array("q"), array("q")
         self.correlation, self.external, self.bytes = (array("q") for _ in range(3))
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
+        self.exchange_texts = Words()
+        self.collective, self.elements = array("q"), array("q")
+        self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
         self.timeless_count = 0
         self.unpaired_end_count = 0
         self._thread_names: dict[tuple[str, str], str] = {}
@@ -137,15 +157,19 @@ class Columns:
             self._add_device([rows[place] for place in places], [args[place] for place in places])
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
         if len(ops):
-            self._add_ops(ops + first, [args[index] for index in ops.tolist()])
-        products = np.flatnonzero(np.frombuffer(labels.products, np.bool_)[label])
-        if len(products):
-            self.product.frombytes((products + first).tobytes())
-            self._add_inputs([args[index] for index in products.tolist()])
+            of_ops = [args[index] for index in ops.tolist()]
+            self._add_ops(ops + first, of_ops)
+            self._add_collectives(ops + first, of_ops)
+        with_inputs = np.flatnonzero(np.frombuffer(labels.kept_inputs, np.bool_)[label])
+        if len(with_inputs):
+            self.with_inputs.frombytes((with_inputs + first).tobytes())
+            self._add_inputs([args[index] for index in with_inputs.tolist()])
         kernels = np.flatnonzero(kinds == Kind.KERNEL)
         if len(kernels):
             self.kernel.frombytes((kernels + first).tobytes())
-            self._add_kernels([args[index] for index in kernels.tolist()])
+            of_kernels = [args[index] for index in kernels.tolist()]
+            self._add_kernels(of_kernels)
+            self._add_collectives(kernels + first, of_kernels)
         return None
 
     def _add_columns(self, rows: list[Any], args: list[Args], kinds: UInt8) -> None:
@@ -191,6 +215,7 @@ class Columns:
     def _add_inputs(self, ops: list[Args]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])
         self.dtypes += self.inputs.numbers([op.dtypes for op in ops])
+        self.settings += self.inputs.numbers([op.settings for op in ops])
 
     def _add_kernels(self, args: list[Args]) -> None:
         self.grid += triples([arg.grid for arg in args])
@@ -199,6 +224,21 @@ class Columns:
         self.shared_memory += integers([arg.shared_memory for arg in args])
         self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
         self.occupancy += floats([arg.occupancy_percent for arg in args])
+
+    def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
+        """Those that say of which collective they are: few, in most traces none."""
+        names = [arg.collective for arg in args]
+        if names.count(None) == len(names):
+            return
+        said = [index for index, name in enumerate(names) if isinstance(name, str)]
+        some, number = [args[index] for index in said], self.exchange_texts.number
+        self.collective.frombytes(rows[said].tobytes())
+        self.exchange += array("i", [number(arg.collective) for arg in some])
+        self.exchanged += array("i", [number(arg.dtype) for arg in some])
+        self.group += array("i", [number(arg.group) for arg in some])
+        self.group_size += small_integers([arg.group_size for arg in some])
+        sent, received = (integers([getattr(arg, of) for arg in some]) for of in ("elements_in", "elements_out"))
+        self.elements += array("q", map(max, sent, received))
 
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None

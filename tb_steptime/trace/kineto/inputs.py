@@ -9,21 +9,28 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import StringTable
+from tb_steptime.trace.table import Kind, StringTable
 
 #: A job whose every batch has a length of its own spells new shapes without end. Beyond this many bytes of distinct
 #: texts new ones are left out; real traces hold less than a megabyte.
 MOST_BYTES = 16 * 2**20
 
 
-#: Ops that multiply matrices, convolve or attend: their inputs determine how much they compute. Inputs
-#: of other ops are not needed, and keeping those of all would cost a tenth of the time of reading.
-_PRODUCT = re.compile(r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm")
+#: Ops that multiply matrices, convolve or attend: their inputs determine how much they compute. And ops that a fused
+#: attention or a better layout would save: softmax, dropout, copies. Inputs of other ops are not needed, and keeping
+#: those of all would cost a tenth of the time of reading.
+_KEPT = re.compile(
+    r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
+)
+#: A backend marks its collectives so, and before 2024 nothing else said what they exchange.
+_EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 
 
-def is_product(name: str) -> bool:
-    """Are the inputs of ops of this name kept?"""
-    return bool(_PRODUCT.search(name))
+def keeps_inputs(kind: Kind, name: str) -> bool:
+    """Are the inputs of events of this name kept? A backend's marks are ops of some releases and ranges of others."""
+    if kind == Kind.CPU_OP and _KEPT.search(name):
+        return True
+    return kind in (Kind.CPU_OP, Kind.USER) and _EXCHANGE.match(name) is not None
 
 
 class Texts(dict[bytes, int]):

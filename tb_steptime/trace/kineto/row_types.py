@@ -32,9 +32,16 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
     shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
     dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
+    settings: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Concrete Inputs")
     sequence: Any = msgspec.field(default=-1, name="Sequence number")
     forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
     stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    elements_in: Any = msgspec.field(default=-1, name="In msg nelems")
+    elements_out: Any = msgspec.field(default=-1, name="Out msg nelems")
+    dtype: Any = None
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    group_size: Any = msgspec.field(default=-1, name="Group size")
 
 
 NO_ARGS = Args()

@@ -198,5 +198,5 @@ def _loose_args(args: object) -> Args:
 
 
 _AGAIN = msgspec.json.Encoder(decimal_format="number")
-_SPELLED = ("shapes", "dtypes", "stack")
+_SPELLED = ("shapes", "dtypes", "settings", "stack")
 _ARG_KEYS = tuple(zip(Args.__struct_fields__, Args.__struct_encode_fields__, strict=True))

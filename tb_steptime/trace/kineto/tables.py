@@ -9,20 +9,31 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable, SequenceTable, StackTable
+from tb_steptime.trace.table import (
+    Bool,
+    CollectiveTable,
+    EventTable,
+    Int64,
+    KernelTable,
+    SequenceTable,
+    StackTable,
+)
 
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
-_INPUT_COLUMNS = ("shapes", "dtypes")
+_INPUT_COLUMNS = ("shapes", "dtypes", "settings")
 #: Columns that the table has even where no event has a value.
 _ALWAYS = ("device", "stream")
 #: Small numbers, in the first of these that holds them: identifiers are not calculated with, products are in 64 bits.
 _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
-    **dict.fromkeys(("name", "thread", "device", "stream", "shapes", "dtypes", "forward_thread"), (np.int16,)),
+    **dict.fromkeys(
+        ("name", "thread", "device", "stream", "shapes", "dtypes", "settings", "forward_thread"), (np.int16,)
+    ),
     **dict.fromkeys(("grid", "block", "shared_memory", "sequence"), (np.int32,)),
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
 _STACK_COLUMNS = ("stack",)
+_COLLECTIVE_COLUMNS = ("exchange", "exchanged", "group", "elements", "group_size")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -52,10 +63,11 @@ class Tables:
         place[order] = np.arange(len(order), dtype=place.dtype)
         del order, label
         self._spread(columns, _DEVICE_COLUMNS, place[columns.take("on_device")], len(place))
-        self._spread(columns, _INPUT_COLUMNS, place[columns.take("product")], len(place))
+        self._spread(columns, _INPUT_COLUMNS, place[columns.take("with_inputs")], len(place))
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
+        self._collectives = _some(columns, _COLLECTIVE_COLUMNS, place[columns.take("collective")])
         self.duplicate_count = self._drop_duplicates()
 
     def events(self) -> EventTable:
@@ -73,6 +85,7 @@ class Tables:
             bytes=of["bytes"],
             shapes=of["shapes"],
             dtypes=of["dtypes"],
+            settings=of["settings"],
         )
 
     def kernels(self) -> KernelTable:
@@ -94,6 +107,17 @@ class Tables:
     def stacks(self) -> StackTable:
         of = self._stacks
         return StackTable(of["event"], of["stack"])
+
+    def collectives(self) -> CollectiveTable:
+        of = self._collectives
+        return CollectiveTable(
+            event=of["event"],
+            name=of["exchange"],
+            dtype=of["exchanged"],
+            group=of["group"],
+            elements=of["elements"],
+            group_size=of["group_size"],
+        )
 
     def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
         """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
@@ -122,7 +146,7 @@ class Tables:
         if again.any():
             kept = ~again
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
-            for table in (self._kernels, self._sequences, self._stacks):
+            for table in (self._kernels, self._sequences, self._stacks, self._collectives):
                 _drop(table, kept)
         return int(again.sum())
 

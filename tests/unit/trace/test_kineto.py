@@ -17,7 +17,7 @@ from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace,
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import inputs_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, inputs_of, sequences_of, stacks_of
 
 BASE_NS = 1_700_000_000_000_000_000
 
@@ -107,7 +107,7 @@ def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int |
         _with_inputs("aten::relu", 2, **inputs),  # no product
         _with_inputs("aten::bmm", 3, **inputs),
         _with_inputs("aten::addmm", 4, **{"Input Dims": [[32]]}),
-        _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7}),
+        _with_inputs("aten::conv2d", 5, **{"Input Dims": None, "Input type": 7, "Concrete Inputs": ["", "[2, 2]"]}),
         _with_inputs("aten::linear", 6),
     ]
     path = tmp_path / "shapes.json"
@@ -115,9 +115,10 @@ def test_shapes_of_products_are_kept_and_told_once(tmp_path: Path, indent: int |
     trace = read_trace(path)
     told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
     assert inputs_of(trace) == [
-        ("aten::mm", *told), ("aten::bmm", *told), ("aten::addmm", "[[32]]", ""), ("aten::conv2d", "", "7"),
+        ("aten::mm", *told, ""), ("aten::bmm", *told, ""), ("aten::addmm", "[[32]]", "", ""),
+        ("aten::conv2d", "", "7", '["","[2, 2]"]'),
     ]  # fmt: skip
-    assert len(trace.inputs) == 4
+    assert len(trace.inputs) == 5
     assert trace.notes == ()
 
 
@@ -125,12 +126,12 @@ def test_shapes_of_an_event_that_had_to_be_mended(tmp_path: Path) -> None:
     event = json.dumps(_with_inputs("aten::mm", 1, **{"Input Dims": [[2.0, 64]]})).replace('"dur": 1', '"dur": "1"')
     path = tmp_path / "mended.json"
     path.write_text('{"traceEvents": [' + event + "]}")
-    assert inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "")]
+    assert inputs_of(read_trace(path)) == [("aten::mm", "[[2.0,64]]", "", "")]
 
 
 def test_no_shapes_are_no_columns() -> None:
     events = read("kineto_2024.json").events
-    assert (events.shapes, events.dtypes) == (None, None)
+    assert (events.shapes, events.dtypes, events.settings) == (None, None, None)
 
 
 def test_shapes_without_end_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +141,7 @@ def test_shapes_without_end_are_left_out(tmp_path: Path, monkeypatch: pytest.Mon
     path.write_text(json.dumps({"traceEvents": events}))
     trace = read_trace(path)
     assert trace.inputs.strings == ["[[0,64,64]]", "[[1,64,64]]"]
-    assert [shapes for _, shapes, _ in inputs_of(trace)] == ["[[0,64,64]]", "[[1,64,64]]"] * 2
+    assert [shapes for _, shapes, *_ in inputs_of(trace)] == ["[[0,64,64]]", "[[1,64,64]]"] * 2
 
 
 def test_a_list_of_events_has_no_base_time() -> None:
@@ -237,6 +238,21 @@ def test_call_stacks_of_ops() -> None:
         ("aten::linear", f'{functional};net.py(7): forward;"a".py(9): <module>'),
     ]
     assert len(trace.stack_texts) == 1
+
+
+def test_what_collectives_say_of_themselves() -> None:
+    """On the op and, from PyTorch 2.3 on, on the kernel; some values are lost or of a wrong type."""
+    assert collectives_of(read("collective_arguments.json")) == [
+        ("record_param_comms", "_allgather_base", "BFloat16", "3", 1608704, 8),
+        ("ncclDevKernel_AllGather_RING_LL", "_allgather_base", "BFloat16", "3", 1608704, 8),
+        ("record_param_comms", "wait", "Byte", None, 0, 1),
+        ("ncclDevKernel_Generic", "allreduce", None, "0", -1, -1),
+    ]
+
+
+def test_shapes_of_a_backends_marks_are_kept() -> None:
+    trace = read("collective_arguments.json")
+    assert inputs_of(trace) == [("nccl:_all_gather_base", "[[201088]]", '["c10::BFloat16"]', "")]
 
 
 def test_the_job() -> None:

@@ -13,7 +13,7 @@ from tb_steptime.text import Phrase, ns, phrase, text
 def small_grids(facts: Facts) -> Insight | None:
     """Fires when the empty SMs of small grids and of small last waves add up to a card.
 
-    Looks alike: kernels that loop over tiles and fill the GPU with few blocks: those are known by their names.
+    Similar pattern: kernels that loop over tiles and fill the GPU with few blocks: those are known by their names.
 
     Needs: launch shapes of kernels, which NVIDIA traces hold.
 

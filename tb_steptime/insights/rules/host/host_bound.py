@@ -33,8 +33,8 @@ MANY_LAUNCHES = 10
 def launch_graphs(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the many launches of the model itself.
 
-    Looks alike: one long gap: `long_stretches` is about those. Waits for batches, blocking calls and pauses are other
-    reasons of the same partition.
+    Similar pattern: one long gap: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
+    other reasons of the same partition.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -55,7 +55,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
 def long_stretches(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those.
 
-    Looks alike: many short gaps: `launch_graphs` is about those.
+    Similar pattern: many short gaps: `launch_graphs` is about those.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -136,7 +136,7 @@ _OF_LAUNCHES = (
 def zero_gradients(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while gradients are filled with zeros, tensor by tensor.
 
-    Looks alike: other fills: only those within `Optimizer.zero_grad` count.
+    Similar pattern: other fills: only those within `Optimizer.zero_grad` count.
 
     Needs: the range `Optimizer.zero_grad`, which torch writes by itself.
 
@@ -156,7 +156,7 @@ def zero_gradients(facts: Facts) -> Insight | None:
 def buffer_broadcast(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while DistributedDataParallel copies the model's buffers before each forward pass.
 
-    Looks alike: other small copies in the forward pass: only those within DDP's range for its buffers count.
+    Similar pattern: other small copies in the forward pass: only those within DDP's range for its buffers count.
 
     Needs: DDP's own ranges in the trace.
 
@@ -180,7 +180,7 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
 def gradient_buckets(facts: Facts) -> Insight | None:
     """Fires when the GPU waits while hooks copy gradients out of the buckets of DistributedDataParallel.
 
-    Looks alike: other copies in the backward pass: only those from hooks of the gradients count.
+    Similar pattern: other copies in the backward pass: only those from hooks of the gradients count.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -205,7 +205,7 @@ def between_passes(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for work that neither pass nor the optimizer launches. Of several GPUs the others' work
     is launched meanwhile, and that has a card of its own.
 
-    Looks alike: a model whose phases the trace does not show: without a known backward pass nothing lies between
+    Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
     passes.
 
     Needs: phases: autograd nodes and `Optimizer.step`.

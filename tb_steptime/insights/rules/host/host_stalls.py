@@ -42,7 +42,7 @@ _INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 def garbage_collection(facts: Facts) -> Insight | None:
     """Fires when Python's garbage collector leaves the GPU idle.
 
-    Looks alike: any other pause of the CPU: those that the trace does not name belong to `host_stops`.
+    Similar pattern: any other pause of the CPU: those that the trace does not name belong to `host_stops`.
 
     Needs: call stacks (`with_stack=True`), or another mark of the collector in the trace.
 
@@ -58,7 +58,7 @@ def garbage_collection(facts: Facts) -> Insight | None:
 def host_stops(facts: Facts) -> Insight | None:
     """Fires when pauses for which nothing is recorded leave the GPU idle.
 
-    Looks alike: Python code between ops, which is as long in every step: only rare, long pauses count.
+    Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count.
 
     Needs: CPU activity without gaps in the launching thread.
 

@@ -26,8 +26,8 @@ _WHY = {
 def one_time(facts: Facts) -> Insight | None:
     """Fires when a large part of the recorded steps is what comes once: compiling, loading, setting up.
 
-    Looks alike: a long call in each step, which is no first one; a call that waits for the GPU, or for batches, which
-    is never counted here.
+    Similar pattern: a long call in each step, which is no first one; a call that waits for the GPU, or for batches,
+    which is never counted here.
 
     Needs: the calls of the runtime, or ops; compilation also marks itself.
 

@@ -27,8 +27,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     """Fires when outliers raise the mean step far enough above the median one, waits for batches left out of both. What
     is slow in them may have other cards too, so this gain may not be added to others.
 
-    Looks alike: the first step, which runs work from before the recording or does what comes once, and steps that wait
-    for their batch: both are left out.
+    Similar pattern: the first step, which runs work from before the recording or does what comes once, and steps that
+    wait for their batch: both are left out.
 
     Needs: at least four steps, fewer have no outliers.
 

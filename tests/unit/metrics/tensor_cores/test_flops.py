@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN, rates
-from tb_steptime.metrics.tensor_cores.flops import OPS, Work, work_of
+from tb_steptime.metrics.tensor_cores.flops import OPS, work_of
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.name_rules import Answer
 from tb_steptime.metrics.tensor_cores.peaks import PEAKS, peaks_of
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, split_kernel_time
+from tb_steptime.metrics.tensor_cores.work import Work
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
@@ -74,7 +75,7 @@ def test_a_backward_convolution_tells_the_size_of_its_output(op: str, shapes: Sh
 def test_a_forward_convolution_needs_its_output_s_size():
     shapes = text([IMAGE, FILTERS, (32,), ()])
     assert work_of("aten::cudnn_convolution", shapes, FLOATS) is None
-    work = work_of("aten::cudnn_convolution", shapes, FLOATS, {(IMAGE, FILTERS): RESULT})
+    work = work_of("aten::cudnn_convolution", shapes, FLOATS, outputs={(IMAGE, FILTERS): RESULT})
     assert work == Work(FORWARD, FORWARD // 4, 4 * MOVED, (32, 16), "float")
 
 
