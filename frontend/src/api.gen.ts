@@ -291,6 +291,50 @@ export interface Change {
   text: Phrase;
 }
 
+/**
+ * Collectives of one kind in one group of ranks; means over the steps, per step.
+ * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
+ * those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
+ * it is on a stream that the model computes on.
+ */
+export interface CollectiveRow {
+  kind: string;
+  group: string | null;
+  ranks: number | null;
+  dtype: string | null;
+  count: number;
+  bytes: number | null;
+  total_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  compute_stream_ns: number;
+  in_a_row: InARow | null;
+}
+
+/** Where to look: a range relative to the span's origin, and the step in which it begins. */
+export interface CommRange {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
+ * the step's part "communication".
+ * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ */
+export interface Communication {
+  running_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  free_compute_ns: number;
+  rows: CollectiveRow[];
+  examples: CommRange[];
+  waits: CommRange[];
+}
+
 export type Confidence = "high" | "low" | "medium";
 
 /**
@@ -646,6 +690,19 @@ export interface IdleTime {
   share: number;
   reason: string | null;
   range: string | null;
+}
+
+/**
+ * Collectives of a row with next to no computation between them, which could be one. Per step.
+ * bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
+ * takes, at the best rate of the row; None without bytes.
+ */
+export interface InARow {
+  count: number;
+  exposed_ns: number;
+  bytes_p50: number | null;
+  ns_p50: number;
+  one_ns: number | null;
 }
 
 /**
@@ -1104,17 +1161,16 @@ export interface OtherLoaders {
 }
 
 /**
- * The loader's work in the training process per batch, where worker processes make it.
- * ns, exposed_ns: None with why, where late batches hide it. source: the recorder, "ready" (waits of prefetched
- * batches in a burst) or "steady" (all waits alike, whatever the step). unpickle_ns, pin_ns: parts of it, where
- * recorded; pin_ns is spent on a thread of its own.
+ * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+ * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
+ * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
+ * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
+  gain_ns: number;
   source: "ready" | "recorder" | "steady" | null;
-  unpickle_ns: number | null;
-  pin_ns: number | null;
   why: Reason | null;
 }
 
@@ -1122,6 +1178,7 @@ export interface Overhead {
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
  * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+ * communication: None where nothing is exchanged.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1137,6 +1194,7 @@ export interface OverviewResult {
   tiles: Series[];
   absent: Record<string, Reason>;
   job: JobKind;
+  communication: Communication | null;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1316,11 +1374,11 @@ export interface Reason {
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
  * is None where they are too few.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
- * late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
- * each of them does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a
- * message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
- * without workers, of which call stacks in the trace show more.
+ * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
+ * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
+ * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
+ * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
+ * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
  */
 export interface Recorded {
   files: number;
@@ -1343,8 +1401,6 @@ export interface Recorded {
   late_ns: number;
   batches_per_step: number;
   overhead_ns: number | null;
-  unpickle_ns: number | null;
-  pin_ns: number | null;
   cores: number | null;
   loaders: RecordedLoader[];
   workers: RecordedWorker[];
@@ -1555,6 +1611,7 @@ export interface SpanHead {
   events: number;
   origin_ns: number;
   step_count: number;
+  steps_by: "inferred" | "marks" | "recording";
   first_step: string | null;
   last_step: string | null;
   device_names: string[];

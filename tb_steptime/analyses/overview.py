@@ -8,6 +8,7 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
+from tb_steptime.metrics.communication.summary import Communication, communication
 from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
@@ -57,6 +58,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
     absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+    communication: None where nothing is exchanged.
     """
 
     steps: list[StepRow]
@@ -72,6 +74,7 @@ class OverviewResult(msgspec.Struct, frozen=True):
     tiles: list[Series]
     absent: dict[str, Reason]
     job: JobKind = JobKind()
+    communication: Communication | None = None
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -96,6 +99,7 @@ def analyse(trace: Trace) -> OverviewResult:
         tiles=[measure(trace, metric, device) for metric in TILES],
         absent=_absent(trace, mean),
         job=job_kind(trace),
+        communication=communication(trace),
     )
 
 

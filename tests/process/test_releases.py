@@ -35,7 +35,11 @@ NOT_YET: dict[str, set[str]] = {
     "0.1.0": {
         "figures.host_floor",  # whole ns
         "devices.idle",  # when a GPU is idle, in time bins
-        # What receiving a batch takes was more, and a recorder's times were among those that waits show.
+        # What receiving a batch takes was another figure, and a recorder's times were among those that waits show.
+        *(f"{figures}consumer_ns" for figures in ("", "recorded.")),
+        "recorded.late_ns",
+        "recorded.overhead_ns",
+        *(f"causes.overhead.{figure}" for figure in ("gain_ns", "ns")),
         *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
         *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),
         *(f"curve.{figure}" for figure in ("floor_ns", "gain_ns", "points.step_ns")),
