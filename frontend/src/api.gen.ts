@@ -1582,6 +1582,7 @@ export interface SpanHead {
   events: number;
   origin_ns: number;
   step_count: number;
+  steps_by: "inferred" | "marks" | "recording";
   first_step: string | null;
   last_step: string | null;
   device_names: string[];

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tb_steptime.record.loaders.hooks import Create, hook_loaders, in_worker, is_loader, unsupported
+from tb_steptime.record.loaders.hooks import Create, hook_loaders, unsupported
 from tb_steptime.record.loaders.iterator_state import IteratorState
 from tb_steptime.record.loaders.workers import WorkerRecorder
 from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings, is_followed
@@ -114,8 +114,10 @@ class LoaderRecorder:
             _log.warning(sentence)
 
     def _watch(self, loader: Any) -> None:
+        from torch.utils.data import DataLoader
+
         inner: Any = getattr(loader, "base_dataloader", loader)  # what Accelerate wraps
-        if not is_loader(inner):
+        if not isinstance(inner, DataLoader):
             self.fail(f"watch() needs a torch.utils.data.DataLoader, not {type(loader).__name__}")
             return
         self._watched = [each for each in self._watched if each() is not None]
@@ -143,8 +145,10 @@ class LoaderRecorder:
 
 
 def _recorder_of(loader: Any) -> LoaderRecorder | None:
-    """The one that records the pass that begins now."""
-    if not _recorders or in_worker():
+    """The one that records the pass that begins now. A loader that a dataset uses in its worker is part of that one."""
+    from torch.utils.data import get_worker_info
+
+    if get_worker_info() is not None:
         return None
     for recorder in reversed(_recorders):
         with recorder.no_errors():

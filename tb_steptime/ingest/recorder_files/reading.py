@@ -31,11 +31,10 @@ from tb_steptime.ingest.recorder_files.missing import (
     killed_workers,
     of_files,
     recorder_note,
-    unread,
     unrecorded_batches,
 )
 from tb_steptime.record.file import format as layout
-from tb_steptime.text import Note, count
+from tb_steptime.text import Note, count, text
 from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -50,7 +49,9 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     mine = files_of(names, pids, host)[:MAX_FILES]
     stamps = [stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine)
-    notes = unread(broken)
+    notes = []
+    if broken:
+        notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
     if len({each.header.get("host") for each in read}) > 1:
         notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
         read = []

@@ -30,6 +30,8 @@ _GRAPH_LAUNCH = re.compile(r"(cuda|cu|hip)GraphLaunch")
 _OF_LIBRARIES = re.compile(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
 )
+#: What vLLM writes around each step, with the numbers of requests and tokens.
+_SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
 _COMPILED = re.compile(r"Torch-Compiled Region")
 
 #: A range or module call that is less of the time than this is a detail of a step: an attention block, a copy.
@@ -55,6 +57,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     yield from _calls(trace, rows_named(trace, marks, lambda name: bool(_ZERO_GRAD.match(name))))
     yield from _calls(trace, _loader_marks(trace))
     yield from _longest(trace, module_frames(trace))
+    yield from _calls(trace, rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name))))
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
     yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
     yield from _graphs(trace)

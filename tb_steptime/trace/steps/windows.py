@@ -12,7 +12,7 @@ calls show (`inferred`), and else for the whole recording as one step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -83,6 +83,11 @@ def find_steps(trace: Trace) -> Steps:
         return _marked_steps(trace, marks)
     inferred = inferred_steps(trace)
     return _inferred_steps(trace, inferred) if inferred else _one_step(trace, Note("no_steps"))
+
+
+def as_one_step(trace: Trace) -> Trace:
+    """The same recording as one step, whatever its marks or repeated calls show."""
+    return replace(trace, whole_recording=True, memo={})
 
 
 def _marked_steps(trace: Trace, marks: Int64) -> Steps:
