@@ -260,7 +260,9 @@ def _gain(insight: Insight) -> str:
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
     return (
-        "no gain now" if insight.later_ns is None else f"up to {duration(insight.later_ns)} a step after the first fix"
+        "no gain computed"
+        if insight.later_ns is None
+        else f"up to {duration(insight.later_ns)} a step after the first fix"
     )
 
 
