@@ -196,7 +196,7 @@ export interface BlockingRow {
 }
 
 /** What would have to become faster first. */
-export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
+export type Bound = "communication" | "cpu" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
 
 /**
  * Events as columns of equal length, ordered by track, row and start.
@@ -361,6 +361,52 @@ export interface CopyRow {
 export interface CouldBe {
   duration_ns: number;
   parts_ns: Parts;
+}
+
+/** Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. */
+export interface CpuGroup {
+  id: "attention" | "compiled" | "convolution" | "matmul" | "other";
+  self_ns: number;
+  op: string;
+  op_ns: number;
+}
+
+/**
+ * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
+ * dtype: of the first input of most of that time, as torch writes it; None where it was not recorded.
+ */
+export interface CpuOpRow {
+  op: string;
+  calls: number;
+  self_ns: number;
+  dtype: string | null;
+}
+
+/**
+ * What runs inside the optimizer's marks, of the mean step. fused: one
+ * op updates all of a parameter at once. name: the class, from the marks.
+ */
+export interface CpuOptimizer {
+  name: string;
+  self_ns: number;
+  calls: number;
+  fused: boolean;
+}
+
+/**
+ * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
+ * optimizer's ops; optimizer is None where none is marked. busy_ns: time of the mean
+ * step in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
+ */
+export interface CpuWork {
+  ops: CpuOpRow[];
+  groups: CpuGroup[];
+  optimizer: CpuOptimizer | null;
+  rest_ns: number;
+  ops_ns: number;
+  busy_ns: number;
+  threads: number;
+  cores: number | null;
 }
 
 /**
@@ -609,7 +655,8 @@ export interface Headline {
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
- * before which the host does one thing for long. with_stack: recorded with call stacks.
+ * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
+ * nothing ran on a GPU.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -642,6 +689,7 @@ export interface HostResult {
   grown: Grown[];
   bucket_copies: number;
   bucket_late_ns: number;
+  cpu: CpuWork | null;
 }
 
 /**
@@ -735,7 +783,8 @@ export interface Index {
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
- * shortens. evidence: where to look in the timeline, the longest range first.
+ * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
+ * where to look in the timeline, the longest range first.
  */
 export interface Insight {
   id: string;
@@ -754,6 +803,7 @@ export interface Insight {
   part: string | null;
   steps: string[];
   evidence: Evidence[];
+  about_ns: number;
 }
 
 /**

@@ -27,7 +27,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     fired = [(insight, gain) for rule, gain in RULES.items() if (insight := rule(facts)) is not None]
     addable = {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
     insights = [insight for insight, _ in fired]
-    insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))
+    insights.sort(key=_place)
     return Judgement(
         verdict=judge_span(facts),
         job=job_text(facts),
@@ -40,6 +40,12 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         titles=titles(facts),
         notes=result_notes(facts),
     )
+
+
+def _place(insight: Insight) -> tuple[int, int, int, int]:
+    """Most gain first. What has no gain, but is about much of the step, stands before what hardly gains anything."""
+    worth_ns = insight.gain_ns if insight.gain_fraction >= WARNING_FRACTION else 0
+    return -worth_ns, -insight.about_ns, -insight.gain_ns, -(insight.later_ns or 0)
 
 
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:

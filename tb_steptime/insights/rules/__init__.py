@@ -21,6 +21,7 @@ from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
+from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer
 from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
@@ -83,6 +84,8 @@ RULES: dict[Rule, Gain] = {
     layout_conversion: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
     one_time: Gain.OVERLAPS,
+    cpu_optimizer: Gain.OVERLAPS,
+    cpu_ops: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,
     unrecorded_work: Gain.OVERLAPS,
 }
