@@ -1135,25 +1135,24 @@ export interface OtherLoaders {
 }
 
 /**
- * The loader's work in the training process per batch, where worker processes make it.
- * ns, exposed_ns: None with why, where late batches hide it. source: the recorder, "ready" (waits of prefetched
- * batches in a burst) or "steady" (all waits alike, whatever the step). unpickle_ns, pin_ns: parts of it, where
- * recorded; pin_ns is spent on a thread of its own.
+ * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+ * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
+ * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
+ * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
+  gain_ns: number;
   source: "ready" | "recorder" | "steady" | null;
-  unpickle_ns: number | null;
-  pin_ns: number | null;
   why: Reason | null;
 }
 
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length, by the part's id. communication: None where nothing is exchanged.
- * job: what kind of job was recorded.
+ * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+ * communication: None where nothing is exchanged.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1168,8 +1167,8 @@ export interface OverviewResult {
   devices: DeviceFigures[];
   tiles: Series[];
   absent: Record<string, Reason>;
-  communication: Communication | null;
   job: JobKind;
+  communication: Communication | null;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1349,11 +1348,11 @@ export interface Reason {
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
  * is None where they are too few.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
- * late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
- * each of them does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a
- * message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
- * without workers, of which call stacks in the trace show more.
+ * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
+ * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
+ * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
+ * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
+ * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
  */
 export interface Recorded {
   files: number;
@@ -1376,8 +1375,6 @@ export interface Recorded {
   late_ns: number;
   batches_per_step: number;
   overhead_ns: number | null;
-  unpickle_ns: number | null;
-  pin_ns: number | null;
   cores: number | null;
   loaders: RecordedLoader[];
   workers: RecordedWorker[];
@@ -1588,6 +1585,7 @@ export interface SpanHead {
   events: number;
   origin_ns: number;
   step_count: number;
+  steps_by: "inferred" | "marks" | "recording";
   first_step: string | null;
   last_step: string | null;
   device_names: string[];

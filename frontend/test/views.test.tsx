@@ -135,6 +135,15 @@ test("the kind of job stands above what is true, with what shows it", () => {
   expect(html).toContain('<p class="job" title="Training: 12 nodes.">training · eager · Tesla V100</p>');
 });
 
+test("inferred steps give way to the whole recording, and come back", () => {
+  const note: NoteText = { id: "inferred_steps", cause: plain("Steps are inferred."), effect: plain("Effect.") };
+  const top = (tab: typeof TAB, id: string) =>
+    words(<Top job={null} headline={PAGE.headline} simulated={null} notes={[{ ...note, id }]} tab={tab} />);
+  expect(top(TAB, "inferred_steps")).toContain("Show the whole recording as one step");
+  expect(top(TAB, "no_steps")).not.toContain("Show");
+  expect(top({ ...TAB, state: { steps: "recording" } }, "no_steps")).toContain("Show steps");
+});
+
 test("at most two notes stand open, and that a trace is simulated stands first", () => {
   const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect.") });
   const notes = ["a", "b", "simulated", "c"].map(note);

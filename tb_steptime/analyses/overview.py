@@ -57,8 +57,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
     """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
-    absent says why a part is a dash and not a length, by the part's id. communication: None where nothing is exchanged.
-    job: what kind of job was recorded.
+    absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+    communication: None where nothing is exchanged.
     """
 
     steps: list[StepRow]
@@ -73,8 +73,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
     devices: list[DeviceFigures]
     tiles: list[Series]
     absent: dict[str, Reason]
-    communication: Communication | None = None
     job: JobKind = JobKind()
+    communication: Communication | None = None
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -98,8 +98,8 @@ def analyse(trace: Trace) -> OverviewResult:
         devices=_device_figures(trace),
         tiles=[measure(trace, metric, device) for metric in TILES],
         absent=_absent(trace, mean),
-        communication=communication(trace),
         job=job_kind(trace),
+        communication=communication(trace),
     )
 
 

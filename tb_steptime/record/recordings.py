@@ -50,10 +50,6 @@ class ProcessRecordings:
         self._loaders.append(found)
         return found
 
-    def check(self) -> None:
-        for loader in self._loaders:
-            loader.journal.check()
-
     def close(self) -> None:
         for loader in self._loaders:
             loader.journal.close()
@@ -73,7 +69,6 @@ class LoaderRecording:
         directory.mkdir(parents=True, exist_ok=True)
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
         self._iterator: weakref.ref[Any] | None = None
-        self._passes = 0
         path = Path(f"{self._stem}.main{SUFFIX}")
         self.journal = Journal(path, encode_header(header), NO_WORKER, on_failure)
 
@@ -87,11 +82,8 @@ class LoaderRecording:
 
     def next_pass(self) -> IteratorState:
         self.journal.check()
-        number = self.journal.pass_number + 1 if self._passes else 0
-        self._passes += 1
-        state = IteratorState(self.journal)
-        state.begin(number)
-        return state
+        number = self.journal.pass_number + 1 if self._iterator is not None else 0
+        return IteratorState(self.journal, number)
 
     def worker_init(self, users_own: Any) -> WorkerRecorder:
         return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)

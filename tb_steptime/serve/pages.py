@@ -81,6 +81,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgemen
         events=facts.events,
         origin_ns=facts.origin_ns,
         step_count=facts.step_count,
+        steps_by=facts.steps_by,
         first_step=facts.first_step,
         last_step=facts.last_step,
         device_names=facts.device_names,

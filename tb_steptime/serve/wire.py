@@ -35,6 +35,7 @@ from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
+from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
 SpanTitleId = Annotated[str, msgspec.Meta(title="SpanTitleId")]
@@ -98,6 +99,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     events: int
     origin_ns: int
     step_count: int
+    steps_by: StepsBy
     first_step: str | None
     last_step: str | None
     device_names: list[str]

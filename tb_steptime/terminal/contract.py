@@ -13,6 +13,7 @@ from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
 from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.trace.steps import StepsBy
 
 
 class LoadingNs(msgspec.Struct, frozen=True):
@@ -232,6 +233,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     simulated: str | None
     job: JobReport
     verdict: VerdictReport
+    steps_by: StepsBy
     steps: list[StepReport]
     mean: StepReport
     devices: list[DeviceReport]

@@ -61,6 +61,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         simulated=facts.simulated,
         job=_job(overview.job, judgement.job),
         verdict=_verdict(judgement.verdict),
+        steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),

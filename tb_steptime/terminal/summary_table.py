@@ -35,6 +35,7 @@ from tb_steptime.terminal.printer import (
     render,
 )
 from tb_steptime.text import Note, Phrase, Reason
+from tb_steptime.trace.steps import StepsBy
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
@@ -43,6 +44,7 @@ _SLOW_NAMES = 6
 _BLOCKING_ROWS = 5
 #: Reasons to be idle under this share of the step are no lines of their own.
 LEAST_FRACTION = 0.001
+_STEP_WORDS: dict[StepsBy, str] = {"marks": "step", "inferred": "inferred step", "recording": "step"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -80,7 +82,8 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
     rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
     name = printable(f"{_run(found)} · {found.worker}{rank} · span {found.number}")
-    size = f"{counted(facts.step_count, 'step')}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
+    steps = counted(facts.step_count, _STEP_WORDS[facts.steps_by])
+    size = f"{steps}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
 

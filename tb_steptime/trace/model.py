@@ -68,6 +68,7 @@ class Trace:
     memo         results of shared measurements, see `shared`
     collectives  what ops and kernels say of their collectives, in texts of collective_texts
     loader_records  what a recorder's files hold of the loaders; None without them
+    whole_recording  the user wants it as one step, whatever marks or repeats
     """
 
     path: str
@@ -89,4 +90,5 @@ class Trace:
     collectives: CollectiveTable = field(default_factory=no_collectives)
     collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
     loader_records: LoaderRecords | None = None
+    whole_recording: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)

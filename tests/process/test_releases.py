@@ -35,11 +35,17 @@ NOT_YET: dict[str, set[str]] = {
     "0.1.0": {
         "figures.host_floor",  # whole ns
         "devices.idle",  # when a GPU is idle, in time bins
-        # What receiving a batch takes was more, and a recorder's times were among those that waits show.
+        # What receiving a batch takes was another figure, and a recorder's times were among those that waits show.
+        *(f"{figures}consumer_ns" for figures in ("", "recorded.")),
+        "recorded.late_ns",
+        "recorded.overhead_ns",
+        *(f"causes.overhead.{figure}" for figure in ("gain_ns", "ns")),
         *(f"burst.{figure}" for figure in ("consumer_ns", "production_ns", "spread_ns")),
         *(f"causes.{figure}" for figure in ("overhead.exposed_ns", "shares.late_ns", "shares.overhead_ns")),
         *(f"curve.{figure}" for figure in ("floor_ns", "gain_ns", "points.step_ns")),
         *(f"job.{figure}" for figure in JobKind.__struct_fields__),
+        *(f"series.{metric}" for metric in ("idle_collective_time", "unrecorded_work_time")),
+        *(f"segments.{reason}" for reason in ("collective_wait", "unrecorded_work")),
     }
 }
 
@@ -67,13 +73,27 @@ def is_said(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and bool(value.keys() & {"template", "qualifies"}))
 
 
+def by_name(rows: list[Any]) -> dict[str, list[Any]] | None:
+    """Rows that have a metric or an id, by it: where a release has more of these, the others must be alike. None where
+    rows have neither."""
+    named: dict[str, list[Any]] = {}
+    for row in rows:
+        if not isinstance(row, dict) or not row.keys() & {"metric", "id"}:
+            return None
+        named.setdefault(row.get("metric", row.get("id")), []).append(row)
+    return named
+
+
 def lacking(then: Any, now: Any, path: str = "") -> set[str]:
     """Paths of the fields that are not alike; rows of a list share a path."""
     if isinstance(then, dict) and isinstance(now, dict):
         return {
             each for key in then.keys() | now.keys() for each in lacking(then.get(key), now.get(key), f"{path}.{key}")
         }
-    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+    if isinstance(then, list) and isinstance(now, list) and len(then) != len(now):
+        by = by_name(then), by_name(now)
+        return {path.lstrip(".")} if None in by else lacking(*by, path)
+    if isinstance(then, list) and isinstance(now, list):
         return {each for one, other in zip(then, now, strict=True) for each in lacking(one, other, path)}
     return set() if then == now else {path.lstrip(".")}
 

@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { comparedWith, distinctName, type Selection } from "../address/selection";
+import { asOneStep, comparedWith, distinctName, type Selection, WHOLE_RECORDING } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
 import { type AnswerCache, useAnswer } from "../server/use_answer";
@@ -31,7 +31,8 @@ interface ContentProps {
   source: Source;
 }
 
-export function Content({ view, selection, tab, source }: ContentProps) {
+export function Content({ view, selection: chosen, tab, source }: ContentProps) {
+  const selection = tab.state.steps === WHOLE_RECORDING ? asOneStep(chosen) : chosen;
   const ofSpan = VIEWS[view].of === "span" ? view : "overview";
   const [tries, setTries] = useState(0);
   const id = selection.span.id;

@@ -1,5 +1,6 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
+import { WHOLE_RECORDING } from "../address/selection";
 import type { Headline, JobText, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
@@ -25,9 +26,22 @@ export function Top({ job, headline, simulated, notes, tab }: TopProps) {
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} tab={tab} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
-      <Notes notes={simulatedFirst(notes)} />
+      <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} />
     </>
   );
+}
+
+/** Between inferred steps and the recording as one: at the notes that say which of them is shown. */
+function stepActions(tab: Tab) {
+  const show = (steps: string | null, label: string) => (
+    <button class="more" onClick={() => tab.update({ steps, step: null, zoom: null, event: null })}>
+      {label}
+    </button>
+  );
+  if (tab.state.steps !== WHOLE_RECORDING)
+    return { inferred_steps: show(WHOLE_RECORDING, "Show the whole recording as one step") };
+  const back = show(null, "Show steps");
+  return { no_steps: back, whole_recording: back };
 }
 
 /** The note by which the analysis itself says it. */

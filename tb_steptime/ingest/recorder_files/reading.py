@@ -31,11 +31,10 @@ from tb_steptime.ingest.recorder_files.missing import (
     killed_workers,
     of_files,
     recorder_note,
-    unread,
     unrecorded_batches,
 )
 from tb_steptime.record.file import format as layout
-from tb_steptime.text import Note, count
+from tb_steptime.text import Note, count, text
 from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -50,7 +49,9 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     mine = files_of(names, pids, host)[:MAX_FILES]
     stamps = [stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine)
-    notes = unread(broken)
+    notes = []
+    if broken:
+        notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
     if len({each.header.get("host") for each in read}) > 1:
         notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
         read = []
@@ -94,7 +95,7 @@ def _records(
         return None
     return LoaderRecords(
         files=len(mine),
-        cores=_cores(mine),
+        cores=next((cores for each in mine if isinstance(cores := each.header.get("usable_cores"), int)), None),
         loaders=tuple(_settings(mine, number) for number in used),
         produced=Produced(*from_origin(produced, range(5, 9), trace.origin_ns)),
         received=Received(*from_origin(received, range(3, 9), trace.origin_ns)),
@@ -119,11 +120,3 @@ def _settings(read: Sequence[RecorderFile], number: int) -> LoaderSettings:
         in_order=settings.get("in_order"),
         iterable=settings.get("iterable"),
     )
-
-
-def _cores(read: Sequence[RecorderFile]) -> int | None:
-    for each in read:
-        cores = each.header.get("usable_cores")
-        if isinstance(cores, int):
-            return cores
-    return None

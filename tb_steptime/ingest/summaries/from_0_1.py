@@ -147,7 +147,7 @@ def _causes(result: Json) -> Json:
         "shares": result["shares"] | {"others_ns": result["shares"]["elsewhere_ns"]},
         "starts": _starts(result["starts"]) if result["starts"] else None,
         "jitter": result["jitter"],
-        "overhead": overhead | {"source": overhead["told_by"]} if overhead else None,
+        "overhead": overhead | {"gain_ns": 0, "source": overhead["told_by"]} if overhead else None,
         "other_loaders": result["elsewhere"],
     }
 

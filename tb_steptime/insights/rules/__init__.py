@@ -40,6 +40,7 @@ from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, 
 from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
+from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
 
@@ -91,4 +92,5 @@ RULES: dict[Rule, Gain] = {
     layout_conversion: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,
+    unrecorded_work: Gain.OVERLAPS,
 }

@@ -70,6 +70,15 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The whole recording counts as one step. Call {code} after each batch.",
         code="prof.step()",
     ),
+    "inferred_steps": NoteWords(
+        "Steps are inferred from {count} calls of {name}.",
+        "The recording has no step marks. Call {code} after each batch to mark steps.",
+        code="prof.step()",
+    ),
+    "whole_recording": NoteWords(
+        "The whole recording is one step.",
+        "Its step marks are not used.",
+    ),
     "incomplete_steps": NoteWords(
         "The recording ends inside a step.",
         "Incomplete steps at the end are left out: {dropped}.",

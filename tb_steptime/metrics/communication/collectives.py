@@ -29,7 +29,7 @@ from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Int32, Int64, Kind, StringTable, UInt8, distinct_in
 
 #: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.

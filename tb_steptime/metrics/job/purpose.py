@@ -11,8 +11,9 @@ import re
 from typing import Literal
 
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
-from tb_steptime.metrics.phases.marks import OPTIMIZER_MARK, engine_nodes
+from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Kind
 
 Purpose = Literal["training", "inference", "unknown"]
@@ -41,7 +42,7 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
 def _training(trace: Trace) -> list[JobEvidence]:
     nodes = engine_nodes(trace)
     autograd = [JobEvidence("autograd_nodes", len(nodes))] if len(nodes) else []
-    steps = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(OPTIMIZER_MARK.match(name)))
+    steps = named_evidence("optimizer_steps", trace, (Kind.USER,), lambda name: bool(OPTIMIZER_STEP.match(name)))
     if autograd or steps:
         return autograd + steps
     ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))

@@ -28,7 +28,7 @@ def describe_loader(loader: Any) -> dict[str, Any]:
         "dataset": _dataset(loader.dataset),
         "iterable": bool(loader._dataset_kind),
         "collate_fn": _name(loader.collate_fn),
-        "batch_size": batch_size if batch_size is not None else _whole(getattr(sampler, "batch_size", None)),
+        "batch_size": batch_size if batch_size is not None else getattr(sampler, "batch_size", None),
         "batch_sampler": _name(type(sampler)) if sampler is not None else None,
         "num_workers": loader.num_workers,
         "prefetch_factor": loader.prefetch_factor if loader.num_workers else None,
@@ -58,7 +58,3 @@ def _name(item: Any) -> str:
         return _name(type(item))
     module = getattr(item, "__module__", None)
     return qualified if module in (None, "builtins", "__main__") else f"{module}.{qualified}"
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) else None

@@ -146,6 +146,7 @@ class Journal:
     def close(self) -> None:
         """Write what waits, and nothing later."""
         self.flush()
+        self.check()
         self.abandon()
 
     def abandon(self) -> None:
@@ -178,10 +179,9 @@ _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
 @atexit.register
-def _flush_all() -> None:
+def _close_all() -> None:
     for journal in list(_open):
-        journal.flush()
-        journal.check()
+        journal.close()
 
 
 def _abandon_all() -> None:

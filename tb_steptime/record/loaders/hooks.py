@@ -55,16 +55,3 @@ def unsupported() -> str | None:
     ]
     missing = [f"{owner.__name__}.{name}" for owner, name in hooks if not hasattr(owner, name)]
     return f"torch {torch.__version__} has no {', '.join(missing)}" if missing else None
-
-
-def is_loader(item: Any) -> bool:
-    from torch.utils.data import DataLoader
-
-    return isinstance(item, DataLoader)
-
-
-def in_worker() -> bool:
-    """A loader that a dataset uses inside its worker is part of that dataset."""
-    from torch.utils.data import get_worker_info
-
-    return get_worker_info() is not None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, add_steps, exit_code, wants_whole_recording
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -20,6 +20,7 @@ ASKED_WRONGLY = 2
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="TRACE", type=Path, help="a trace file or a log directory")
     parser.add_argument("card", metavar="CARD", nargs="?", help="the id of a card; default: all cards of the trace")
+    add_steps(parser)
     add_format(parser, "table", "json")
 
 
@@ -32,7 +33,8 @@ def _run(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     found, known = [], set[str]()
-    for span, (trace, measured) in read_each([options.path], problems, measured_trace):
+    one_step = wants_whole_recording(options)
+    for span, (trace, measured) in read_each([options.path], problems, measured_trace, whole_recording=one_step):
         device = Facts(measured.results).overview.device
         insights = judge(measured.results).insights
         known |= {insight.id for insight in insights}

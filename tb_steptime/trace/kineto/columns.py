@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, has_kept_inputs, plain
+from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
@@ -65,7 +65,7 @@ class Labels(dict[tuple[Any, ...], int]):
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
-        self.kept_inputs.append(not left_out and has_kept_inputs(Kind(kind), name or ""))
+        self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -82,7 +82,8 @@ class Columns:
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
     stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`
-    with_inputs         row of each op whose inputs are kept, for `shapes`, `dtypes` and `settings`, rows of `inputs`
+    with_inputs         row of each op and of each backend's mark of a collective whose inputs are kept, for `shapes`,
+                        `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
     collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
                         `exchanged` and `group` are rows of `exchange_texts`

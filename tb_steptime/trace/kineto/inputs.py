@@ -26,7 +26,7 @@ _KEPT = re.compile(
 _EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 
 
-def has_kept_inputs(kind: Kind, name: str) -> bool:
+def keeps_inputs(kind: Kind, name: str) -> bool:
     """Are the inputs of events of this name kept? A backend's marks are ops of some releases and ranges of others."""
     if kind == Kind.CPU_OP and _KEPT.search(name):
         return True

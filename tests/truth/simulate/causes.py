@@ -133,6 +133,7 @@ class Recording:
     head: str = "drained"
     tail: str = "drained"
     marks: bool = True
+    shapes: bool = True
     without: frozenset[str] = frozenset()
 
 

@@ -42,7 +42,7 @@ def chrome_trace(training: Training, span: Span) -> str:
         STATEMENT_KEY: statement(training),
         TRUTH_KEY: span.truth,
         "deviceProperties": [_device_properties(training.gpu, device) for device in range(training.devices)],
-        "record_shapes": 1,
+        **({"record_shapes": 1} if training.recording.shapes else {}),
         **_ranks(training),
         **({"with_stack": 1} if any(section.frames for section in training.sections) else {}),
         "displayTimeUnit": "ms",

@@ -24,7 +24,7 @@ def events(training: Training, span: Span) -> Iterator[dict[str, Any]]:
     yield from _names(span, training.devices)
     rows = [row for row in span.rows if row.category not in training.recording.without]
     host = [row for row in rows if row.activity is None]
-    yield from (_host_event(row) for row in host if row.category not in CALLS)
+    yield from (_host_event(row, training.recording.shapes) for row in host if row.category not in CALLS)
     launched: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         if row.activity:
@@ -80,13 +80,13 @@ def _complete(row: Row, args: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _host_event(row: Row) -> dict[str, Any]:
+def _host_event(row: Row, shapes: bool) -> dict[str, Any]:
     if row.category == "python_function":
         return _complete(row, {"Python id": row.external_id, "Ev Idx": row.external_id - 1})
     args: dict[str, Any] = {"External id": row.external_id, "Record function id": 0}
     if row.sequence >= 0:
         args |= {"Sequence number": row.sequence, "Fwd thread id": int(row.thread == "backward")}
-    if row.op and row.op.shapes:
+    if shapes and row.op and row.op.shapes:
         args["Input Dims"] = [list(shape) for shape in row.op.shapes]
         args["Input type"] = list(row.op.types)
     if row.op and row.op.facts and row.name == row.op.names[-1]:

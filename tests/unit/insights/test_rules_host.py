@@ -418,9 +418,22 @@ def test_a_full_queue_explains_no_idle_gpu():
 def test_missing_launches_are_to_be_recorded():
     insight = card(host_result([site("unknown", IdleNs(unknown=50 * US))]), "trace_quality")
     assert insight is not None
-    assert insight.gain_ns == 0
+    assert (insight.gain_ns, plain(insight.title)) == (0, "Record the launches after a warm-up")
+    alone = msgspec.structs.replace(LAUNCHES, calls=0.0, unlinked=400)
+    insight = card(host_result([site("unknown", IdleNs(unknown=50 * US))], launches=alone), "trace_quality")
+    assert insight is not None
+    assert plain(insight.title) == "Record the launches too"
     assert card(host_result([site("unknown", IdleNs(unknown=49 * US))]), "trace_quality") is None
     assert card(host_result([site("unknown", IdleNs(tail=500 * US))]), "trace_quality") is None
+
+
+def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
+    host = host_result([site(FORWARD, IdleNs(unrecorded_work=50 * US))])
+    insight = card(host, "unrecorded_work")
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (0, Severity.MINOR)
+    assert fired(host) == ["unrecorded_work"]
+    assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
 
 
 # The verdict.
@@ -434,8 +447,13 @@ def test_missing_launches_are_to_be_recorded():
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
          "The GPU is idle for 30 % of the step because blocking calls make the CPU wait for it."),
         (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
-         "The GPU is idle for 30 % of the step: its next work is launched, but waits for another stream, GPU "
-         "or rank."),
+         "The GPU is idle for 30 % of the step: its next work is launched, but waits for another stream, "
+         "another GPU or an event."),
+        (host_result([site(FORWARD, IdleNs(collective_wait=300 * US))]),
+         "The GPU is idle for 30 % of the step because it waits for other ranks."),
+        (host_result([site("unknown", IdleNs(unknown=100 * US, tail=60 * US, unrecorded_work=140 * US))]),
+         "For 14 % of the step the GPU must be busy with work that this trace does not show: record again, after a "
+         "warm-up."),
         (host_result([site("unknown", IdleNs(unknown=300 * US))]),
          "The GPU is idle for 30 % of the step; the launches that would tell why are not in this trace."),
         (host_result([site("unknown", IdleNs(tail=300 * US))]),

@@ -272,7 +272,7 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
-@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._flush_all()])
+@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._close_all()])
 def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_path, monkeypatch, waiting, end):
     """Whether or not a row waits for a write that is not due for a quarter of a second. What was written before keeps
     the clock that it had."""

@@ -36,7 +36,8 @@ _BY_PREFETCH = phrase(
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The training process produces each batch itself, in {batch}; worker processes do so while it trains."
-_UNKNOWN = phrase("Batches come late. How many workers would keep up is ambiguous in this trace: record the workers.")
+_UNKNOWN = phrase("Whether workers are too slow, or receiving is, is ambiguous in this trace: record the workers.")
+_RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase("Workers keep up on average, but single batches come late: see the slowest ones.")
 _BLOCKED = (
     "Workers keep up on average, but slow batches block those behind them; more prefetched batches save est. {saved}."
@@ -140,7 +141,7 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
     if recorded is not None and recorded.kind == "cores":
         return _short_of_cores(card, recorded)
     if curve is None or not curve.measured_workers:
-        return card
+        return card if recorded else card._replace(how=_RECORD)
     saved_ns = min(late_ns, curve.deeper_ns)
     if saved_ns <= 0 or saved_ns < MOST_OF_IT * late_ns:
         return card._replace(title=SLOWEST_FASTER, why=_ENOUGH)

@@ -321,7 +321,7 @@ def test_a_loader_without_workers_is_the_training_process(tmp_path, pins):
     result = recorded(drawn(tmp_path))
     assert [(row.worker, row.batches) for row in result.workers] == [(-1, 4)]
     assert (result.batches, result.production_ns, result.queues) == (4, 3_000, [])
-    assert (result.wait_ns, result.pin_ns) == ((4_000, 1_000) if pins else (3_000, None))
+    assert (result.wait_ns, result.overhead_ns) == (4_000 if pins else 3_000, None)
 
 
 def test_two_loaders_are_told_apart(tmp_path):
