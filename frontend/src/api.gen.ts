@@ -325,7 +325,8 @@ export interface CommRange {
  * the step's part "communication".
  * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
  * to start; None of fewer than FEWEST_STEPS.
- * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
+ * collective runs.
  * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
  */
 export interface Communication {
@@ -333,6 +334,7 @@ export interface Communication {
   exposed_ns: number;
   wait_ns: number;
   steady_wait_ns: number | null;
+  computing_ns: number;
   free_compute_ns: number;
   rows: CollectiveRow[];
   examples: CommRange[];

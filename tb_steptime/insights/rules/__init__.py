@@ -11,7 +11,6 @@ from tb_steptime.insights.rules.communication.between_layers import between_laye
 from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
 from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
-from tb_steptime.insights.rules.communication.rank_waits import rank_waits
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
 from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
@@ -81,7 +80,6 @@ RULES: dict[Rule, Gain] = {
     many_small_collectives: Gain.OVERLAPS,
     exposed_communication: Gain.OVERLAPS,
     collectives_on_compute_stream: Gain.OVERLAPS,
-    rank_waits: Gain.OVERLAPS,
     between_layers: Gain.OVERLAPS,
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,

@@ -1,4 +1,4 @@
-"""How much of each collective no computation hides, and how much computing is left that could hide more.
+"""How much of each collective no computation hides.
 
 kernels       kkkkkkkk......kkkk.......kkkk
 collectives   ...aaaaaaaaaa........bbbb....
@@ -50,8 +50,7 @@ class Exposure:
 def exposure(trace: Trace) -> Exposure:
     """Of the whole process: a kernel on any of its devices hides a collective, as in the step's parts."""
     found, computing = find_collectives(trace), _computing(trace)
-    kernels = union_of(trace, computing) if has_device_activity(trace) else _computing_ops(trace)
-    alone = (Intervals.union(found.start, found.end) - kernels) & steps_of(trace)
+    alone = (Intervals.union(found.start, found.end) & steps_of(trace)) - computing_times(trace)
     return Exposure(
         exposed_ns=alone.overlap_ns(*own_ranges(found)),
         alone=alone,
@@ -60,11 +59,10 @@ def exposure(trace: Trace) -> Exposure:
     )
 
 
-def free_compute_ns(trace: Trace) -> int:
-    """Computing time of all steps during which no collective runs, and which could hide one."""
-    found = find_collectives(trace)
+def computing_times(trace: Trace) -> Intervals:
+    """When the model computes within the steps: in kernels, or without a device in ops, that are no collective's."""
     computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else _computing_ops(trace)
-    return ((computing - Intervals.union(found.start, found.end)) & steps_of(trace)).total_ns
+    return computing & steps_of(trace)
 
 
 def steps_of(trace: Trace) -> Intervals:

@@ -8,8 +8,8 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
+    computing_times,
     exposure,
-    free_compute_ns,
     steps_of,
 )
 from tb_steptime.metrics.communication.kinds import KINDS
@@ -79,7 +79,8 @@ class Communication(msgspec.Struct, frozen=True):
 
     wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
     to start; None of fewer than FEWEST_STEPS.
-    running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+    running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
+    collective runs.
     examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
     """
 
@@ -87,6 +88,7 @@ class Communication(msgspec.Struct, frozen=True):
     exposed_ns: int
     wait_ns: int
     steady_wait_ns: int | None
+    computing_ns: int
     free_compute_ns: int
     rows: list[CollectiveRow]
     examples: list[CommRange]
@@ -96,7 +98,7 @@ class Communication(msgspec.Struct, frozen=True):
 def communication(trace: Trace) -> Communication | None:
     """None where no collective runs within the steps."""
     found, steps = find_collectives(trace), len(find_steps(trace).steps)
-    running = Intervals.union(found.start, found.end) & steps_of(trace)
+    running, computing = Intervals.union(found.start, found.end) & steps_of(trace), computing_times(trace)
     if not len(running):
         return None
     shown, wait = exposure(trace), est_wait_ns(trace)
@@ -107,7 +109,8 @@ def communication(trace: Trace) -> Communication | None:
         exposed_ns=exposed_ns,
         wait_ns=int(wait.sum()) // steps,
         steady_wait_ns=_steady_wait_ns(trace, found, wait),
-        free_compute_ns=free_compute_ns(trace) // steps,
+        computing_ns=computing.total_ns // steps,
+        free_compute_ns=(computing - running).total_ns // steps,
         rows=_rows(trace, found, shown, wait, exposed_ns),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),

@@ -22,6 +22,8 @@ class Advice(NamedTuple):
 
 _OVERLAP = phrase("Overlap communication with computation")
 _OVERLAP_LATER = phrase("After the first fix: overlap communication with computation")
+_BALANCE = phrase("Find the rank that the others wait for")
+_BALANCE_LATER = phrase("After the first fix: find the rank that others wait for")
 _LINK = phrase("Check the links between ranks, or send less")
 _LINK_LATER = phrase("After the first fix: check the links between ranks")
 _LESS = phrase("Send less between ranks, or less often")
@@ -54,6 +56,8 @@ _HALF_TYPES = "fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16,
 _KEEP_GATHERED = "fully_shard(layer, reshard_after_forward=False)  # gathers once; needs memory"
 _LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads the same variable
 # then gradients every second batch: with model.no_sync(): loss.backward()"""
+_EVERY_RANK = """torch.profiler.profile(..., on_trace_ready=  # on every rank
+    torch.profiler.tensorboard_trace_handler(log_dir))"""
 _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
@@ -74,6 +78,11 @@ def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
     else:
         how = _LARGER_BATCH
     return Advice(_LESS, _LESS_LATER, how)
+
+
+def balanced() -> Advice:
+    """Most of the time is an est. wait for slower ranks."""
+    return Advice(_BALANCE, _BALANCE_LATER, _EVERY_RANK)
 
 
 def _sends_much(row: CollectiveRow) -> bool:

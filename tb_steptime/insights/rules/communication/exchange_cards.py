@@ -1,8 +1,8 @@
 """What cards about communication share: which exposed time is whose, and what less of it is worth now.
 
-exposed  |wwwww|sssssss|ccc|rrrrrrrrrrrr|      waits for other ranks, small ones in a row, on the compute stream, the
-          rank_  many_   on_ exposed_          rest: each card has a part of its own
-          waits  small   compute communication
+exposed  |sssssss|ccc|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, the rest: each card has a
+          many_   on_ exposed_          part of its own, less what of it is an est. wait for other ranks
+          small   compute communication
 
 A step cannot become shorter than what the host needs for it: hiding an exchange is worth what the host waits at most.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
@@ -28,7 +28,7 @@ SMALL_NS = 300_000
 
 class ExchangeCard(NamedTuple):
     """What differs between cards about communication. gain_ns: exposed time a step that the change saves at most;
-    later: the title while the host limits the step; most: no more severe than this."""
+    later: the title while the host limits the step."""
 
     id: str
     title: Phrase
@@ -41,7 +41,6 @@ class ExchangeCard(NamedTuple):
     best: Confidence = Confidence.MEDIUM
     evidence: Sequence[CommRange] = ()
     spares_host: bool = False
-    most: Severity = Severity.MAJOR
 
 
 def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
@@ -52,7 +51,7 @@ def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
     level, why = confidence(facts, card.best, card.why_confidence)
     return Insight(
         id=card.id,
-        severity=_at_most(severity(facts.share(now_ns)), card.most),
+        severity=severity(facts.share(now_ns)),
         title=card.title if now_ns else card.later,
         why=fitted(card.why),
         how=card.how,
@@ -75,11 +74,6 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
         return gain_ns
     now_ns = min(gain_ns, max(0, facts.step_ns - round(facts.figure("host_floor") or 0)))
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
-
-
-def _at_most(level: Severity, most: Severity) -> Severity:
-    order = list(Severity)
-    return order[max(order.index(level), order.index(most))]
 
 
 def rows(facts: Facts) -> list[CollectiveRow]:

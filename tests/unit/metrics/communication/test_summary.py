@@ -39,6 +39,7 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
         exposed_ns=4500,
         wait_ns=1500,
         steady_wait_ns=None,
+        computing_ns=9000,
         free_compute_ns=5000,
         rows=[
             CollectiveRow("all_reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e11, 8500, 4500, 1500, 0, InARow(
