@@ -22,7 +22,6 @@ SHARED_TRACES = (
         may="launch_graphs", never="slow_steps pageable_copies pageable_batch_copies input_bound",
         why="Recommender, rank 3 of 8, 77 ms a step: NCCL 27 ms, 14.7 of them exposed (19 %), most in the all-to-all "
         "of the inputs; idle 16 %, nearly all of it gaps under 0.2 ms before late launches of kernels of 9 us.",
-        open=(("cards", "4"),),
     ),
     Label(
         "hta_a100_ddp_nccl", "host", main="launch_graphs",
@@ -123,7 +122,6 @@ SHARED_TRACES = (
         never="slow_steps launch_graphs input_bound",
         why="ResNet, rank 0 of 8, 19 ms a step: two all-reduces of 6.7 and 9 ms, 11.8 ms exposed; busy 97 %. The 968 "
         "activities of the first 30 ms were launched before the recording.",
-        open=(("cards", "4"),),
     ),
     Label(
         "tracelens_mi300_vllm_graph", "gpu unknown", never="launch_graphs host_stops long_stretches small_grids",
