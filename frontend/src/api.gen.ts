@@ -321,8 +321,9 @@ export interface CommRange {
 }
 
 /**
- * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
- * the step's part "communication".
+ * What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
+ * exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
+ * without a GPU ops run.
  * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
  * to start; None of fewer than FEWEST_STEPS.
  * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
@@ -332,6 +333,7 @@ export interface CommRange {
 export interface Communication {
   running_ns: number;
   exposed_ns: number;
+  left_out_ns: number;
   wait_ns: number;
   steady_wait_ns: number | null;
   computing_ns: number;

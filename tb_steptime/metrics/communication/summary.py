@@ -10,11 +10,11 @@ from tb_steptime.metrics.communication.exposure import (
     Exposure,
     computing_times,
     exposure,
-    steps_of,
+    judged_windows,
 )
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.waits import est_wait_ns
-from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
+from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -74,8 +74,9 @@ class CollectiveRow(msgspec.Struct, frozen=True):
 
 
 class Communication(msgspec.Struct, frozen=True):
-    """What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
-    the step's part "communication".
+    """What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
+    exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
+    without a GPU ops run.
 
     wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
     to start; None of fewer than FEWEST_STEPS.
@@ -86,6 +87,7 @@ class Communication(msgspec.Struct, frozen=True):
 
     running_ns: int
     exposed_ns: int
+    left_out_ns: int
     wait_ns: int
     steady_wait_ns: int | None
     computing_ns: int
@@ -98,32 +100,24 @@ class Communication(msgspec.Struct, frozen=True):
 def communication(trace: Trace) -> Communication | None:
     """None where no collective runs within the steps."""
     found, steps = find_collectives(trace), len(find_steps(trace).steps)
-    running, computing = Intervals.union(found.start, found.end) & steps_of(trace), computing_times(trace)
+    running, computing = Intervals.union(found.start, found.end) & judged_windows(trace), computing_times(trace)
     if not len(running):
         return None
     shown, wait = exposure(trace), est_wait_ns(trace)
-    waits = np.flatnonzero(wait)
-    exposed_ns = _exposed_ns(trace, shown)
+    waits, total_ns = np.flatnonzero(wait), sum(each.communication for each in step_breakdown(trace))
+    exposed_ns = int(shown.exposed_ns.sum())
     return Communication(
         running_ns=running.total_ns // steps,
-        exposed_ns=exposed_ns,
+        exposed_ns=exposed_ns // steps,
+        left_out_ns=(total_ns - exposed_ns) // steps,
         wait_ns=int(wait.sum()) // steps,
         steady_wait_ns=_steady_wait_ns(trace, found, wait),
         computing_ns=computing.total_ns // steps,
         free_compute_ns=(computing - running).total_ns // steps,
-        rows=_rows(trace, found, shown, wait, exposed_ns),
+        rows=_rows(trace, found, shown, wait, exposed_ns // steps),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
     )
-
-
-def _exposed_ns(trace: Trace, shown: Exposure) -> int:
-    """Rounded as the parts of the mean step are, where the two are the same."""
-    parts = step_breakdown(trace)
-    total = int(shown.exposed_ns.sum())
-    if total == sum(each.communication for each in parts):
-        return mean_parts(parts, mean_duration_ns(parts)).communication
-    return total // len(parts)
 
 
 def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None:
@@ -135,13 +129,13 @@ def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None
 
 
 def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, exposed_ns: int) -> list[CollectiveRow]:
-    """Of those that run within the steps."""
-    steps = find_steps(trace)
-    low, high = steps.window
-    inside = np.flatnonzero((found.start < high) & (found.end > low))
+    """Of those that run in what is judged of the steps."""
+    inside = np.flatnonzero(judged_windows(trace).overlap_ns(found.start, found.end))
     alike = Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
     members = [inside[alike.place == place] for place in range(len(alike))]
-    shares = whole_shares([int(shown.exposed_ns[each].sum()) for each in members], len(steps.steps), exposed_ns)
+    shares = whole_shares(
+        [int(shown.exposed_ns[each].sum()) for each in members], len(find_steps(trace).steps), exposed_ns
+    )
     rows = [_row(trace, found, shown, wait, each, share) for each, share in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
@@ -159,7 +153,7 @@ def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
 
 def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: Int64, exposed_ns: int) -> CollectiveRow:
     steps, first = len(find_steps(trace).steps), int(mine[0])
-    size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & steps_of(trace)
+    size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & judged_windows(trace)
     known = bool((size >= 0).all())
 
     def text(number: int) -> str | None:

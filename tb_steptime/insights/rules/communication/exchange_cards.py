@@ -72,7 +72,7 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
     """At most the step above the host floor, and 0 where that is not worth a card; without a GPU all of it."""
     if not facts.overview.has_device:
         return gain_ns
-    now_ns = min(gain_ns, max(0, facts.step_ns - round(facts.figure("host_floor") or 0)))
+    now_ns = min(gain_ns, max(0, facts.overview.mean_duration_ns - round(facts.figure("host_floor") or 0)))
     return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tb_steptime.insights.base import Insight
+from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import Advice, balanced, less_to_send, overlapped
 from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card, rest_ns, rows
@@ -32,6 +32,9 @@ _BALANCE = phrase(
     "computation can hide the rest. At most what the host leaves."
 )
 _ONE_RANK = phrase("Measured on this rank, where a collective's time includes its wait for the slowest rank.")
+
+
+_GUESSED = phrase("One rank's trace does not show what the others did meanwhile.")
 
 
 class _Exposed(NamedTuple):
@@ -67,6 +70,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
     if found is None or whole is None:
         return None
     advice, gain_ns, formula = _advice(facts, found)
+    guessed = _mostly_waits(facts, found)
     return exchange_card(
         facts,
         ExchangeCard(
@@ -77,8 +81,9 @@ def exposed_communication(facts: Facts) -> Insight | None:
             how=advice.how,
             gain_ns=gain_ns,
             formula=formula,
-            why_confidence=_ONE_RANK,
-            evidence=whole.waits if _mostly_waits(facts, found) else whole.examples,
+            best=Confidence.LOW if guessed else Confidence.MEDIUM,
+            why_confidence=_GUESSED if guessed else _ONE_RANK,
+            evidence=whole.waits if guessed else whole.examples,
         ),
     )
 
