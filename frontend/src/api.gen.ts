@@ -293,10 +293,10 @@ export interface Change {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
- * those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
- * computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
- * it is on a stream that the model computes on.
+ * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, best_rate:
+ * the most bytes a second of one of them; None where the bytes of one are not recorded. running_ns: one of them runs,
+ * waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns: est. how much of that waits
+ * for other ranks; compute_stream_ns: how much of it is on a stream that the model computes on.
  */
 export interface CollectiveRow {
   kind: string;
@@ -305,7 +305,8 @@ export interface CollectiveRow {
   dtype: string | null;
   count: number;
   bytes: number | null;
-  total_ns: number;
+  best_rate: number | null;
+  running_ns: number;
   exposed_ns: number;
   wait_ns: number;
   compute_stream_ns: number;
@@ -320,15 +321,22 @@ export interface CommRange {
 }
 
 /**
- * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
- * the step's part "communication".
- * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
+ * exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
+ * without a GPU ops run.
+ * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
+ * to start; None of fewer than FEWEST_STEPS.
+ * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
+ * collective runs.
  * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
  */
 export interface Communication {
   running_ns: number;
   exposed_ns: number;
+  left_out_ns: number;
   wait_ns: number;
+  steady_wait_ns: number | null;
+  computing_ns: number;
   free_compute_ns: number;
   rows: CollectiveRow[];
   examples: CommRange[];
@@ -750,15 +758,14 @@ export interface IdleTime {
 
 /**
  * Collectives of a row with next to no computation between them, which could be one. Per step.
- * bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
- * takes, at the best rate of the row; None without bytes.
+ * bytes: of all, bytes_p50: of one; None where not recorded. ns_p50: length of one.
  */
 export interface InARow {
   count: number;
   exposed_ns: number;
+  bytes: number | null;
   bytes_p50: number | null;
   ns_p50: number;
-  one_ns: number | null;
 }
 
 /**

@@ -7,6 +7,10 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.communication.between_layers import between_layers
+from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
+from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
+from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
 from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
@@ -75,6 +79,10 @@ RULES: dict[Rule, Gain] = {
     fused_optimizer: Gain.DISJOINT,
     tiny_optimizer_kernels: Gain.DISJOINT,
     between_passes: Gain.DISJOINT,
+    many_small_collectives: Gain.OVERLAPS,
+    exposed_communication: Gain.OVERLAPS,
+    collectives_on_compute_stream: Gain.OVERLAPS,
+    between_layers: Gain.OVERLAPS,
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
