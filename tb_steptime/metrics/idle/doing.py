@@ -18,7 +18,7 @@ from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps.marks import step_marks
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 #: What lasts for so much of a range is what the range is spent on.
