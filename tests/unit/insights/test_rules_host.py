@@ -231,13 +231,13 @@ def test_a_bubble_is_the_blocking_call_s_and_not_the_launches():
 
 def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
     pause = Pause("garbage_collection", True, "gc", 1, 50 * US, 33_333, "1", 0, 50 * US)
-    load = Pause("lazy_loading", False, None, 1, 50 * US, 22_222, "1", 0, 50 * US)
+    stop = Pause("unexplained", False, None, 1, 50 * US, 22_222, "1", 0, 50 * US)
     sites = [
         site(FORWARD, IdleNs(cpu_work=100_001, nothing_recorded=50_003, launch_latency=10_007), bubble=20_001),
         site(NODES, IdleNs(cpu_work=70_001, nothing_recorded=20_002)),
         site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
     ]
-    host = host_result(sites, pauses=[pause, load], blocking=[blocking(20_001)])
+    host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
     judgement = judged(host)
     late_ns = sum(row.idle_ns.late_ns for row in sites)
     total = sum(insight.gain_ns for insight in judgement.insights if insight.view == "host")
@@ -395,7 +395,6 @@ def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
     ("cause", "id"),
     [
         ("garbage_collection", "garbage_collection"),
-        ("lazy_loading", "lazy_loading"),
         ("unexplained", "host_stops"),
     ],
 )
