@@ -1,0 +1,1871 @@
+/** Made by `make gen` from tb_steptime/serve/wire.py. Do not edit. */
+
+export type ViewId = "overview" | "trends" | "data_loading" | "tensor_cores" | "gpu" | "host" | "timeline";
+
+export type SpanTitleId =
+  | "steps"
+  | "tile.step_time"
+  | "tile.gpu_utilization"
+  | "tile.est_sm_efficiency"
+  | "tile.est_achieved_occupancy"
+  | "tile.tensor_core_share"
+  | "tile.data_loading_exposed"
+  | "tile.host_bound_share"
+  | "split"
+  | `split.${number}`
+  | `kernels.${number}`
+  | `time_bins.${number}`
+  | "lanes"
+  | "workers_over_time"
+  | "batch_split"
+  | "activities"
+  | "lines_missing"
+  | "copy"
+  | "main_loader"
+  | "burst"
+  | "burst_check"
+  | "curve"
+  | "curve_pace"
+  | "curve_epochs"
+  | "data_loading_exposed"
+  | "data_loading_hidden"
+  | "step_without_wait"
+  | "batch_time"
+  | "needed_workers"
+  | "answer"
+  | "queue"
+  | "reasons"
+  | "sites"
+  | "blocking"
+  | "blocking_remark"
+  | "copies"
+  | "devices"
+  | "pauses";
+
+export type TrendsTitleId =
+  | "steps"
+  | "slow"
+  | "slow_rule"
+  | "time_bins"
+  | "step_time"
+  | "host_step_time"
+  | "data_loading_exposed"
+  | "data_loading_exposed_share"
+  | "data_loading_hidden"
+  | "data_loading_wait"
+  | "batch_time"
+  | "step_without_wait"
+  | "needed_workers"
+  | "host_floor"
+  | "kernel_time"
+  | "communication_time"
+  | "memcpy_time"
+  | "memset_time"
+  | "data_loader_time"
+  | "runtime_time"
+  | "cpu_exec_time"
+  | "other_time"
+  | "gpu_utilization"
+  | "est_sm_efficiency"
+  | "est_achieved_occupancy"
+  | "kineto_achieved_occupancy"
+  | "tensor_core_share"
+  | "tensor_core_share_high"
+  | "kernel_sum_time"
+  | "tensor_core_time"
+  | "matmul_like_time"
+  | "unknown_kernel_time"
+  | "host_bound_share"
+  | "host_bound_time"
+  | "host_late_time"
+  | "idle_blocking_call_time"
+  | "idle_allocator_time"
+  | "idle_cpu_work_time"
+  | "idle_nothing_recorded_time"
+  | "launch_latency_time"
+  | "queued_time"
+  | "idle_collective_time"
+  | "idle_dependency_time"
+  | "unrecorded_work_time"
+  | "idle_unknown_time"
+  | "idle_tail_time"
+  | "launches"
+  | "queue_mean"
+  | "run_ahead_p50"
+  | "starved_share"
+  | "bubble_time";
+
+/** The type of SpanPage.result, by view. */
+export interface ResultOf {
+  overview: OverviewResult;
+  trends: TrendsResult;
+  data_loading: DataLoadingResult;
+  tensor_cores: TensorCoresResult;
+  gpu: GpuResult;
+  host: HostResult;
+  timeline: TimelineResult;
+}
+
+/** A SpanPage whose view is known. */
+export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };
+
+/**
+ * What the training thread did inside the loader, self time per batch; name None: Python without an op.
+ * lines: where it did so, longest first, as far as call stacks show; together they are at most the activity.
+ */
+export interface Activity {
+  name: string | null;
+  ns_per_batch: number;
+  lines: LoaderLine[];
+}
+
+/**
+ * Copies of batches, means per step. total_ns = hidden_ns + alone_ns: with a kernel beside, and without.
+ * pageable: None where the trace does not say which host memory; mixed counts as pageable. blocked_ns: the host stands
+ * in calls that make them. bytes, bytes_per_second: None where no size is recorded.
+ */
+export interface BatchCopy {
+  count: number;
+  bytes: number | null;
+  bytes_per_second: number | null;
+  total_ns: number;
+  hidden_ns: number;
+  alone_ns: number;
+  blocked_ns: number;
+  pageable: boolean | null;
+}
+
+/** A figure at one resolution: thousandths per bin from the span's start on; None where nothing runs. */
+export interface BinLevel {
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
+/** A bin of kernel time. short: over a column; answer: to the question whether a kernel runs on tensor cores. */
+export interface BinMeaning {
+  id: "matmul_like" | "other" | "tensor_core" | "unknown";
+  label: string;
+  short: string;
+  answer: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+}
+
+/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+export interface Blocker {
+  op: string;
+  by_device: number;
+  idle_device: number;
+  idle_ns: number;
+}
+
+/**
+ * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
+ * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
+ * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
+ * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
+ * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
+ * module and line of the forward pass that made it, None elsewhere or where it is not known.
+ * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
+ * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
+ * copied.
+ */
+export interface BlockingRow {
+  op: string | null;
+  outer_op: string | null;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  site: string;
+  call: string;
+  kind: "allocator" | "copy" | "pageable_copy" | "sync";
+  direction: string | null;
+  user_range: string | null;
+  module: string | null;
+  source: string | null;
+  forward_op: string | null;
+  forward_module: string | null;
+  forward_source: string | null;
+  count: number;
+  blocked_ns: number;
+  bubble_ns: number;
+  bytes: number | null;
+  device: number;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
+}
+
+/** What would have to become faster first. */
+export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
+
+/**
+ * Events as columns of equal length, ordered by track, row and start.
+ * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
+ * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
+ * name: place in `names`; colour: place in `colours`.
+ */
+export interface Boxes {
+  track: number[];
+  row: number[];
+  start_ns: number[];
+  length_ns: number[];
+  name: number[];
+  colour: number[];
+  count: number[];
+  event: number[];
+}
+
+/**
+ * Whether waits come in bursts, of the longest epoch; ns are means.
+ * workers: how many there are, from the threads that feed them ("stacks") or the period; None with why. period: the
+ * distance of alike waits, in batches; autocorrelation: of waits that far apart. long_wait_ns: of those of the worker
+ * that is waited for most; short_wait_ns: what a prefetched batch takes, the tenth percentile of the others, None
+ * where these are not much shorter. production_ns: one worker's time for one batch; spread_ns: its standard deviation;
+ * consumer_ns: the step without exposed waits, per batch.
+ */
+export interface Burst {
+  workers: number | null;
+  workers_from: "period" | "stacks" | null;
+  period: number | null;
+  autocorrelation: number | null;
+  long_wait_ns: number | null;
+  short_wait_ns: number | null;
+  production_ns: number | null;
+  spread_ns: number | null;
+  consumer_ns: number;
+  why: Reason | null;
+  waits: BurstStep[];
+}
+
+/** A wait in the order of the batches: of which step, how long, and whether it is one of the long ones. */
+export interface BurstStep {
+  step: string;
+  wait_ns: number;
+  long: boolean;
+}
+
+/** What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks. */
+export interface CardMeaning {
+  id: string;
+  fires: string;
+  similar_pattern: string;
+  needs: string;
+  jobs: string;
+  gain: string;
+  left_out: string;
+}
+
+/**
+ * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
+ * metrics can be measured of any span and step; figures are what else a view shows. reasons:
+ * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
+ * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
+ * each card rests on in any trace.
+ */
+export interface Catalogue {
+  version: string;
+  metrics: Metric[];
+  figures: Metric[];
+  parts: PartMeaning[];
+  reasons: Record<string, string>;
+  idle_reasons: PartMeaning[];
+  bounds: Record<string, string>;
+  causes: Record<string, string>;
+  phases: Record<string, string>;
+  kernel_bins: BinMeaning[];
+  production_parts: PartMeaning[];
+  limits: Record<string, string>;
+  views: ViewMeaning[];
+  cards: CardMeaning[];
+}
+
+/** From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps). */
+export interface Change {
+  metric: string;
+  run: string;
+  worker: string;
+  span: number;
+  before: number;
+  after: number;
+  text: Phrase;
+}
+
+/**
+ * Collectives of one kind in one group of ranks; means over the steps, per step.
+ * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
+ * those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
+ * it is on a stream that the model computes on.
+ */
+export interface CollectiveRow {
+  kind: string;
+  group: string | null;
+  ranks: number | null;
+  dtype: string | null;
+  count: number;
+  bytes: number | null;
+  total_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  compute_stream_ns: number;
+  in_a_row: InARow | null;
+}
+
+/** Where to look: a range relative to the span's origin, and the step in which it begins. */
+export interface CommRange {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
+ * the step's part "communication".
+ * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ */
+export interface Communication {
+  running_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  free_compute_ns: number;
+  rows: CollectiveRow[];
+  examples: CommRange[];
+  waits: CommRange[];
+}
+
+export type Confidence = "high" | "low" | "medium";
+
+/**
+ * Copies of one direction between two kinds of memory, by the activity's name; means per step.
+ * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: either side is. bytes_per_second: of the
+ * copies' own time, None where bytes are not said. hidden_ns: time in which a kernel runs too. op: the outermost op
+ * (or the range) that makes most of them.
+ */
+export interface CopyRow {
+  direction: string;
+  source: string;
+  target: string;
+  pageable: boolean;
+  count: number;
+  total_ns: number;
+  hidden_ns: number;
+  bytes: number | null;
+  bytes_per_second: number | null;
+  blocked_ns: number;
+  op: string | null;
+}
+
+/** The step after the first insight: parts_ns sums to duration_ns. */
+export interface CouldBe {
+  duration_ns: number;
+  parts_ns: Parts;
+}
+
+/**
+ * Predicted for so many workers: step_ns, a mean step of the same span; loader_ns: a step's batches,
+ * production / workers each.
+ */
+export interface CurvePoint {
+  workers: number;
+  step_ns: number;
+  loader_ns: number;
+}
+
+/**
+ * unknown says why no waits are known (no loader events); all figures are then None or empty, but what a recorder
+ * knows of a loader that another thread reads.
+ * main_loader: the row of loaders that is waited for most, see `most_waited`. These are of it: multiprocess, None
+ * where the iterator's name does not say; batch_ns, what one process needs for one batch; consumer_ns: what the steps
+ * take without late batches, per batch; batches_per_step; needed_workers; why_unknown: why there is no number of
+ * workers and no curve; burst: of a multi-process loader.
+ * recorded: None without a recorder's files; recorder_notes: of files that were not used, too.
+ */
+export interface DataLoadingResult {
+  unknown: Reason | null;
+  iterators: string[];
+  main_loader: number | null;
+  multiprocess: boolean | null;
+  steps: LoaderStep[];
+  mean: LoaderStep | null;
+  batch_ns: number | null;
+  consumer_ns: number | null;
+  batches_per_step: number | null;
+  needed_workers: number | null;
+  why_unknown: Reason | null;
+  tiles: Series[];
+  activities: LoaderActivities | null;
+  lanes: LaneWindow | null;
+  loaders: LoaderRow[];
+  copy: BatchCopy | null;
+  causes: WaitCauses | null;
+  burst: Burst | null;
+  curve: WorkerCurve | null;
+  recorded: Recorded | null;
+  recorder_notes: Note[];
+}
+
+/** Queue depth in bins of the window: mean in thousandths, and peak. */
+export interface Depth {
+  bin_ns: number;
+  mean_permille: number[];
+  peak: number[];
+}
+
+/** A device's figures over the span's window, fractions; None where not measurable (the tiles give the reason). */
+export interface DeviceFigures {
+  device: number;
+  name: string;
+  utilization: number | null;
+  est_sm_efficiency: number | null;
+  est_achieved_occupancy: number | null;
+  kineto_achieved_occupancy: number | null;
+}
+
+/**
+ * One device. tiles: figures of the window and its steps. split: its kernel time, of which every table is a
+ * grouping: rows and the rest sum to split.kernel_ns.
+ * idle: None in a summary of release 0.1.0. kineto_zero_fraction: share of kernel time for which Kineto wrote an
+ * occupancy of 0 that cannot be.
+ */
+export interface DeviceGpu {
+  device: number;
+  name: string;
+  sm_count: number | null;
+  tiles: Series[];
+  time_bins: MetricLevels[];
+  idle: IdleTime | null;
+  split: Split;
+  kineto_zero_fraction: number | null;
+  tables: KernelGrouping[];
+  details: KernelDetail[];
+}
+
+/** One device. steps: its idle time by reason, per step; mean: mean over the steps; busy_ns per step. */
+export interface DeviceIdle {
+  device: number;
+  name: string;
+  busy_ns: number[];
+  steps: IdleNs[];
+  mean: IdleNs;
+}
+
+/**
+ * One resolution, one entry per bin from the window's start on, in thousandths of the bin: computing kernels,
+ * collectives where no kernel computes, copies where no kernel runs. run_ahead_ns: mean over the activities that start
+ * in the bin, None where none does.
+ */
+export interface DeviceLevel {
+  bin_ns: number;
+  kernel_permille: number[];
+  communication_permille: number[];
+  copy_permille: number[];
+  run_ahead_ns: (number | null)[];
+}
+
+/**
+ * A device's kernels over the span. total.kernel_ns = sum of the four. The share is in [share_low, share_high].
+ * profiler_tab_share is what the PyTorch Profiler tab counts, profiler_tab_why why it differs (None: it does not).
+ * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
+ * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
+ * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
+ * waste is per step.
+ */
+export interface DeviceSplit {
+  device: number;
+  name: string;
+  total: Split;
+  share_low: number | null;
+  share_high: number | null;
+  matmul_like_share: number | null;
+  profiler_tab_share: number | null;
+  profiler_tab_why: Reason | null;
+  steps: SplitStep[];
+  kernels: KernelRow[];
+  more_count: number;
+  more_kernels: number;
+  more_ns: number;
+  ops: OpSplit[];
+  phases: PhaseSplit[];
+  opportunities: Opportunity[];
+  obstacles: Obstacle[];
+  opportunities_more_count: number;
+  opportunities_more_ns: number;
+  opportunities_more_gain_ns: number;
+  waste: LaunchWaste;
+}
+
+/**
+ * Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
+ * mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
+ * wait: new iterators are set up. respawned: worker processes start again for each epoch; None where no recorder says
+ * so. steps: that wait for these batches.
+ */
+export interface EpochStarts {
+  batches: number;
+  wait_ns: number;
+  exposed_ns: number;
+  setup_ns: number;
+  respawned: boolean | null;
+  steps: string[];
+}
+
+/**
+ * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
+ * is not known); gap_start_ns: where that idle time begins.
+ */
+export interface EventDetail {
+  event: number;
+  name: string;
+  track: number;
+  row: number;
+  start_ns: number;
+  end_ns: number;
+  facts: EventFact[];
+  links: EventLink[];
+  gap_start_ns: number | null;
+  why_gap: Phrase | null;
+}
+
+export interface EventFact {
+  label: string;
+  value: Quantity;
+}
+
+/** Another event that this one is tied to: its launch call, the work that it launched, the op around it. */
+export interface EventLink {
+  role: string;
+  event: number;
+  name: string;
+  track: number;
+  row: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** A time range that shows it, relative to the span's origin, and the step in which it begins. */
+export interface Evidence {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
+export interface GapExample {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
+export interface GpuResult {
+  unknown: Reason | null;
+  start_ns: number;
+  end_ns: number;
+  steps: GpuStep[];
+  devices: DeviceGpu[];
+}
+
+/** Where a step is, relative to the span's origin. */
+export interface GpuStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
+ * that median.
+ */
+export interface Grown {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  excess_ns: number;
+  grown: GrownPart[];
+}
+
+/** A segment of the step, and how much longer it is than usual. */
+export interface GrownPart {
+  id: string;
+  label: string;
+  excess_ns: number;
+}
+
+/** The top of a view: verdict is what is true, action what to do, view where the button leads, code what to type. */
+export interface Headline {
+  verdict: Phrase;
+  action: Phrase | null;
+  view: string | null;
+  code: string | null;
+}
+
+/**
+ * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
+ * `unknown` says so, and only steps, phases and ranges of the host are measured.
+ * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies: most
+ * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
+ * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
+ * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
+ * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+ * before which the host does one thing for long. with_stack: recorded with call stacks.
+ */
+export interface HostResult {
+  unknown: Reason | null;
+  start_ns: number;
+  end_ns: number;
+  mean_step_ns: number;
+  steps: HostStep[];
+  bound: Bound;
+  phases: PhaseRow[];
+  ranges: RangeRow[];
+  with_stack: boolean;
+  device: number | null;
+  tiles: Series[];
+  segments: Segment[];
+  sites: SiteRow[];
+  devices: DeviceIdle[];
+  launches: LaunchFigures | null;
+  figures: Record<string, number>;
+  full_queue_ns: number;
+  queue: QueueLevel[];
+  device_levels: DeviceLevel[];
+  blocking: BlockingRow[];
+  more_blocking: number;
+  blocking_bubble_ns: number;
+  copies: CopyRow[];
+  several_devices: SeveralDevices | null;
+  pauses: Pause[];
+  one_time: OneTimeCost[];
+  long_gaps: LongGaps[];
+  grown: Grown[];
+  bucket_copies: number;
+  bucket_late_ns: number;
+}
+
+/**
+ * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
+ * launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
+ * phase_spans: when the host is in which phase, in time order.
+ */
+export interface HostStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+  idle_ns: IdleNs;
+  queue_mean: number | null;
+  launches: number;
+  phase_spans: PhaseSpan[];
+  left_out_ns: number;
+}
+
+/**
+ * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
+ * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
+ * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
+ * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
+ * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
+ * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
+ * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
+ * The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+ * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
+ */
+export interface IdleNs {
+  data_loading: number;
+  blocking_call: number;
+  allocator: number;
+  cpu_work: number;
+  nothing_recorded: number;
+  launch_latency: number;
+  queued: number;
+  collective_wait: number;
+  dependency: number;
+  unrecorded_work: number;
+  unknown: number;
+  tail: number;
+  before_recording: number;
+  once: number;
+  after_recording: number;
+}
+
+/**
+ * share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
+ * are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
+ * holds most of its other idle time; None where none holds much.
+ */
+export interface IdleTime {
+  share: number;
+  reason: string | null;
+  range: string | null;
+}
+
+/**
+ * Collectives of a row with next to no computation between them, which could be one. Per step.
+ * bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
+ * takes, at the best rate of the row; None without bytes.
+ */
+export interface InARow {
+  count: number;
+  exposed_ns: number;
+  bytes_p50: number | null;
+  ns_p50: number;
+  one_ns: number | null;
+}
+
+/**
+ * What is under the log directory. version changes whenever anything here changes.
+ * places: the directories that are searched, as the user named them; folders: how many folders lie below them.
+ */
+export interface Index {
+  version: string;
+  runs: RunEntry[];
+  spans_ready: number;
+  spans_total: number;
+  places: string[];
+  folders: number;
+  scanned_at_ms: number;
+  problems: Problem[];
+}
+
+/**
+ * A card.
+ * title is what to do ("Pin the memory of the batch"), why the measured numbers that show it, how the setting or code
+ * to copy; None where there is none.
+ * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
+ * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
+ * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
+ * shortens. evidence: where to look in the timeline, the longest range first.
+ */
+export interface Insight {
+  id: string;
+  severity: Severity;
+  title: Phrase;
+  why: Phrase;
+  how: string | null;
+  gain_ns: number;
+  gain_fraction: number;
+  later_ns: number | null;
+  gain_formula: Phrase;
+  confidence: Confidence;
+  why_confidence: Phrase;
+  view: string;
+  colour: string;
+  part: string | null;
+  steps: string[];
+  evidence: Evidence[];
+}
+
+/**
+ * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
+ * they cost beyond the typical wait, per step. steps: in which they are.
+ */
+export interface Jitter {
+  typical_ns: number;
+  long_ns: number;
+  long_count: number;
+  exposed_ns: number;
+  steps: string[];
+}
+
+/** count: how many events show it; name: that of the first of them, "" where names say nothing. */
+export interface JobEvidence {
+  code: string;
+  count: number;
+  name: string;
+}
+
+/**
+ * What a recording shows of its job; unknown, and None, where it does not show it.
+ * purpose         training: gradients or an optimizer; inference: many layers without either
+ * execution       how its work is launched; mixed: no way makes four fifths of it
+ * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
+ * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * ranks           processes that work together; rank and world_size as the file says
+ * evidence        what shows each of these, at most a few
+ */
+export interface JobKind {
+  purpose: "inference" | "training" | "unknown";
+  execution: "compiled" | "eager" | "graphs" | "mixed" | "unknown";
+  compiled_share: number | null;
+  graph_share: number | null;
+  device: "cpu" | "gpu" | "unknown";
+  vendor: "amd" | "nvidia" | "other" | null;
+  ranks: "many" | "one" | "unknown";
+  rank: number | null;
+  world_size: number | null;
+  evidence: JobEvidence[];
+}
+
+/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+export interface JobText {
+  line: Phrase;
+  shown_by: Phrase[];
+}
+
+/** shape is None where the trace does not say the kernel's grids. */
+export interface KernelDetail {
+  name: string;
+  lengths: LaunchLengths;
+  calls: LaunchTimes;
+  shape: LaunchShape | null;
+}
+
+/**
+ * Launches of one group on one device. Times are ns, shares and occupancies fractions.
+ * name                the kernel, op or module that the row is of; where there is none, why
+ * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
+ * share               of the device's kernel time
+ * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
+ * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
+ * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
+ * over the span at most; None: nothing of the row could move there
+ * op, module          the innermost ones around the launches; those with most time where they differ (op_count
+ * ops); None: most time has none, and then no_op says why
+ * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+ * these kernels
+ * persistent          no tail to speak of: the blocks stay until all is done, or there are no more of them than SMs
+ */
+export interface KernelGroup {
+  name: string;
+  device: number;
+  count: number;
+  total_ns: number;
+  mean_ns: number;
+  min_ns: number;
+  max_ns: number;
+  share: number;
+  tensor_core: "no" | "unknown" | "yes";
+  tensor_core_reason: string;
+  tensor_core_ns: number;
+  matmul_like_ns: number;
+  unknown_ns: number;
+  other_ns: number;
+  eligible: boolean | null;
+  why_not: string | null;
+  gain_ns: number | null;
+  kernel_count: number;
+  op: string | null;
+  op_count: number;
+  no_op: string | null;
+  module: string | null;
+  blocks_per_sm: number | null;
+  waves: number | null;
+  tail_fraction: number | null;
+  sm_active_share: number | null;
+  slot_efficiency: number | null;
+  est_achieved_occupancy: number | null;
+  kineto_achieved_occupancy: number | null;
+  persistent: boolean;
+}
+
+/** Groups with most time; more_* fold the others: groups, their launches, their time. */
+export interface KernelGrouping {
+  by: "module" | "name" | "name,op" | "op";
+  rows: KernelGroup[];
+  more_rows: number;
+  more_count: number;
+  more_ns: number;
+}
+
+/**
+ * Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
+ * reason is what the deciding rule says of the name. A name may have two rows: a layout conversion is matmul-like
+ * where its op ran on the plain cores, and other where it served tensor cores. share is of the device's kernel time.
+ */
+export interface KernelRow {
+  name: string;
+  bin: "matmul_like" | "other" | "tensor_core" | "unknown";
+  reason: string;
+  count: number;
+  total_ns: number;
+  share: number;
+}
+
+/**
+ * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
+ * for each whether it is the second sense of the lane's colour (a wait that is hidden).
+ */
+export interface Lane {
+  id: "cpu" | "gpu" | "loader";
+  label: string;
+  start_ns: number[];
+  end_ns: number[];
+  hatched: boolean[];
+}
+
+/** A range of the span in which the pattern shows, by steps. Times are relative to the span's origin. */
+export interface LaneWindow {
+  start_ns: number;
+  end_ns: number;
+  steps: string[];
+  marks_ns: number[];
+  lanes: Lane[];
+}
+
+/**
+ * Of the whole span. A launch is a call that launched anything; with CUDA graphs one launch starts many activities.
+ * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
+ * without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
+ * time with nothing queued. graphs: launches of captured graphs per step.
+ */
+export interface LaunchFigures {
+  calls: number;
+  activities: number;
+  run_ahead_p50_ns: number | null;
+  starved_share: number | null;
+  unlinked: number;
+  queue_mean: number;
+  queue_max: number;
+  empty_share: number;
+  graphs: number;
+}
+
+/**
+ * A distribution: count[i] launches last edges_ns[i] or more and less than edges_ns[i + 1], the last edge included.
+ * Edges grow by one factor, as far as whole ns allow; one bin where all launches last equally long.
+ */
+export interface LaunchLengths {
+  edges_ns: number[];
+  count: number[];
+}
+
+/**
+ * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
+ * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
+ * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
+ * GPU's limits do not say. persistent: the waves say nothing about a tail.
+ */
+export interface LaunchShape {
+  grid: number[];
+  block: number[];
+  registers: number | null;
+  shared_memory: number | null;
+  launches: number;
+  shape_count: number;
+  blocks: number | null;
+  sm_count: number | null;
+  resident: number | null;
+  slots: number | null;
+  waves: number | null;
+  tail: number | null;
+  slot_efficiency: number | null;
+  occupancy: number | null;
+  kineto_occupancy: number | null;
+  persistent: boolean;
+}
+
+/**
+ * Launches in equal bins of the span, the last of which may be shorter.
+ * count: launches that start in the bin. busy_ns: their lengths within the bin, by exact overlap; what lasts beyond
+ * the span's window is in no bin.
+ */
+export interface LaunchTimes {
+  start_ns: number;
+  bin_ns: number;
+  count: number[];
+  busy_ns: number[];
+}
+
+/**
+ * Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
+ * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
+ * while an optimizer runs
+ */
+export interface LaunchWaste {
+  small_grids: Waste | null;
+  small_tails: Waste | null;
+  layout_conversions: Waste;
+  optimizer: Waste;
+}
+
+/**
+ * Of a loader in the training process: the longest things that it does; more folds the rest, more_ns its time.
+ * slow_lines: of the dataset, where call stacks are recorded.
+ */
+export interface LoaderActivities {
+  rows: Activity[];
+  more: number;
+  more_ns: number;
+  slow_lines: LoaderLine[];
+}
+
+/** A line inside the loader, as frames name it: "cifar.py(120): __getitem__", and its self time per batch. */
+export interface LoaderLine {
+  line: string;
+  ns_per_batch: number;
+}
+
+/**
+ * One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
+ * label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those, None
+ * where there is none.
+ */
+export interface LoaderRow {
+  label: string;
+  iterator: string;
+  multiprocess: boolean | null;
+  batches: number;
+  wait_ns: number;
+  exposed_ns: number;
+  hidden_ns: number;
+  first_batches: number;
+  first_batch_ns: number | null;
+}
+
+/** wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside. */
+export interface LoaderStep {
+  name: string;
+  duration_ns: number;
+  wait_ns: number;
+  exposed_ns: number;
+  hidden_ns: number;
+}
+
+/**
+ * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
+ * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code.
+ */
+export interface LongGap {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  late_ns: number;
+  doing: "call" | "frame" | "nothing" | "op" | "range";
+  name: string | null;
+  inside: string | null;
+  compiles: boolean;
+  compiled: boolean;
+}
+
+/**
+ * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
+ * steps; compiled_ns is a part. longest: at most KEPT.
+ */
+export interface LongGaps {
+  site: string;
+  count: number;
+  late_ns: number;
+  compiled_ns: number;
+  longest: LongGap[];
+}
+
+/**
+ * id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
+ * `short` is the label where room is scarce, as in table heads; empty: the label itself. `colour` names the meaning's
+ * colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu, runtime, blocking, other, ink.
+ */
+export interface Metric {
+  id: string;
+  label: string;
+  unit: Unit;
+  meaning: string;
+  colour: string;
+  short: string;
+}
+
+/**
+ * A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no
+ * meaning (occupancy where nothing runs).
+ */
+export interface MetricBins {
+  metric: string;
+  device: number | null;
+  start_ns: number;
+  bin_ns: number;
+  permille: (number | null)[];
+}
+
+/**
+ * One figure in time, by exact overlap; levels from coarse to fine, each bin FINER bins of the next.
+ * value: the figure over the whole window; None where nothing runs.
+ */
+export interface MetricLevels {
+  metric: string;
+  value: number | null;
+  levels: BinLevel[];
+}
+
+/** Another span of the same worker: its figures for the tiles (metric id -> span value, step values). */
+export interface Neighbour {
+  id: string;
+  number: number;
+  values: Record<string, number | null>;
+  steps: Record<string, (number | null)[]>;
+}
+
+/**
+ * What was found, as an id with values that fill the places of its sentences. qualifies: the metrics or views above
+ * which it stands; empty: all.
+ */
+export interface Note {
+  id: string;
+  values: Record<string, Quantity>;
+  qualifies: string[];
+}
+
+/**
+ * A note as it is shown. cause: a short fact ("Recorded with call stacks."); effect: which figures it touches, and
+ * how, or what to do.
+ */
+export interface NoteText {
+  id: string;
+  cause: Phrase;
+  effect: Phrase;
+}
+
+/**
+ * All opportunities with the same reason. bound_ns is the gain by the ratio of the peaks alone, gain_ns what memory
+ * bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its.
+ */
+export interface Obstacle {
+  why_not: string;
+  why: Reason;
+  setting: string | null;
+  op: string | null;
+  shapes: string | null;
+  count: number;
+  total_ns: number;
+  bound_ns: number;
+  gain_ns: number;
+}
+
+/**
+ * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
+ * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the longest call
+ * in it, or its own; step and time range.
+ */
+export interface OneTimeCost {
+  cause: "allocation" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  count: number;
+  total_ns: number;
+  idle_ns: number;
+  op: string | null;
+  name: string;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
+}
+
+/** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
+export interface OpSplit {
+  op: string | null;
+  no_op: string | null;
+  count: number;
+  split: Split;
+}
+
+/**
+ * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
+ * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
+ * why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
+ * gain_ns          over the span, at most; formula says how it was computed
+ */
+export interface Opportunity {
+  op: string | null;
+  shapes: string | null;
+  dtypes: string | null;
+  kernel: string;
+  why_not: string;
+  why: Reason;
+  setting: string | null;
+  count: number;
+  total_ns: number;
+  gain_ns: number;
+  formula: Reason;
+}
+
+/**
+ * What the span waits for other loaders than the one that is waited for most, without first batches of epochs.
+ * exposed_ns: of the whole span, for all of them; loader: the row of the one that costs most; steps: that wait for it.
+ */
+export interface OtherLoaders {
+  exposed_ns: number;
+  loader: number;
+  steps: string[];
+}
+
+/**
+ * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+ * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
+ * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
+ * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
+ */
+export interface Overhead {
+  ns: number | null;
+  exposed_ns: number | null;
+  gain_ns: number;
+  source: "ready" | "recorder" | "steady" | null;
+  why: Reason | null;
+}
+
+/**
+ * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
+ * tiles come in the order in which they are shown; GPU figures are those of `device`.
+ * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+ * communication: None where nothing is exchanged.
+ */
+export interface OverviewResult {
+  steps: StepRow[];
+  mean_duration_ns: number;
+  mean_host_ns: number;
+  mean_parts_ns: Parts;
+  mean_gpu_busy_ns: number | null;
+  works_ns: number;
+  waits_ns: number;
+  has_device: boolean;
+  device: number | null;
+  devices: DeviceFigures[];
+  tiles: Series[];
+  absent: Record<string, Reason>;
+  job: JobKind;
+  communication: Communication | null;
+}
+
+/** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
+export interface PartMeaning {
+  id: string;
+  label: string;
+  meaning: string;
+  colour: string;
+  hatched: boolean;
+  works: boolean;
+}
+
+/** ns per part, in the order in which a stacked picture shows them; they sum to the step. */
+export interface Parts {
+  kernel: number;
+  communication: number;
+  memcpy: number;
+  memset: number;
+  data_loader: number;
+  runtime: number;
+  cpu_exec: number;
+  other: number;
+}
+
+/**
+ * Pauses of one cause in the steps.
+ * sure: the trace names the cause; else it is inferred from the pattern. name: of the longest one, as the trace has
+ * it; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step mean;
+ * worst_*: the longest one.
+ */
+export interface Pause {
+  cause: "garbage_collection" | "unexplained";
+  sure: boolean;
+  name: string | null;
+  count: number;
+  total_ns: number;
+  idle_ns: number;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
+}
+
+/**
+ * A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
+ * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
+ */
+export interface PhaseRow {
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  label: string;
+  host_ns: number;
+  device_ns: number;
+  idle_ns: IdleNs;
+  bubble_ns: number;
+  launches: number;
+  run_ahead_p50_ns: number | null;
+  starved_share: number | null;
+  bound: Bound;
+}
+
+/**
+ * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
+ * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
+ */
+export interface PhaseSpan {
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  label: string;
+  start_ns: number;
+  end_ns: number;
+  inner: boolean;
+}
+
+/** The split of the kernels launched in a phase, one of `phases.PHASES`; unknown: their launch is not recorded. */
+export interface PhaseSplit {
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  count: number;
+  split: Split;
+}
+
+/**
+ * A sentence whose `{key}` places are filled from `values`; `[...]` marks the words to stress.
+ * >>> from tb_steptime.text.quantities import ns
+ * >>> phrase("A step takes [{step}].", step=ns(177_600_000)).values
+ * {'step': Quantity(value=177600000, unit=<Unit.NS: 'ns'>)}
+ */
+export interface Phrase {
+  template: string;
+  values: Record<string, Quantity>;
+}
+
+/** An error fit for the user: the fact, the file (relative to the log directory), the way out. */
+export interface Problem {
+  problem: string;
+  file: string;
+  hint: string;
+}
+
+/**
+ * What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
+ * 2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
+ * segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
+ */
+export interface ProductionLane {
+  loader: number;
+  worker: number;
+  start_ns: number[];
+  end_ns: number[];
+  part: number[];
+  batch: number[];
+}
+
+/** Reading one file. Bytes are bytes on disk; seconds_left is None until it is known. */
+export interface Progress {
+  read_bytes: number;
+  total_bytes: number;
+  events: number;
+  bytes_per_second: number | null;
+  seconds_left: number | null;
+}
+
+/** One value with its unit, or None where it is not measurable. */
+export interface Quantity {
+  value: number | string | null;
+  unit: Unit;
+}
+
+/**
+ * The queue at one resolution, one entry per bin from the window's start on: mean depth in thousandths, and the
+ * peak.
+ */
+export interface QueueLevel {
+  bin_ns: number;
+  mean_permille: number[];
+  peak: number[];
+}
+
+/**
+ * A named range of the host (record_function and its like) within the ranges around it; means per step.
+ * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
+ * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
+ * inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
+ */
+export interface RangeRow {
+  path: string[];
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  count: number;
+  host_ns: number;
+  self_ns: number;
+  device_ns: number;
+  idle_ns: number;
+  launches: number;
+}
+
+/**
+ * Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+ * requests whose batch was not ready, None without a request.
+ */
+export interface ReadyQueue {
+  loader: number;
+  at_ns: number[];
+  depth: number[];
+  late_share: number | null;
+}
+
+/**
+ * What metrics and analyses return in place of a sentence, so that a stored result needs no measuring when words
+ * change. `values` fill the places of the code's template.
+ */
+export interface Reason {
+  code: string;
+  values: Record<string, Quantity>;
+}
+
+/**
+ * Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
+ * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
+ * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
+ * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
+ * is None where they are too few.
+ * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
+ * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
+ * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
+ * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
+ * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
+ * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
+ */
+export interface Recorded {
+  files: number;
+  main: number;
+  batches: number;
+  dataset_ns: number | null;
+  collate_ns: number | null;
+  production_ns: number | null;
+  production_spread_ns: number | null;
+  transfer_ns: number | null;
+  ready_ns: number | null;
+  wait_ns: number | null;
+  sampled: number;
+  cpu_share: number | null;
+  core_wait_share: number | null;
+  kind: "cores" | "cpu" | "io" | "mixed" | null;
+  bytes: number | null;
+  samples: number | null;
+  consumer_ns: number | null;
+  late_ns: number;
+  batches_per_step: number;
+  overhead_ns: number | null;
+  cores: number | null;
+  loaders: RecordedLoader[];
+  workers: RecordedWorker[];
+  start_ns: number;
+  end_ns: number;
+  steps: string[];
+  marks_ns: number[];
+  lanes: ProductionLane[];
+  queues: ReadyQueue[];
+  slowest: SlowBatch[];
+  lines: RecordedLines | null;
+}
+
+/**
+ * A line as frames name it, "data.py(41): __getitem__": the innermost one outside torch and Python's library.
+ * share: of the time of batch production, est.; error: one standard deviation of it, as bursts differ (between
+ * clusters, Cochran, Sampling Techniques, 3rd ed., 9A.1); ns_per_batch: that share of a batch.
+ */
+export interface RecordedLine {
+  line: string;
+  share: number;
+  error: number;
+  ns_per_batch: number;
+}
+
+/**
+ * lines: longest first; empty with why. samples, bursts: that they rest on. whole: of the whole recording, because
+ * there are too few in the span.
+ */
+export interface RecordedLines {
+  lines: RecordedLine[];
+  samples: number;
+  bursts: number;
+  whole: boolean;
+  why: Reason | null;
+}
+
+/**
+ * A loader as its recorder wrote it. label: its name in the table of loaders, or one that is not in it; batches:
+ * taken within the steps.
+ */
+export interface RecordedLoader {
+  loader: number;
+  dataset: string | null;
+  workers: number;
+  prefetch: number | null;
+  batch_size: number | null;
+  pin_memory: boolean | null;
+  persistent: boolean | null;
+  in_order: boolean | null;
+  iterable: boolean | null;
+  label: string;
+  batches: number;
+}
+
+/**
+ * One worker process over the span; ns are means per batch, but busy_share is of the span.
+ * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
+ * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
+ * sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
+ * the process was killed.
+ */
+export interface RecordedWorker {
+  loader: number;
+  worker: number;
+  pid: number;
+  batches: number;
+  dataset_ns: number;
+  collate_ns: number;
+  sampled: number;
+  cpu_share: number | null;
+  core_wait_share: number | null;
+  busy_share: number;
+  kind: "cores" | "cpu" | "io" | "mixed" | null;
+  ended: boolean | null;
+}
+
+export interface RunEntry {
+  name: string;
+  simulated: boolean;
+  workers: WorkerEntry[];
+}
+
+/**
+ * A part of the mean step as the view draws it; the segments sum to the mean step. works: the device works;
+ * reasons: for which it is idle where it does not, as in IdleNs.
+ */
+export interface Segment {
+  id: string;
+  label: string;
+  ns: number;
+  colour: string;
+  hatched: boolean;
+  works: boolean;
+  reasons: string[];
+}
+
+/**
+ * One metric over the steps of a span.
+ * value is the span's own figure (not always the mean of the steps); steps has one entry per step; None is "not
+ * measurable here" and then `reason` says why. device is None for figures of the whole process.
+ */
+export interface Series {
+  metric: string;
+  device: number | null;
+  value: number | null;
+  steps: (number | null)[];
+  reason: Reason | null;
+}
+
+/** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
+export interface SeveralDevices {
+  devices: number[];
+  concurrency: number;
+  busy_ns: number[];
+  union_busy_ns: number;
+  blockers: Blocker[];
+}
+
+export type Severity = "major" | "minor" | "warning";
+
+/** How much of the step a view explains: its bar in the sidebar. None: not measurable, with the reason. */
+export interface SidebarShare {
+  share: number | null;
+  colour: string;
+  hatched: boolean;
+  reason: Reason | null;
+}
+
+/**
+ * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
+ * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
+ * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
+ * behind a blocking call (see BlockingRow). run_ahead_p50_ns, starved_share: None without launches. examples: the
+ * longest gaps that the host is late for, else the longest of any reason.
+ */
+export interface SiteRow {
+  site: string;
+  phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
+  label: string;
+  launches: number;
+  starved_share: number | null;
+  run_ahead_p50_ns: number | null;
+  device_ns: number;
+  idle_ns: IdleNs;
+  bubble_ns: number;
+  examples: GapExample[];
+}
+
+/**
+ * One of the slowest batches to produce. step: that received it, None outside the steps; wait_ns: how long
+ * the training loop stood for it. start_ns is relative to the span's origin.
+ */
+export interface SlowBatch {
+  loader: number;
+  batch: number;
+  worker: number;
+  step: string | null;
+  start_ns: number;
+  total_ns: number;
+  dataset_ns: number;
+  collate_ns: number;
+  cpu_share: number | null;
+  wait_ns: number;
+}
+
+/**
+ * A step whose modified z-score is over 3.5, and the part that grew most over the part's median.
+ * longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
+ * part has no events of its own.
+ */
+export interface SlowStep {
+  name: string;
+  duration_ns: number;
+  over_median_ns: number;
+  grew: string;
+  grew_ns: number;
+  longest_event: string | null;
+  longest_event_ns: number | null;
+}
+
+/** One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker. */
+export interface SpanEntry {
+  id: string;
+  number: number;
+  file: string;
+  file_bytes: number;
+  state: SpanState;
+  mean_step_ns: number | null;
+  first_step: string | null;
+  last_step: string | null;
+  progress: Progress | null;
+  error: Problem | null;
+}
+
+/**
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+ * id.
+ */
+export interface SpanHead {
+  id: string;
+  run: string;
+  worker: string;
+  number: number;
+  span_count: number;
+  file: string;
+  file_bytes: number;
+  events: number;
+  origin_ns: number;
+  step_count: number;
+  steps_by: "inferred" | "marks" | "recording";
+  first_step: string | null;
+  last_step: string | null;
+  device_names: string[];
+  sm_count: number | null;
+  rank: number | null;
+  world_size: number | null;
+  simulated: string | null;
+  job: JobText;
+  notes: NoteText[];
+  sidebar: Record<string, SidebarShare>;
+}
+
+/**
+ * One view of one span. `result` is the view's own result type; insights only in the overview and the Host view,
+ * could_be only in the overview. titles: see `insights.wording.title_ids`.
+ * notes: on the result itself; those on the recording are in head.
+ * neighbours: the same view's series in the other spans of the worker, for spark lines.
+ */
+export interface SpanPage {
+  head: SpanHead;
+  headline: Headline;
+  result: unknown;
+  titles: Partial<Record<SpanTitleId, Phrase>>;
+  notes: NoteText[];
+  insights: Insight[];
+  insights_remark: Phrase | null;
+  could_be: CouldBe | null;
+  neighbours: Neighbour[];
+}
+
+export type SpanState = "failed" | "reading" | "ready" | "unread";
+
+/** Kernel time in ns: kernel_ns = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns. */
+export interface Split {
+  kernel_ns: number;
+  tensor_core_ns: number;
+  matmul_like_ns: number;
+  unknown_ns: number;
+  other_ns: number;
+}
+
+/** The split of the time of the kernels that start in one step. */
+export interface SplitStep {
+  name: string;
+  split: Split;
+}
+
+/** Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged. */
+export interface StepMark {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+  left_out_ns: number;
+}
+
+/**
+ * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
+ * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+ * The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+ * work from before the recording; it is idle while the host does what comes once; nothing of it follows.
+ */
+export interface StepRow {
+  name: string;
+  start_ns: number;
+  duration_ns: number;
+  host_ns: number;
+  parts_ns: Parts;
+  slow: boolean;
+  gpu_busy_ns: number | null;
+  before_recording_ns: number;
+  once_ns: number;
+  after_recording_ns: number;
+}
+
+/** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */
+export interface TensorCoresResult {
+  unknown: Reason | null;
+  devices: DeviceSplit[];
+  tiles: Series[];
+}
+
+/** The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning. */
+export interface TimelinePage {
+  start_ns: number;
+  end_ns: number;
+  detail_ns: number;
+  tracks: Track[];
+  names: string[];
+  colours: string[];
+  boxes: Boxes;
+  queue: Depth | null;
+}
+
+/** first_ns, last_ns: from the first event to the end of the last one. */
+export interface TimelineResult {
+  first_ns: number;
+  last_ns: number;
+  steps: TimelineStep[];
+}
+
+/** A step's window, relative to the span's origin. */
+export interface TimelineStep {
+  name: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * One track of the picture. rows: nesting levels, at least one.
+ * group: the heading above it ("GPU 0", "Python process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
+ */
+export interface Track {
+  id: number;
+  kind: "calls" | "loader" | "phases" | "ranges" | "steps" | "stream" | "thread";
+  group: string;
+  label: string;
+  rows: number;
+}
+
+/** One span of the trends page; result is None while it is not read. */
+export interface TrendSpan {
+  id: string;
+  run: string;
+  worker: string;
+  number: number;
+  rank: number | null;
+  state: SpanState;
+  result: TrendsResult | null;
+}
+
+/**
+ * Trends over many spans. headline judges them together; titles by picture.
+ * changes: where a figure became another one from one span to the next, largest first.
+ */
+export interface TrendsPage {
+  headline: Headline;
+  spans: TrendSpan[];
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
+  changes: Change[];
+}
+
+/** origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not. */
+export interface TrendsResult {
+  origin_ns: number;
+  steps: StepMark[];
+  series: Series[];
+  time_bins: MetricBins[];
+  slow_steps: SlowStep[];
+}
+
+/** What a quantity is measured in. Fractions are 0-1. */
+export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
+
+/** tiles: the metrics whose figures open the view, so that their places stand before they are known. */
+export interface ViewMeaning {
+  id: string;
+  title: string;
+  tiles: string[];
+}
+
+/**
+ * What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps;
+ * other_loaders: waits for these, None where they cost nothing.
+ */
+export interface WaitCauses {
+  shares: WaitShares;
+  starts: EpochStarts | null;
+  jitter: Jitter | null;
+  overhead: Overhead | null;
+  other_loaders: OtherLoaders | null;
+}
+
+/**
+ * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
+ * loaders than the one that is waited for most, see `OtherLoaders`.
+ */
+export interface WaitShares {
+  first_ns: number;
+  late_ns: number;
+  jitter_ns: number;
+  overhead_ns: number;
+  others_ns: number;
+}
+
+/** Answered with 202 while a span is not read yet. file_number of file_count: its place in the queue. */
+export interface Waiting {
+  state: SpanState;
+  file: string;
+  file_number: number;
+  file_count: number;
+  progress: Progress | null;
+}
+
+/**
+ * Kernels with the same fault, a step. name is that with most of the gain, None where there is none.
+ * gain_ns   at most, if the fault were mended
+ */
+export interface Waste {
+  name: string | null;
+  count: number;
+  total_ns: number;
+  gain_ns: number;
+}
+
+/**
+ * Step time against number of workers.
+ * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
+ * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
+ * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
+ * deeper_ns: of the measured step, what DEEP_PREFETCH saves with as many workers. batches: that a step takes. cores:
+ * of the recording machine, where a recorder says it; limits: what may keep the curve from coming true.
+ */
+export interface WorkerCurve {
+  points: CurvePoint[];
+  measured_workers: number;
+  measured_step_ns: number;
+  recommended: number;
+  floor_ns: number;
+  gain_ns: number;
+  needed: number;
+  epochs_ns: number;
+  deeper_ns: number;
+  batches: number;
+  cores: number | null;
+  limits: Reason[];
+}
+
+export interface WorkerEntry {
+  name: string;
+  rank: number | null;
+  spans: SpanEntry[];
+}
