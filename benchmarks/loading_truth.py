@@ -10,7 +10,7 @@ recorder's files and a log of its own (`benchmarks.loader_training`), so each of
     its own log      -->  P as it was
     all runs' logs   -->  the fewest workers that end the stall; the step as it really was with 1, 2, 3 ... workers
 
-A run that the machine disturbed is told by its log, not by its result, and is made again while there is time. Is it
+A run that the machine disturbed shows in its log, not in its result, and is repeated while there is time. Is it
 disturbed still, it is no question and no answer: other runs are not held against it, and of what is said of it only the
 recorder's time of a batch is judged, for that is held against the run's own log.
 """
@@ -107,7 +107,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is said of a run. None: not told, then why says why. step_ns: by number of workers."""
+    """What is said of a run. None: not estimated, then why says why. step_ns: by number of workers."""
 
     source: str
     batch_ns: int | None
@@ -127,7 +127,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An estimate against the truth. Errors are shares of the truth, None where nothing was told; fewest: workers that
+    """An estimate against the truth. Errors are shares of the truth, None without an estimate; fewest: workers that
     really end the stall; several where numbers among them were not tried in peace, None where the greatest was not.
     step_error: with as many workers as recommended, worst_step_error: with any number tried. disturbed: what the
     machine did to this run, every time."""
@@ -144,7 +144,7 @@ class Verdict:
     disturbed: str | None
 
     @property
-    def told(self) -> bool:
+    def is_estimated(self) -> bool:
         return self.estimate.workers is not None
 
     @property
@@ -181,7 +181,7 @@ def run_case(case: Case, folder: Path) -> list[Verdict]:
         runs |= run_all(case, {*case.workers, *case.tried} - _undisturbed(runs).keys(), folder, turn)
         if len(_undisturbed(runs)) == len(runs):
             break
-    return [judge(case, workers, told, runs) for workers in case.workers for told in runs[workers].estimates]
+    return [judge(case, workers, estimate, runs) for workers in case.workers for estimate in runs[workers].estimates]
 
 
 def _turns() -> Iterator[int]:
@@ -305,22 +305,24 @@ def _batch_ns(result: DataLoadingResult) -> int | None:
     return result.burst.production_ns if result.burst else result.batch_ns
 
 
-def judge(case: Case, workers: int, told: Estimate, runs: Mapping[int, Run]) -> Verdict:
+def judge(case: Case, workers: int, estimate: Estimate, runs: Mapping[int, Run]) -> Verdict:
     """runs: of the case, by number of workers."""
     truth, disturbed = runs[workers].truth, runs[workers].disturbed
     answers = _undisturbed(runs) if not disturbed else {}
     steps = {number: run.truth.step_ns for number, run in answers.items() if number}
     fewest = _fewest(steps, sorted(number for number in runs if number))
-    errors = {number: told.step_ns[number] / step - 1 for number, step in steps.items() if number in told.step_ns}
+    errors = {
+        number: estimate.step_ns[number] / step - 1 for number, step in steps.items() if number in estimate.step_ns
+    }
     return Verdict(
         case,
         workers,
-        told,
+        estimate,
         truth,
         fewest,
-        batch_error=told.batch_ns / truth.batch_ns - 1 if told.batch_ns is not None else None,
-        workers_error=_beside(told.workers, fewest) if told.workers is not None and fewest else None,
-        step_error=None if case.limited else errors.get(told.workers or 0),
+        batch_error=estimate.batch_ns / truth.batch_ns - 1 if estimate.batch_ns is not None else None,
+        workers_error=_beside(estimate.workers, fewest) if estimate.workers is not None and fewest else None,
+        step_error=None if case.limited else errors.get(estimate.workers or 0),
         worst_step_error=None if case.limited else max(errors.values(), key=abs, default=None),
         disturbed=disturbed,
     )
@@ -342,12 +344,12 @@ def _beside(number: int, them: range) -> int:
 
 
 def row_of(verdict: Verdict) -> str:
-    told, truth, training = verdict.estimate, verdict.truth, verdict.case.training
+    estimate, truth, training = verdict.estimate, verdict.truth, verdict.case.training
     cells = [
         f"{verdict.case.name}: {training.batch_ms:g}, {training.step_ms:g}",
         str(verdict.workers),
-        told.source,
-        f"{_ms(told.batch_ns)} ({_ms(truth.batch_ns)})",
+        estimate.source,
+        f"{_ms(estimate.batch_ns)} ({_ms(truth.batch_ns)})",
         _needed(verdict),
         _percent(verdict.batch_error),
         _percent(verdict.step_error),
@@ -358,8 +360,9 @@ def row_of(verdict: Verdict) -> str:
 
 
 def _needed(verdict: Verdict) -> str:
-    told, cores = verdict.estimate.workers, verdict.case.training.cores
-    return f"{'-' if told is None else told} ({f'{cores} cores' if verdict.case.limited else _span(verdict.fewest)})"
+    workers, cores = verdict.estimate.workers, verdict.case.training.cores
+    truth = f"{cores} cores" if verdict.case.limited else _span(verdict.fewest)
+    return f"{'-' if workers is None else workers} ({truth})"
 
 
 def _span(numbers: range | None) -> str:
@@ -368,22 +371,22 @@ def _span(numbers: range | None) -> str:
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """The worst of each case and source, in the README's table."""
-    yield "| case | by | told with W = | not told with W = | batch | workers | step |"
+    yield "| case | by | estimated with W = | not estimated with W = | batch | workers | step |"
     yield "|---|---|---|---|---:|---:|---:|"
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if not verdict.case.limited and not verdict.disturbed:
             groups.setdefault((verdict.case.name, verdict.estimate.source), []).append(verdict)
     for (name, source), group in groups.items():
-        told = [each for each in group if each.told]
+        estimated = [each for each in group if each.is_estimated]
         cells = [
             name,
             source,
-            ", ".join(str(each.workers) for each in told),
-            ", ".join(str(each.workers) for each in group if not each.told) or "-",
-            _percent(max((each.batch_error or 0 for each in told), key=abs, default=None)),
-            f"{max((each.workers_error or 0 for each in told), key=abs, default=0):+d}",
-            _percent(max((each.worst_step_error or 0 for each in told), key=abs, default=None)),
+            ", ".join(str(each.workers) for each in estimated),
+            ", ".join(str(each.workers) for each in group if not each.is_estimated) or "-",
+            _percent(max((each.batch_error or 0 for each in estimated), key=abs, default=None)),
+            f"{max((each.workers_error or 0 for each in estimated), key=abs, default=0):+d}",
+            _percent(max((each.worst_step_error or 0 for each in estimated), key=abs, default=None)),
         ]
         yield "| " + " | ".join(cells) + " |"
 
@@ -391,8 +394,8 @@ def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def _remark(verdict: Verdict) -> str:
     if verdict.disturbed:
         return f"disturbed: {verdict.disturbed}"
-    if not verdict.told:
-        return f"not told: {verdict.estimate.why}"
+    if not verdict.is_estimated:
+        return f"not estimated: {verdict.estimate.why}"
     if verdict.case.limited:
         return "; ".join(verdict.failures()) or verdict.estimate.limit or ""
     return "; ".join(verdict.failures())

@@ -84,7 +84,9 @@ export type TrendsTitleId =
   | "idle_nothing_recorded_time"
   | "launch_latency_time"
   | "queued_time"
+  | "idle_collective_time"
   | "idle_dependency_time"
+  | "unrecorded_work_time"
   | "idle_unknown_time"
   | "idle_tail_time"
   | "launches"
@@ -242,12 +244,24 @@ export interface BurstStep {
   long: boolean;
 }
 
+/** What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks. */
+export interface CardMeaning {
+  id: string;
+  fires: string;
+  similar_pattern: string;
+  needs: string;
+  jobs: string;
+  gain: string;
+  left_out: string;
+}
+
 /**
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else a view shows. reasons:
  * code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
  * verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
- * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
+ * kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
+ * each card rests on in any trace.
  */
 export interface Catalogue {
   version: string;
@@ -263,6 +277,7 @@ export interface Catalogue {
   production_parts: PartMeaning[];
   limits: Record<string, string>;
   views: ViewMeaning[];
+  cards: CardMeaning[];
 }
 
 /** Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ. */
@@ -285,6 +300,50 @@ export interface Change {
   before: number;
   after: number;
   text: Phrase;
+}
+
+/**
+ * Collectives of one kind in one group of ranks; means over the steps, per step.
+ * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
+ * those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
+ * computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
+ * it is on a stream that the model computes on.
+ */
+export interface CollectiveRow {
+  kind: string;
+  group: string | null;
+  ranks: number | null;
+  dtype: string | null;
+  count: number;
+  bytes: number | null;
+  total_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  compute_stream_ns: number;
+  in_a_row: InARow | null;
+}
+
+/** Where to look: a range relative to the span's origin, and the step in which it begins. */
+export interface CommRange {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/**
+ * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
+ * the step's part "communication".
+ * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+ */
+export interface Communication {
+  running_ns: number;
+  exposed_ns: number;
+  wait_ns: number;
+  free_compute_ns: number;
+  rows: CollectiveRow[];
+  examples: CommRange[];
+  waits: CommRange[];
 }
 
 export type Confidence = "high" | "low" | "medium";
@@ -590,8 +649,8 @@ export interface Headline {
  * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
- * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
- * call stacks.
+ * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+ * before which the host does one thing for long. with_stack: recorded with call stacks.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -619,6 +678,8 @@ export interface HostResult {
   copies: CopyRow[];
   several_devices: SeveralDevices | null;
   pauses: Pause[];
+  one_time: OneTimeCost[];
+  long_gaps: LongGaps[];
   grown: Grown[];
   bucket_copies: number;
   bucket_late_ns: number;
@@ -626,7 +687,8 @@ export interface HostResult {
 
 /**
  * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
- * launches: kernels, copies and sets that start in it. phase_spans: when the host is in which phase, in time order.
+ * launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
+ * phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
@@ -636,15 +698,19 @@ export interface HostStep {
   queue_mean: number | null;
   launches: number;
   phase_spans: PhaseSpan[];
+  left_out_ns: number;
 }
 
 /**
  * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
  * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
- * thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
- * before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
- * of the process more than 50 us after its call returned; unknown: no launch record;
- * tail: nothing follows in this recording.
+ * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
+ * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
+ * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
+ * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
+ * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
+ * The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+ * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
  */
 export interface IdleNs {
   data_loading: number;
@@ -654,9 +720,14 @@ export interface IdleNs {
   nothing_recorded: number;
   launch_latency: number;
   queued: number;
+  collective_wait: number;
   dependency: number;
+  unrecorded_work: number;
   unknown: number;
   tail: number;
+  before_recording: number;
+  once: number;
+  after_recording: number;
 }
 
 /**
@@ -668,6 +739,19 @@ export interface IdleTime {
   share: number;
   reason: string | null;
   range: string | null;
+}
+
+/**
+ * Collectives of a row with next to no computation between them, which could be one. Per step.
+ * bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
+ * takes, at the best rate of the row; None without bytes.
+ */
+export interface InARow {
+  count: number;
+  exposed_ns: number;
+  bytes_p50: number | null;
+  ns_p50: number;
+  one_ns: number | null;
 }
 
 /**
@@ -723,6 +807,41 @@ export interface Jitter {
   long_count: number;
   exposed_ns: number;
   steps: string[];
+}
+
+/** count: how many events show it; name: that of the first of them, "" where names say nothing. */
+export interface JobEvidence {
+  code: string;
+  count: number;
+  name: string;
+}
+
+/**
+ * What a recording shows of its job; unknown, and None, where it does not show it.
+ * purpose         training: gradients or an optimizer; inference: many layers without either
+ * execution       how its work is launched; mixed: no way makes four fifths of it
+ * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
+ * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * ranks           processes that work together; rank and world_size as the file says
+ * evidence        what shows each of these, at most a few
+ */
+export interface JobKind {
+  purpose: "inference" | "training" | "unknown";
+  execution: "compiled" | "eager" | "graphs" | "mixed" | "unknown";
+  compiled_share: number | null;
+  graph_share: number | null;
+  device: "cpu" | "gpu" | "unknown";
+  vendor: "amd" | "nvidia" | "other" | null;
+  ranks: "many" | "one" | "unknown";
+  rank: number | null;
+  world_size: number | null;
+  evidence: JobEvidence[];
+}
+
+/** The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it. */
+export interface JobText {
+  line: Phrase;
+  shown_by: Phrase[];
 }
 
 /** shape is None where the trace does not say the kernel's grids. */
@@ -968,6 +1087,34 @@ export interface LoaderStep {
 }
 
 /**
+ * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
+ * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code.
+ */
+export interface LongGap {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  late_ns: number;
+  doing: "call" | "frame" | "nothing" | "op" | "range";
+  name: string | null;
+  inside: string | null;
+  compiles: boolean;
+  compiled: boolean;
+}
+
+/**
+ * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
+ * steps; compiled_ns is a part. longest: at most KEPT.
+ */
+export interface LongGaps {
+  site: string;
+  count: number;
+  late_ns: number;
+  compiled_ns: number;
+  longest: LongGap[];
+}
+
+/**
  * id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
  * `short` is the label where room is scarce, as in table heads; empty: the label itself. `colour` names the meaning's
  * colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu, runtime, blocking, other, ink.
@@ -1047,6 +1194,23 @@ export interface Obstacle {
   gain_ns: number;
 }
 
+/**
+ * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
+ * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the longest call
+ * in it, or its own; step and time range.
+ */
+export interface OneTimeCost {
+  cause: "allocation" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  count: number;
+  total_ns: number;
+  idle_ns: number;
+  op: string | null;
+  name: string;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
+}
+
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
 export interface OpSplit {
   op: string | null;
@@ -1086,24 +1250,24 @@ export interface OtherLoaders {
 }
 
 /**
- * The loader's work in the training process per batch, where worker processes make it.
- * ns, exposed_ns: None with why, where late batches hide it. source: the recorder, "ready" (waits of prefetched
- * batches in a burst) or "steady" (all waits alike, whatever the step). unpickle_ns, pin_ns: parts of it, where
- * recorded; pin_ns is spent on a thread of its own.
+ * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+ * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
+ * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
+ * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
+  gain_ns: number;
   source: "ready" | "recorder" | "steady" | null;
-  unpickle_ns: number | null;
-  pin_ns: number | null;
   why: Reason | null;
 }
 
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
  * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length, by the part's id.
+ * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+ * communication: None where nothing is exchanged.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -1118,6 +1282,8 @@ export interface OverviewResult {
   devices: DeviceFigures[];
   tiles: Series[];
   absent: Record<string, Reason>;
+  job: JobKind;
+  communication: Communication | null;
 }
 
 /** A part of the step: its id in Parts, label, colour token, meaning; works: the device is busy in it. */
@@ -1143,13 +1309,13 @@ export interface Parts {
 }
 
 /**
- * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
- * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
- * mean; worst_*: the longest one.
+ * Pauses of one cause in the steps.
+ * sure: the trace names the cause; else it is inferred from the pattern. name: of the longest one, as the trace has
+ * it; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step mean;
+ * worst_*: the longest one.
  */
 export interface Pause {
-  cause: "garbage_collection" | "lazy_loading" | "unexplained";
+  cause: "garbage_collection" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -1325,14 +1491,14 @@ export interface Reason {
  * Of the batches that the span's steps received; ns are means per batch, None where no batch shows it.
  * main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
- * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these;
- * few_sampled: kind is an estimate, see `is_few`.
+ * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
+ * is None where they are too few.
  * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
- * late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
- * each of them does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a
- * message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
- * without workers, of which call stacks in the trace show more.
+ * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
+ * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
+ * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
+ * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
+ * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
  */
 export interface Recorded {
   files: number;
@@ -1349,15 +1515,12 @@ export interface Recorded {
   cpu_share: number | null;
   core_wait_share: number | null;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
-  few_sampled: boolean;
   bytes: number | null;
   samples: number | null;
   consumer_ns: number | null;
   late_ns: number;
   batches_per_step: number;
   overhead_ns: number | null;
-  unpickle_ns: number | null;
-  pin_ns: number | null;
   cores: number | null;
   loaders: RecordedLoader[];
   workers: RecordedWorker[];
@@ -1417,8 +1580,8 @@ export interface RecordedLoader {
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
  * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
  * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
- * sampled, so many as `sampled` says, None where there is none. few_sampled: kind is an estimate, see `is_few`. ended:
- * False where the process was killed.
+ * sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
+ * the process was killed.
  */
 export interface RecordedWorker {
   loader: number;
@@ -1432,7 +1595,6 @@ export interface RecordedWorker {
   core_wait_share: number | null;
   busy_share: number;
   kind: "cores" | "cpu" | "io" | "mixed" | null;
-  few_sampled: boolean;
   ended: boolean | null;
 }
 
@@ -1554,7 +1716,10 @@ export interface SpanEntry {
   error: Problem | null;
 }
 
-/** The facts next to the views: which span this is and what recorded it. sidebar: by view id. */
+/**
+ * The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+ * id.
+ */
 export interface SpanHead {
   id: string;
   run: string;
@@ -1566,6 +1731,7 @@ export interface SpanHead {
   events: number;
   origin_ns: number;
   step_count: number;
+  steps_by: "inferred" | "marks" | "recording";
   first_step: string | null;
   last_step: string | null;
   device_names: string[];
@@ -1573,6 +1739,7 @@ export interface SpanHead {
   rank: number | null;
   world_size: number | null;
   simulated: string | null;
+  job: JobText;
   notes: NoteText[];
   sidebar: Record<string, SidebarShare>;
 }
@@ -1612,16 +1779,19 @@ export interface SplitStep {
   split: Split;
 }
 
-/** Where a step is in its span, relative to the span's origin. */
+/** Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged. */
 export interface StepMark {
   name: string;
   start_ns: number;
   end_ns: number;
+  left_out_ns: number;
 }
 
 /**
  * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
  * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+ * The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+ * work from before the recording; it is idle while the host does what comes once; nothing of it follows.
  */
 export interface StepRow {
   name: string;
@@ -1631,6 +1801,9 @@ export interface StepRow {
   parts_ns: Parts;
   slow: boolean;
   gpu_busy_ns: number | null;
+  before_recording_ns: number;
+  once_ns: number;
+  after_recording_ns: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -1,6 +1,16 @@
 /** The catalogue by id: labels, units, definitions and colours of everything that is shown. */
 
-import type { BinMeaning, Catalogue, Metric, PartMeaning, Phrase, Reason, ViewId, ViewMeaning } from "./api.gen";
+import type {
+  BinMeaning,
+  CardMeaning,
+  Catalogue,
+  Metric,
+  PartMeaning,
+  Phrase,
+  Reason,
+  ViewId,
+  ViewMeaning,
+} from "./api.gen";
 
 export interface Meanings {
   version: string;
@@ -24,6 +34,8 @@ export interface Meanings {
   /** Throws where the catalogue does not hold it: the server and this bundle are of different versions. */
   metric(id: string): Metric;
   viewTitle(id: ViewId | string): string;
+  /** What a card rests on, whatever the trace. */
+  card(id: string): CardMeaning | undefined;
   /** Why a figure is not known, in words. */
   explain(reason: Reason): Phrase;
 }
@@ -31,6 +43,7 @@ export interface Meanings {
 export function meaningsOf(catalogue: Catalogue): Meanings {
   const metrics = new Map([...catalogue.metrics, ...catalogue.figures].map((metric) => [metric.id, metric]));
   const titles = new Map(catalogue.views.map((view) => [view.id, view.title]));
+  const cards = new Map(catalogue.cards.map((card) => [card.id, card]));
   return {
     ...catalogue,
     metric(id) {
@@ -39,6 +52,7 @@ export function meaningsOf(catalogue: Catalogue): Meanings {
       return found;
     },
     viewTitle: (id) => titles.get(id) ?? id,
+    card: (id) => cards.get(id),
     explain: ({ code, values }) => ({ template: catalogue.reasons[code] ?? code, values }),
   };
 }

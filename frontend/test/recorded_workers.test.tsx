@@ -111,43 +111,37 @@ describe("recorded workers", () => {
   });
 
   describe("figures that rest on the batches that were sampled", () => {
-    const some = (sampled: number, few: boolean): Recorded => ({
+    const some = (sampled: number): Recorded => ({
       ...RECORDED,
       sampled: 2 * sampled,
-      few_sampled: few,
       workers: RECORDED.workers.map((worker) => ({
         ...worker,
         sampled,
-        few_sampled: few,
         cpu_share: sampled ? worker.cpu_share : null,
-        kind: sampled ? worker.kind : null,
+        kind: sampled > 1 ? worker.kind : null,
       })),
     });
 
     test("say so where others were not", () => {
-      const page = view({ recorded: some(2, false) });
+      const page = view({ recorded: some(2) });
       expect(page).toContain("; CPU-bound, 95.0 % CPU in 4 sampled batches|");
       expect(page).toContain("|CPU, No core and Limit are of 4 sampled batches of 6.|");
       expect(page).toContain("|Every worker is CPU-bound|on 4 cores|");
     });
 
-    test("are estimates where they are few", () => {
-      const page = view({ recorded: some(1, true) });
-      expect(page).toContain("; est. CPU-bound, 95.0 % CPU in 2 sampled batches|");
-      expect(page).toContain("|Every worker is CPU-bound, est. from 2 of 6 batches|on 4 cores|");
-      expect(page).toContain("|95.0 %|2.0 %|est. CPU-bound|1|");
-      expect(page).toContain("|CPU, No core and Limit are of 2 sampled batches of 6; est. where these are few.|");
+    test("show no limit where they are few", () => {
+      const page = view({ recorded: some(1) });
+      expect(page).toContain("|What do the workers spend their time on?|on 4 cores|");
+      expect(page).toContain("|95.0 %|2.0 %|–|1|");
       const html = renderToString(
-        <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1, true) }, TITLES)} tab={tab()} compared={null} />,
+        <DataLoading page={loaderPage({ ...WORKERS, recorded: some(1) }, TITLES)} tab={tab()} compared={null} />,
       ).replaceAll("\u00a0", " ");
       // three figures of two workers
       expect(html.match(/title="Of 1 of its 3 batches: the others were not sampled"/g)).toHaveLength(6);
     });
 
     test("are unknown where there is none", () => {
-      expect(view({ recorded: some(0, true) })).toContain(
-        "|CPU, No core and Limit are not known: no batch was sampled.|",
-      );
+      expect(view({ recorded: some(0) })).toContain("|CPU, No core and Limit are not known: no batch was sampled.|");
     });
 
     test("say nothing where all were", () => {

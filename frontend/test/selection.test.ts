@@ -37,7 +37,15 @@ test("another run opens with the same span where it has it", () => {
 
 test("what is written into the address opens it again, and drops the step of another span", () => {
   const like = selected(INDEX, { run: "b", span: 2 })!;
-  expect(keysOf(like)).toEqual({ run: "b", worker: "worker9", span: 2, step: null, zoom: null, event: null });
+  expect(keysOf(like)).toEqual({
+    run: "b",
+    worker: "worker9",
+    span: 2,
+    step: null,
+    steps: null,
+    zoom: null,
+    event: null,
+  });
 });
 
 test("a span is compared with another one, never with itself or one that is gone", () => {

@@ -112,6 +112,7 @@ test("names out of a trace stay text", () => {
   const evil = "<img src=x onerror=alert(1)>";
   const html = renderToString(
     <Top
+      job={{ line: { template: "{n}", values: { n: { value: evil, unit: "text" } } }, shown_by: [] }}
       headline={{
         verdict: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
         action: null,
@@ -127,12 +128,28 @@ test("names out of a trace stay text", () => {
   expect(html).toContain("&lt;img");
 });
 
+test("the kind of job stands above what is true, with what shows it", () => {
+  const html = renderToString(
+    <Top job={PAGE.head.job} headline={PAGE.headline} simulated={null} notes={[]} tab={TAB} />,
+  );
+  expect(html).toContain('<p class="job" title="Training: 12 nodes.">training · eager · Tesla V100</p>');
+});
+
+test("inferred steps give way to the whole recording, and come back", () => {
+  const note: NoteText = { id: "inferred_steps", cause: plain("Steps are inferred."), effect: plain("Effect.") };
+  const top = (tab: typeof TAB, id: string) =>
+    words(<Top job={null} headline={PAGE.headline} simulated={null} notes={[{ ...note, id }]} tab={tab} />);
+  expect(top(TAB, "inferred_steps")).toContain("Show the whole recording as one step");
+  expect(top(TAB, "no_steps")).not.toContain("Show");
+  expect(top({ ...TAB, state: { steps: "recording" } }, "no_steps")).toContain("Show steps");
+});
+
 test("at most two notes stand open, and that a trace is simulated stands first", () => {
   const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect.") });
   const notes = ["a", "b", "simulated", "c"].map(note);
-  const top = words(<Top headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
+  const top = words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
   expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect.|2 more notes|");
-  expect(words(<Top headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
+  expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
   );
 });

@@ -207,7 +207,7 @@ def _permille(bins: Bins) -> list[int | None]:
     values = bins.values
     known = np.isfinite(values)
     rounded = np.rint(1000 * np.where(known, values, 0)).astype(np.int64).tolist()
-    return [value if told else None for value, told in zip(rounded, known.tolist(), strict=True)]
+    return [value if measured else None for value, measured in zip(rounded, known.tolist(), strict=True)]
 
 
 def _idle_time(trace: Trace, device: int) -> IdleTime:

@@ -8,11 +8,14 @@ import numpy as np
 from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
+from tb_steptime.metrics.communication.summary import Communication, communication
 from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.parts import (
     Parts,
     collective_kernels,
@@ -29,6 +32,8 @@ class StepRow(msgspec.Struct, frozen=True):
     """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
 
     gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+    The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+    work from before the recording; it is idle while the host does what comes once; nothing of it follows.
     """
 
     name: str
@@ -38,6 +43,14 @@ class StepRow(msgspec.Struct, frozen=True):
     parts_ns: Parts
     slow: bool
     gpu_busy_ns: int | None
+    before_recording_ns: int = 0
+    once_ns: int = 0
+    after_recording_ns: int = 0
+
+    @property
+    def judged_ns(self) -> int:
+        """Its length without what is left out."""
+        return self.duration_ns - self.before_recording_ns - self.once_ns - self.after_recording_ns
 
 
 class DeviceFigures(msgspec.Struct, frozen=True):
@@ -55,7 +68,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
     """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
 
     tiles come in the order in which they are shown; GPU figures are those of `device`.
-    absent says why a part is a dash and not a length, by the part's id.
+    absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
+    communication: None where nothing is exchanged.
     """
 
     steps: list[StepRow]
@@ -70,6 +84,8 @@ class OverviewResult(msgspec.Struct, frozen=True):
     devices: list[DeviceFigures]
     tiles: list[Series]
     absent: dict[str, Reason]
+    job: JobKind = JobKind()
+    communication: Communication | None = None
 
 
 def analyse(trace: Trace) -> OverviewResult:
@@ -93,13 +109,28 @@ def analyse(trace: Trace) -> OverviewResult:
         devices=_device_figures(trace),
         tiles=[measure(trace, metric, device) for metric in TILES],
         absent=_absent(trace, mean),
+        job=job_kind(trace),
+        communication=communication(trace),
     )
+
+
+#: Fields of StepRow, and the ranges of which they are the length.
+_LEFT_OUT = {
+    "before_recording_ns": "before_recording",
+    "once_ns": "once",
+    "after_recording_ns": "after_recording",
+}
 
 
 def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
     parts = step_breakdown(trace)
-    outlier = slow(steps.end_ns - steps.start_ns)
+    device = main_device(trace)
+    outlier, aside = slow(judged_ns(trace, device)), set_aside(trace, device)
+    left_out = {
+        field: getattr(aside, reason).overlap_ns(steps.start_ns, steps.end_ns).tolist()
+        for field, reason in _LEFT_OUT.items()
+    }
     busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
     on_device = has_device_activity(trace)
     return [
@@ -111,6 +142,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
             parts_ns=parts[i],
             slow=bool(outlier[i]),
             gpu_busy_ns=busy[i] if on_device else None,
+            **{field: ns[i] for field, ns in left_out.items()},
         )
         for i, step in enumerate(steps.steps)
     ]

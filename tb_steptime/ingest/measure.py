@@ -12,7 +12,7 @@ from tb_steptime.ingest.allocator import give_back_large_blocks
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import as_one_step, find_steps
 
 if TYPE_CHECKING:
     from tb_steptime.trace.kineto import ReadProgress
@@ -24,21 +24,34 @@ LARGE_FILE_BYTES = 300_000_000
 
 
 def measure_file(
-    path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, leave_out: Collection[str] = ()
+    path: str | Path,
+    on_progress: Callable[[ReadProgress], None] | None = None,
+    leave_out: Collection[str] = (),
+    *,
+    whole_recording: bool = False,
 ) -> MeasuredSpan:
-    """Read and analyse one trace file, but for the views to leave out. Raises TraceError with text for the user."""
-    trace, records = with_records(read_file(path, on_progress))
+    """Read and analyse one trace file, but for the views to leave out; whole_recording: as one step. Raises TraceError
+    with text for the user."""
+    return measure_trace(read_file(path, on_progress, whole_recording=whole_recording), leave_out)[1]
+
+
+def measure_trace(trace: Trace, leave_out: Collection[str] = ()) -> tuple[Trace, MeasuredSpan]:
+    """A trace that was read, with what a recorder's files add to it, and all that is known of it."""
+    trace, records = with_records(trace)
     facts = facts_of(trace)
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id not in leave_out}
-    return MeasuredSpan(facts, results, records)
+    return trace, MeasuredSpan(facts, results, records)
 
 
-def read_file(path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None) -> Trace:
+def read_file(
+    path: str | Path, on_progress: Callable[[ReadProgress], None] | None = None, *, whole_recording: bool = False
+) -> Trace:
     """Read one trace file, a large one with an eye on memory. Raises TraceError with text for the user."""
     with contextlib.suppress(OSError):
         if Path(path).stat().st_size >= LARGE_FILE_BYTES:
             give_back_large_blocks()
-    return read_trace(str(path), on_progress)
+    trace = read_trace(str(path), on_progress)
+    return as_one_step(trace) if whole_recording else trace
 
 
 def facts_of(trace: Trace) -> SpanFacts:
@@ -53,6 +66,7 @@ def facts_of(trace: Trace) -> SpanFacts:
         events=trace.event_count,
         origin_ns=trace.origin_ns,
         step_count=len(durations),
+        steps_by=steps.by,
         first_step=names[0] if names else None,
         last_step=names[-1] if names else None,
         mean_step_ns=round(sum(durations) / len(durations)) if durations else None,

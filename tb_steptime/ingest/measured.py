@@ -9,6 +9,7 @@ import msgspec
 
 from tb_steptime.ingest.recorder_files import SeenRecords
 from tb_steptime.text import Note
+from tb_steptime.trace.steps import StepsBy
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -16,9 +17,9 @@ R = TypeVar("R", bound=msgspec.Struct)
 class SpanFacts(msgspec.Struct, frozen=True):
     """What a recording says of itself, whichever view is open.
 
-    file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0. rank,
-    world_size and sm_count are None where the file does not say, simulated is the simulator's statement or None for a
-    recording.
+    file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0; steps_by says
+    what shows the steps. rank, world_size and sm_count are None where the file does not say, simulated is the
+    simulator's statement or None for a recording.
     """
 
     file: str
@@ -36,6 +37,7 @@ class SpanFacts(msgspec.Struct, frozen=True):
     world_size: int | None
     simulated: str | None
     notes: list[Note]
+    steps_by: StepsBy = "marks"
 
 
 class MeasuredSpan(msgspec.Struct, frozen=True):

@@ -43,12 +43,13 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 @dataclass(eq=False)
 class Job:
     """One trace to read. file is what the user reads, relative to the log directory. events: the folder to write its
-    event file into; None where it is read for its summary."""
+    event file into; None where it is read for its summary. whole_recording: as one step."""
 
     id: str
     trace: Path
     file: str
     events: Path | None = None
+    whole_recording: bool = False
     started: float | None = None
     far: Far | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -81,18 +82,19 @@ class ReadingQueue:
     fallback: Path | None = None
     closed: bool = False
 
-    def want(self, id: str, trace: Path, file: str, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
-        """Read this trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
+    def want(self, job: Job, *, urgent: bool, events: Callable[[], Path] | None = None) -> None:
+        """Read its trace, before all others if urgent. Asking again moves it to the front, or changes nothing.
 
         events: makes the folder for its event file, where that is wanted and not the summary. Raises OSError from it.
         """
         with self.lock:
-            if self.closed or id in self.running:
+            if self.closed or job.id in self.running:
                 return
-            if id not in self.waiting:
-                self.waiting[id] = Job(id, trace, file, events() if events else None)
+            if job.id not in self.waiting:
+                job.events = events() if events else None
+                self.waiting[job.id] = job
             if urgent:
-                self.waiting.move_to_end(id, last=False)
+                self.waiting.move_to_end(job.id, last=False)
             if self.threads < (self.processes or cores()):
                 self.threads += 1
                 threading.Thread(target=self._work, daemon=True, name="tb_steptime reading").start()
@@ -179,7 +181,9 @@ def _start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
     the user's shadows the standard library. One BLAS thread, because more only reserve memory. A session of its own,
     because an interrupt from the keyboard is for TensorBoard, whose end ends it."""
     makes = "events" if job.events else "summary"
-    command = [sys.executable, "-m", "tb_steptime.ingest.read_one", os.path.abspath(job.trace), makes, str(folder)]
+    steps = ["recording"] if job.whole_recording else []
+    module, trace = "tb_steptime.ingest.read_one", os.path.abspath(job.trace)
+    command = [sys.executable, "-m", module, trace, makes, str(folder), *steps]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     home = Path(tb_steptime.__file__).parent.parent
     return subprocess.Popen(

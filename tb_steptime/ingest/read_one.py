@@ -1,7 +1,8 @@
-"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER`.
+"""The process that reads one trace: `python -m tb_steptime.ingest.read_one TRACE summary|events FOLDER [recording]`.
 
 For a summary the folder is where it goes if neither the trace's folder nor the user's cache takes it; for events it is
-where the event file goes.
+where the event file goes. With "recording" the whole recording is one step, and its summary goes into the folder only:
+next to the trace is that of its steps.
 
 A process of its own, because a trace of a gigabyte would hold TensorBoard's interpreter lock for seconds and its memory
 for ever. It says on stdout, a line of JSON each, how far it is, and in the end where the file is that it made or why
@@ -56,17 +57,18 @@ Message = Far | Done | Refused
 
 def main(arguments: list[str]) -> None:
     trace, makes, folder = Path(arguments[0]), _MAKERS[arguments[1]], Path(arguments[2])
+    whole_recording = arguments[3:] == ["recording"]
     say = _take_stdout()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     _be_nice()
-    say(_read(trace, folder, makes, _every(_SECONDS_BETWEEN_MESSAGES, say)))
+    say(_read(lambda: makes(trace, folder, _every(_SECONDS_BETWEEN_MESSAGES, say), whole_recording)))
 
 
-def _read(trace: Path, folder: Path, makes: _Maker, say_progress: Callable[[ReadProgress], None]) -> Message:
+def _read(make: Callable[[], Path]) -> Message:
     from tb_steptime.errors import TraceError
 
     try:
-        return Done(str(makes(trace, folder, say_progress)))
+        return Done(str(make()))
     except TraceError as error:
         return Refused(error.problem, error.hint)
     except MemoryError:
@@ -77,24 +79,30 @@ def _read(trace: Path, folder: Path, makes: _Maker, say_progress: Callable[[Read
         return Refused(f"The file cannot be read: {error.strerror}", "Check that it is still there and may be read.")
 
 
-def _summary(trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
+def _summary(
+    trace: Path, fallback: Path, say_progress: Callable[[ReadProgress], None], whole_recording: bool = False
+) -> Path:
     from tb_steptime.ingest.measure import measure_file
     from tb_steptime.ingest.summaries.freshness import stamp
     from tb_steptime.ingest.summaries.reading import is_newer
     from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 
     before = stamp(trace)  # of a file that grows meanwhile this is the stamp of something older: it is read again
-    measured = measure_file(trace, say_progress)
+    measured = measure_file(trace, say_progress, whole_recording=whole_recording)
     places = [place for place in (*places_for(trace), fallback / before.digest) if not is_newer(place)]
+    if whole_recording:
+        places = [fallback / f"{before.digest}.recording"]
     with _keeping(trace):
         return write_summary(encode_summary(before, measured), places)
 
 
-def _events(trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None]) -> Path:
+def _events(
+    trace: Path, folder: Path, say_progress: Callable[[ReadProgress], None], whole_recording: bool = False
+) -> Path:
     from tb_steptime.ingest.measure import read_file
     from tb_steptime.timeline.build import write_events
 
-    read = read_file(trace, say_progress)
+    read = read_file(trace, say_progress, whole_recording=whole_recording)
     with _keeping(trace):
         write_events(read, folder)
     return folder
@@ -112,7 +120,7 @@ def _keeping(trace: Path) -> Iterator[None]:
         raise TraceError(f"What was read of it cannot be kept: {error.strerror}", trace, hint) from error
 
 
-_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]"], Path]
+_Maker = Callable[[Path, Path, "Callable[[ReadProgress], None]", bool], Path]
 _MAKERS: dict[str, _Maker] = {"summary": _summary, "events": _events}
 
 

@@ -14,6 +14,7 @@ from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.rules import RULES, Gain
 from tb_steptime.insights.sidebar import sidebar
 from tb_steptime.insights.wording import result_notes, titles
+from tb_steptime.insights.wording.job import job_text
 from tb_steptime.insights.wording.trends import judge_trends
 from tb_steptime.metrics.steps.parts import Parts
 
@@ -29,6 +30,7 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))
     return Judgement(
         verdict=judge_span(facts),
+        job=job_text(facts),
         headlines={view: headline(facts, insights) for view, headline in HEADLINES.items() if view in results},
         insights=insights,
         addable=addable,

@@ -106,11 +106,19 @@ class NoteText(msgspec.Struct, frozen=True):
     effect: Phrase
 
 
+class JobText(msgspec.Struct, frozen=True):
+    """The kind of job as it is shown: line in the head of every view; shown_by: what in the trace shows it."""
+
+    line: Phrase
+    shown_by: list[Phrase]
+
+
 class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights are ordered by what they gain now; addable: ids of those whose gains are
     disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id."""
 
     verdict: Verdict
+    job: JobText
     headlines: dict[str, Headline]
     insights: list[Insight]
     addable: set[str]

@@ -16,6 +16,7 @@ from tb_steptime.analyses.tensor_cores import TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.text import Phrase, count, phrase
 
 #: Below a hundredth of the step a card is noise; from a twentieth it is a warning; from 15 % it decides the job's
@@ -49,6 +50,11 @@ class Facts:
         return self.result("overview", OverviewResult)
 
     @property
+    def job(self) -> JobKind:
+        """Training or inference, eager or compiled, on what, in how many ranks."""
+        return self.overview.job
+
+    @property
     def trends(self) -> TrendsResult:
         return self.result("trends", TrendsResult)
 
@@ -71,12 +77,19 @@ class Facts:
 
     @property
     def step_ns(self) -> int:
-        return self.overview.mean_duration_ns
+        """The mean step without what is left out: work from before the recording, what comes once, the tail."""
+        steps = self.overview.steps
+        return (2 * sum(step.judged_ns for step in steps) + len(steps)) // (2 * len(steps)) if steps else 0
+
+    @property
+    def left_out_ns(self) -> int:
+        """What of the steps is left out, in all."""
+        return sum(step.duration_ns - step.judged_ns for step in self.overview.steps)
 
     @property
     def idle(self) -> IdleNs | None:
-        """Of the span's main device, the mean step's idle time by reason; None without a device."""
-        return next((each.mean for each in self.host.devices if each.device == self.host.device), None)
+        """Of the span's main device, the mean step's idle time by reason, as far as it is judged; None without one."""
+        return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
 
     def share(self, ns: float) -> float:
         """Of the mean step."""

@@ -71,7 +71,7 @@ _WAITS_BECAUSE = {
     "loader_overhead": "the training process receives each batch itself",
     "other_loader": "another loader does not have its batches in time",
     False: "the training process produces each batch itself",
-    True: "the worker processes do not finish batches in time",
+    True: "batches of the worker processes come late",
     None: "the next batch is not ready in time",
 }
 

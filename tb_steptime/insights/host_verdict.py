@@ -23,7 +23,7 @@ _SENTENCES = {
     Bound.INPUT: "A step takes {step}, and for {wait} of it {gpu} waits for input data.",
     Bound.SYNC: "{Gpu} is idle for {idle} of the step because blocking calls make the CPU wait for it.",
     Bound.DEPENDENCY: "{Gpu} is idle for {idle} of the step: its next work is launched, but waits for another stream, "
-    "GPU or rank.",
+    "another GPU or an event.",
     Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for other ranks.",
     Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons; the largest: {cause}.",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
@@ -32,15 +32,19 @@ _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU w
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
+_UNRECORDED = (
+    "For {unrecorded} of the step {gpu} must be busy with work that this trace does not show: record again, after a "
+    "warm-up."
+)
 
 #: The largest of several reasons.
 _CAUSES = {
     Bound.HOST: "late kernel launches",
     Bound.SYNC: "blocking calls",
-    Bound.DEPENDENCY: "work that waits for another stream, GPU or rank",
+    Bound.DEPENDENCY: "work that waits for another stream, another GPU or an event",
     Bound.COMMUNICATION: "waiting for other ranks",
     Bound.INPUT: "waiting for input data",
-    Bound.UNKNOWN: "launches that are not recorded",
+    Bound.UNKNOWN: "work or launches that are not recorded",
 }
 
 
@@ -63,11 +67,18 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _FULL_QUEUE
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _COMMUNICATES
-    if bound is Bound.UNKNOWN and idle.unknown <= idle.tail:
-        return _TAIL
+    if bound is Bound.UNKNOWN:
+        return _unknown(idle)
     if bound is Bound.HOST and _one_pause(facts.host, idle):
         return _ONE_PAUSE
     return _SENTENCES[bound]
+
+
+def _unknown(idle: IdleNs) -> str:
+    """By what most of it is that the trace does not show."""
+    if idle.unrecorded_work > max(idle.unknown, idle.tail):
+        return _UNRECORDED
+    return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
 
 
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
@@ -91,6 +102,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "step": ns(facts.step_ns),
         "share": fraction(1 - share),
         "idle": fraction(share),
+        "unrecorded": fraction(facts.share(idle.unrecorded_work)),
         "cause": text(_CAUSES[max(parts, key=lambda each: parts[each])]),
         "exchange": ns(_exchange_ns(facts.host)),
         "wait": ns(idle.data_loading if wait is None else wait),
@@ -132,8 +144,10 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
         return confidence(facts, *_WITHOUT_GPU[host.bound is not Bound.UNKNOWN])
-    if unlinked_share(host) >= UNLINKED_FRACTION or host.bound is Bound.UNKNOWN:
+    if unlinked_share(host) >= UNLINKED_FRACTION:
         return Confidence.LOW, phrase("Many launches are missing in this trace.")
+    if host.bound is Bound.UNKNOWN:
+        return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
     if host.bound is Bound.MIXED:
         return confidence(facts, Confidence.MEDIUM, phrase("No cause makes half of the idle time."))
     if host.with_stack and host.bound is not Bound.GPU:

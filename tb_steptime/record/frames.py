@@ -1,10 +1,14 @@
-"""Whose code a Python frame runs: one rule for frames in traces and for those that the recorder samples."""
+"""Whose code a Python frame runs, and its name: one rule for frames in traces and those that the recorder samples."""
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
+from types import CodeType
 
 _NOT_OF_USER = frozenset({"torch", "tb_steptime", *sys.stdlib_module_names})
+_OWN = os.path.dirname(__file__) + os.sep
 
 
 def is_of_user(file: str) -> bool:
@@ -18,3 +22,30 @@ def is_of_user(file: str) -> bool:
     """
     top = file.partition("/")[0].removesuffix(".py")
     return file.endswith(".py") and not file.startswith("<") and top not in _NOT_OF_USER
+
+
+def name_of(code: CodeType, line: int) -> str:
+    """As traces name a frame: "torchvision/transforms/functional.py(138): to_tensor"."""
+    return f"{_below_path(code.co_filename)}({line}): {code.co_name}"
+
+
+@functools.lru_cache(maxsize=4096)
+def is_path_of_user(path: str) -> bool:
+    """As `is_of_user`, of a code's file, which may be a whole path."""
+    return is_of_user(_below_path(path))
+
+
+def is_torch_fetch(code: CodeType) -> bool:
+    """Of the loader's own code between the recorder and the dataset."""
+    return code.co_filename.replace("\\", "/").endswith("torch/utils/data/_utils/fetch.py")
+
+
+def is_recorder(code: CodeType) -> bool:
+    return code.co_filename.startswith(_OWN)
+
+
+def _below_path(file: str) -> str:
+    """The file's path from the longest entry of sys.path on that it lies below."""
+    file = file.replace("\\", "/")
+    entries = (f"{entry}/".replace("\\", "/").replace("//", "/") for entry in sys.path if entry)
+    return file[max((len(entry) for entry in entries if file.startswith(entry)), default=0) :]

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
 from tb_steptime.record.recorder import LoaderRecorder
@@ -83,7 +81,7 @@ class StepProfiler:
         if self.profiler is not None:
             self.profiler.step()
             if self._written >= self._schedule.repeat > 0:
-                self._leave(None, None, None)  # the steps that follow cost nothing
+                self._leave()  # the steps that follow cost nothing
 
     def start(self) -> StepProfiler:
         """As `with` does; for callbacks, which have two hooks instead of a block."""
@@ -95,20 +93,17 @@ class StepProfiler:
         return self
 
     def stop(self) -> None:
-        self.__exit__(None, None, None)
+        self._leave()
+        self.recorder.close()
+        if self._enabled and not self._written:
+            _log.warning(TOO_FEW_STEPS, self.directory, self._steps, self._schedule.first_end())
+        self._enabled = False
 
     def __enter__(self) -> StepProfiler:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave(kind, error, trace)
-        self.recorder.close()
-        if self._enabled and not self._written:
-            needed = self._schedule.first_end()
-            _log.warning(TOO_FEW_STEPS, self.directory, self._steps, needed)
-        self._enabled = False
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
     def _stop_for_next(self) -> None:
         """Ends what a training may have left running: torch runs one profiler at a time."""
@@ -117,11 +112,11 @@ class StepProfiler:
         except Exception as error:  # noqa: BLE001 - of a training that is over
             _log.warning("The last trace was not written to %s: %s.", self.directory, error)
 
-    def _leave(self, *error: Any) -> None:
+    def _leave(self) -> None:
         profiler, self.profiler = self.profiler, None
         if profiler is not None:
             _mark_unfinished(profiler)
-            profiler.__exit__(*error)
+            profiler.__exit__(None, None, None)
 
     def _make(self) -> Any:
         from torch import profiler
@@ -131,21 +126,19 @@ class StepProfiler:
             schedule=profiler.schedule(
                 skip_first=plan.skip_first, wait=plan.wait, warmup=plan.warmup, active=plan.active, repeat=plan.repeat
             ),
-            on_trace_ready=self._count(profiler.tensorboard_trace_handler(str(self.directory), use_gzip=True)),
+            on_trace_ready=self._write,
             **self._options,
         )
 
-    def _count(self, write: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _write(self, profiler: Any) -> None:
         """A span that cannot be written (the disk is full) does not end the training."""
+        from torch.profiler import tensorboard_trace_handler
 
-        def count(profiler: Any) -> None:
-            try:
-                write(profiler)
-            except (OSError, RuntimeError) as error:
-                _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
-            self._written += 1
-
-        return count
+        try:
+            tensorboard_trace_handler(str(self.directory), use_gzip=True)(profiler)
+        except (OSError, RuntimeError) as error:
+            _log.warning("No trace was written to %s: %s. Training continues.", self.directory, error)
+        self._written += 1
 
 
 def _mark_unfinished(profiler: Any) -> None:

@@ -13,14 +13,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tb_steptime.record.loaders.hooks import Create, hook, hook_loaders, in_worker, is_loader, unsupported
-from tb_steptime.record.loaders.watched import WatchedLoaders
+from tb_steptime.record.loaders.hooks import Create, hook_loaders, unsupported
+from tb_steptime.record.loaders.iterator_state import IteratorState
 from tb_steptime.record.loaders.workers import WorkerRecorder
-from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings
+from tb_steptime.record.recordings import MAX_LOADERS, LoaderRecording, ProcessRecordings, is_followed
 
 _Loader = TypeVar("_Loader")
 
@@ -43,7 +44,7 @@ class LoaderRecorder:
         self._enabled = enabled
         self._lines = lines
         self._all = False
-        self._watched = WatchedLoaders()
+        self._watched: list[weakref.ref[Any]] = []  # loaders, and datasets, by which others of theirs are recognized
         self._recordings: ProcessRecordings | None = None
         self._warned: set[str] = set()
 
@@ -63,8 +64,11 @@ class LoaderRecorder:
     def close(self) -> None:
         """End the recording in this process. Workers of passes that have begun record until their end."""
         if self._recordings is not None:
-            self._recordings.check()
-        self._close()
+            self._recordings.close()
+        self._enabled = False
+        self._watched.clear()
+        if self in _recorders:
+            _recorders.remove(self)
 
     def __enter__(self) -> LoaderRecorder:
         return self
@@ -83,44 +87,25 @@ class LoaderRecorder:
     def fail(self, reason: str) -> None:
         """End the recording and log the reason, once."""
         if self._enabled:
-            self._close()
+            self._enabled = False
+            self.close()
             _log.warning("DataLoaders are not recorded in %s: %s. Training continues.", self.directory, reason)
 
     def watches(self, loader: Any) -> bool:
-        return loader in self._watched or self._all
+        """By identity: a loader or dataset of the user's own type may not be hashable, or equal another."""
+        return self._all or any(each() is item for item in (loader, loader.dataset) for each in self._watched)
 
-    def recording(self, loader: Any) -> LoaderRecording | None:
-        """The one that continues with this loader; None where it cannot be written, or not any more."""
-        found = self.recordings().of(loader)
-        if found is None:
+    def begin(self, loader: Any) -> tuple[LoaderRecording, IteratorState] | None:
+        """A pass over this loader begins: what records it. None where it cannot be written, or not any more."""
+        if self._recordings is None or self._recordings.pid != os.getpid():  # a forked child that trains has its own
+            self._recordings = ProcessRecordings(self.directory, self._lines, self.fail)
+        recording = self._recordings.of(loader)
+        if recording is None:
             self._warn(
                 f"Some DataLoaders are not recorded in {self.directory}: there are more than {MAX_LOADERS}. The first "
                 "ones are recorded."
             )
-        return found if found is not None and found.journal.alive else None
-
-    def recordings(self) -> ProcessRecordings:
-        """Those of this process; a forked child that trains has its own."""
-        if self._recordings is None or self._recordings.pid != os.getpid():
-            self._recordings = ProcessRecordings(self.directory, self._lines, self.fail)
-        return self._recordings
-
-    def reuses(self, loader: Any, iterator: Any, begin_ns: int) -> None:
-        """A loader's iterator, with its workers, began another pass; the first one may have been before we watched."""
-        if self.recordings().follows(iterator):
-            return
-        recording = self.recording(loader)
-        if recording is None:
-            return
-        state = recording.next_pass()
-        state.begin_ns = begin_ns
-        recording.follow(iterator, state, new=False)
-        if loader.num_workers:
-            self._warn(
-                f"The workers of a DataLoader are not recorded in {self.directory}, only the batches that the training "
-                "receives: they were started before the recorder (persistent_workers=True). Watch the loader before "
-                "its first epoch."
-            )
+        return (recording, recording.next_pass()) if recording is not None and recording.journal.alive else None
 
     def _warn(self, sentence: str) -> None:
         """Each sentence once."""
@@ -129,39 +114,41 @@ class LoaderRecorder:
             _log.warning(sentence)
 
     def _watch(self, loader: Any) -> None:
+        from torch.utils.data import DataLoader
+
         inner: Any = getattr(loader, "base_dataloader", loader)  # what Accelerate wraps
-        if is_loader(inner):
-            self._watched.add(inner)
-            hook(type(inner), _on_create, _on_reuse)
-        else:
+        if not isinstance(inner, DataLoader):
             self.fail(f"watch() needs a torch.utils.data.DataLoader, not {type(loader).__name__}")
+            return
+        self._watched = [each for each in self._watched if each() is not None]
+        for item in (inner, inner.dataset):
+            with contextlib.suppress(TypeError):  # a list has no weak references
+                self._watched.append(weakref.ref(item))
+        if inner.persistent_workers and inner._iterator is not None and not is_followed(inner._iterator):
+            self._warn(
+                f"The workers of a DataLoader are not recorded in {self.directory}: they were started before the "
+                "recorder (persistent_workers=True). Watch the loader before its first epoch."
+            )
 
     def _start(self) -> bool:
         """Have torch's loaders ask this recorder. False where there is nothing to record with."""
         if not self._enabled:
             return False
-        if self in _recorders:
-            return True
         reason = unsupported()
         if reason is not None:
             self.fail(reason)
             return False
-        hook_loaders(_on_create, _on_reuse)
-        _recorders.append(self)
+        hook_loaders(_on_create)
+        if self not in _recorders:
+            _recorders.append(self)
         return True
-
-    def _close(self) -> None:
-        self._enabled = False
-        self._watched.clear()
-        if self in _recorders:
-            _recorders.remove(self)
-        if self._recordings is not None:
-            self._recordings.close()
 
 
 def _recorder_of(loader: Any) -> LoaderRecorder | None:
-    """The one that records the pass that begins now."""
-    if not _recorders or in_worker():
+    """The one that records the pass that begins now. A loader that a dataset uses in its worker is part of that one."""
+    from torch.utils.data import get_worker_info
+
+    if get_worker_info() is not None:
         return None
     for recorder in reversed(_recorders):
         with recorder.no_errors():
@@ -174,27 +161,19 @@ def _on_create(loader: Any, create: Create) -> Any:
     """The loader's new iterator, recorded if possible; created by torch in any case, errors and all."""
     users_own = loader.worker_init_fn
     recorder = None if isinstance(users_own, WorkerRecorder) else _recorder_of(loader)
-    recording = state = None
+    begun = None
     if recorder is not None:
         with recorder.no_errors():
-            recording = recorder.recording(loader)
-            if recording is not None:
-                begun = recording.next_pass()
-                loader.worker_init_fn = recording.worker_init(users_own)
-                state = begun
-    if recorder is None or recording is None or state is None:
+            begun = recorder.begin(loader)
+            if begun is not None:
+                loader.worker_init_fn = begun[0].worker_init(users_own)
+    if recorder is None or begun is None:
         return create(loader)
+    recording, state = begun
     try:
         iterator = create(loader)
     finally:
         loader.worker_init_fn = users_own
     with recorder.no_errors():
-        recording.follow(iterator, state, new=True)
+        recording.follow(iterator, state)
     return iterator
-
-
-def _on_reuse(loader: Any, iterator: Any, begin_ns: int) -> None:
-    recorder = _recorder_of(loader)
-    if recorder is not None:
-        with recorder.no_errors():
-            recorder.reuses(loader, iterator, begin_ns)

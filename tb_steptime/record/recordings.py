@@ -15,7 +15,6 @@ from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.iterator_state import IteratorState
 from tb_steptime.record.loaders.multi_process import follow_multi_process
 from tb_steptime.record.loaders.single_process import follow_single_process
-from tb_steptime.record.loaders.subclassing import is_swapped
 from tb_steptime.record.loaders.workers import WorkerRecorder
 
 #: A script that creates a loader of another kind every few steps would fill the directory. The first ones are recorded.
@@ -51,15 +50,6 @@ class ProcessRecordings:
         self._loaders.append(found)
         return found
 
-    def follows(self, iterator: Any) -> bool:
-        """Whether what the iterator does is written here."""
-        state = getattr(iterator, "_tb_steptime", None)
-        return state is not None and any(state.journal is each.journal for each in self._loaders)
-
-    def check(self) -> None:
-        for loader in self._loaders:
-            loader.journal.check()
-
     def close(self) -> None:
         for loader in self._loaders:
             loader.journal.close()
@@ -79,7 +69,6 @@ class LoaderRecording:
         directory.mkdir(parents=True, exist_ok=True)
         self._stem = directory / "{host}_{main_pid}.{recorder_start_ns}.l{loader}".format(**header)
         self._iterator: weakref.ref[Any] | None = None
-        self._passes = 0
         path = Path(f"{self._stem}.main{SUFFIX}")
         self.journal = Journal(path, encode_header(header), NO_WORKER, on_failure)
 
@@ -87,36 +76,34 @@ class LoaderRecording:
         """An iterator of the loader lives and has not come to its end. One that the loader itself keeps is about to be
         replaced: torchdata's loaders drop it only when they have the next one."""
         iterator = self._iterator() if self._iterator is not None else None
-        if iterator is None or iterator is loader._iterator or iterator._tb_steptime.journal is not self.journal:
+        if iterator is None or iterator is loader._iterator:
             return False
         return not iterator._tb_steptime.exhausted
 
     def next_pass(self) -> IteratorState:
         self.journal.check()
-        number = self.journal.pass_number + 1 if self._passes else 0
-        self._passes += 1
-        state = IteratorState(self.journal)
-        state.begin(number)
-        return state
+        number = self.journal.pass_number + 1 if self._iterator is not None else 0
+        return IteratorState(self.journal, number)
 
     def worker_init(self, users_own: Any) -> WorkerRecorder:
         return WorkerRecorder(users_own, self._stem, self._header, self.journal.pass_number, self._lines)
 
-    def follow(self, iterator: Any, state: IteratorState, new: bool) -> None:
-        """Record what the iterator does from here on. It was just created, or (not new) begins another pass, and
-        another recorder may have followed it before.
+    def follow(self, iterator: Any, state: IteratorState) -> None:
+        """Record what the iterator, which was just created, does from here on.
 
         Relies on what the iterators of `torch/utils/data/dataloader.py` do; raises AttributeError for others. They keep
         their classes' names, so that the marks "enumerate(DataLoader)#..." in traces stay as they are.
         """
         self._iterator = weakref.ref(iterator)
-        if is_swapped(iterator):
-            state = iterator._tb_steptime
-            state.write_to(self.journal)
+        iterator._tb_steptime = state
+        if hasattr(iterator, "_dataset_fetcher"):
+            follow_single_process(iterator)
         else:
-            iterator._tb_steptime = state
-            if hasattr(iterator, "_dataset_fetcher"):
-                follow_single_process(iterator)
-            else:
-                follow_multi_process(iterator, new)
+            follow_multi_process(iterator)
         state.ready()
+
+
+def is_followed(iterator: Any) -> bool:
+    """Whether a recorder records what the iterator does."""
+    state = getattr(iterator, "_tb_steptime", None)
+    return state is not None and bool(state.journal.alive)

@@ -6,6 +6,8 @@ import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights.questions import CardMeaning, card_meaning
+from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
@@ -37,7 +39,8 @@ class Catalogue(msgspec.Struct, frozen=True):
     metrics can be measured of any span and step; figures are what else a view shows. reasons:
     code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in the order of IdleNs. bounds: a
     verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of
-    kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker.
+    kernel time, by tensor cores; production_parts: of a batch; limits: what limits a worker; cards: what
+    each card rests on in any trace.
     """
 
     version: str
@@ -53,6 +56,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     production_parts: list[PartMeaning]
     limits: dict[str, str]
     views: list[ViewMeaning]
+    cards: list[CardMeaning]
 
 
 #: Figures of the views' tables, by view.
@@ -76,6 +80,7 @@ def catalogue() -> Catalogue:
         production_parts=list(data_loading.PRODUCTION_PARTS),
         limits=data_loading.LIMIT_WORDS,
         views=[ViewMeaning(analysis.id, analysis.title, _TILES.get(analysis.id, ())) for analysis in ANALYSES],
+        cards=[card_meaning(rule) for rule in RULES],
     )
 
 

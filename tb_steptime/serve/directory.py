@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tb_steptime.ingest.discovery import Discovery, Found
 from tb_steptime.ingest.found import FoundSpan
@@ -14,6 +14,9 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.serve.served import ServedSpan, open_span
 
 logger = logging.getLogger(__name__)
+
+#: Added to a span's id: its recording as one step.
+WHOLE_RECORDING = "~recording"
 
 #: How old a scan of the log directory may be before a request begins another one.
 SCAN_SECONDS = 2.0
@@ -33,6 +36,7 @@ class LogDirectory:
     found: Found = field(default_factory=lambda: Found((), 0, ()))
     scanned_at: float = 0.0
     _spans: dict[str, ServedSpan] = field(default_factory=dict)
+    _as_one_step: dict[str, ServedSpan] = field(default_factory=dict)
     _scan_again_at: float = 0.0
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _first_scan: threading.Event = field(default_factory=threading.Event)
@@ -70,15 +74,27 @@ class LogDirectory:
             return self.found, [self._spans[found.id] for found in self.found.spans]
 
     def get(self, id: str) -> ServedSpan | None:
-        """As of the last scan."""
-        return self._spans.get(id)
+        """As of the last scan. An id that ends in WHOLE_RECORDING means the recording as one step."""
+        base = id.removesuffix(WHOLE_RECORDING)
+        span = self._spans.get(base)
+        return span if span is None or id == base else self._one_step(span)
 
     def find(self, id: str) -> ServedSpan | None:
-        """As of the last scan; only an id that is not known is worth waiting for a new one."""
+        """As `get`; only an id that is not known is worth waiting for a new scan."""
         self.scan_soon()
-        if id not in self._spans:
+        if self.get(id) is None:
             self.refresh()
-        return self._spans.get(id)
+        return self.get(id)
+
+    def _one_step(self, span: ServedSpan) -> ServedSpan:
+        """The span of the same file with the recording as one step; it is in no picker."""
+        id = span.found.id + WHOLE_RECORDING
+        with self._lock:
+            known = self._as_one_step.get(id)
+            if known is None or known.found.stamp != span.found.stamp:
+                known = ServedSpan(replace(span.found, id=id, whole_recording=True))
+                self._as_one_step[id] = known
+            return known
 
     def family(self, span: ServedSpan) -> list[ServedSpan]:
         """All spans of its worker."""

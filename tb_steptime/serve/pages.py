@@ -11,7 +11,7 @@ from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.added_gains import may_be_added
-from tb_steptime.insights.base import Headline, Insight, Judgement, SidebarShare
+from tb_steptime.insights.base import Headline, Insight, Judgement
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.wire import (
@@ -42,7 +42,7 @@ def span_page(span: ServedSpan, view: str, span_count: int, neighbours: Iterable
     notes = [note for note in measured.facts.notes if _is_shown_above(note, view, shown)]
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(
-        head=_head(span, span_count, notes, judged.sidebar),
+        head=_head(span, span_count, notes, judged),
         headline=_headline(span, view, judged),
         result=msgspec.Raw(encode(result)),
         titles=judged.titles.get(view, {}),
@@ -68,7 +68,7 @@ def _headline(span: ServedSpan, view: str, judged: Judgement) -> Headline:
     return judged.headlines.get(view) or judged.headlines[_FIRST_VIEW]
 
 
-def _head(span: ServedSpan, span_count: int, notes: list[Note], sidebar: dict[str, SidebarShare]) -> SpanHead:
+def _head(span: ServedSpan, span_count: int, notes: list[Note], judged: Judgement) -> SpanHead:
     facts, found = span.at_hand().facts, span.found
     return SpanHead(
         id=found.id,
@@ -81,6 +81,7 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], sidebar: dict[st
         events=facts.events,
         origin_ns=facts.origin_ns,
         step_count=facts.step_count,
+        steps_by=facts.steps_by,
         first_step=facts.first_step,
         last_step=facts.last_step,
         device_names=facts.device_names,
@@ -88,8 +89,9 @@ def _head(span: ServedSpan, span_count: int, notes: list[Note], sidebar: dict[st
         rank=span.rank,
         world_size=facts.world_size,
         simulated=facts.simulated,
+        job=judged.job,
         notes=[worded(note) for note in notes],
-        sidebar=sidebar,
+        sidebar=judged.sidebar,
     )
 
 

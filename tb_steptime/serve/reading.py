@@ -106,13 +106,11 @@ class Reader:
         found = span.found
         if span.measured or span.problem or found.trace is None or _is_unsettled(found):
             return
-        self.queue.want(found.id, found.trace, found.file, urgent=urgent)
+        self.queue.want(_wanted(found, found.trace), urgent=urgent)
 
     def _want_events(self, found: FoundSpan, trace: Path) -> None:
         try:
-            self.queue.want(
-                found.id, trace, found.file, urgent=True, events=lambda: self.events.new_folder(_state_of(found))
-            )
+            self.queue.want(_wanted(found, trace), urgent=True, events=lambda: self.events.new_folder(_state_of(found)))
         except OSError as error:
             hint = "Free some space, or set TMPDIR to a folder with room, and start TensorBoard again."
             problem = f"There is no room for single events in the temporary folder: {error.strerror}"
@@ -138,6 +136,10 @@ class Reader:
             problem = Problem("The events could not be kept", job.file, REPORT)
         if span:
             span.events_problem = problem
+
+
+def _wanted(found: FoundSpan, trace: Path) -> Job:
+    return Job(found.id, trace, found.file, whole_recording=found.whole_recording)
 
 
 def _state_of(found: FoundSpan) -> str:

@@ -82,7 +82,7 @@ def open_span(found: FoundSpan) -> ServedSpan:
 def neighbours_of(span: ServedSpan, family: Iterable[ServedSpan]) -> list[Neighbour]:
     """The figures of the spans near this one that are read; those whose summary went away are left out."""
     number = span.found.number
-    near = [each for each in family if each is not span and each.measured]
+    near = [each for each in family if each.found.number != number and each.measured]
     near.sort(key=lambda each: abs(each.found.number - number))
     rows = [_neighbour(each) for each in near[: 2 * NEIGHBOUR_SPANS]]
     return sorted((row for row in rows if row), key=lambda row: row.number)

@@ -28,13 +28,14 @@ import msgspec
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.states import Problem, Progress, SpanState
-from tb_steptime.insights.base import CouldBe, Headline, Insight, NoteText, SidebarShare
+from tb_steptime.insights.base import CouldBe, Headline, Insight, JobText, NoteText, SidebarShare
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import SPAN_TITLES, TRENDS_TITLES
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
+from tb_steptime.trace.steps import StepsBy
 
 #: In JSON these are plain strings; in TypeScript unions of the ids that exist.
 SpanTitleId = Annotated[str, msgspec.Meta(title="SpanTitleId")]
@@ -85,7 +86,8 @@ class Index(msgspec.Struct, frozen=True):
 
 
 class SpanHead(msgspec.Struct, frozen=True):
-    """The facts next to the views: which span this is and what recorded it. sidebar: by view id."""
+    """The facts next to the views: which span this is, of what kind of job, and what recorded it. sidebar: by view
+    id."""
 
     id: str
     run: str
@@ -97,6 +99,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     events: int
     origin_ns: int
     step_count: int
+    steps_by: StepsBy
     first_step: str | None
     last_step: str | None
     device_names: list[str]
@@ -104,6 +107,7 @@ class SpanHead(msgspec.Struct, frozen=True):
     rank: int | None
     world_size: int | None
     simulated: str | None
+    job: JobText
     notes: list[NoteText]
     sidebar: dict[str, SidebarShare]
 

@@ -9,7 +9,11 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
+from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.trace.steps import StepsBy
 
 
 class LoadingNs(msgspec.Struct, frozen=True):
@@ -21,7 +25,13 @@ class LoadingNs(msgspec.Struct, frozen=True):
 
 
 class IdleReport(msgspec.Struct, frozen=True):
-    """Why a device is idle, ns. unknown: the launch is not recorded, or nothing follows in this recording."""
+    """Why a device is idle, ns.
+
+    collective_wait: the next work is a collective. unrecorded_work: the device must be busy with what the trace does
+    not show. unknown: the launch is not recorded; tail: nothing follows in this recording. The last three are in the
+    step and in no verdict, mean or gain: before_recording, the device runs work that was launched before it; once, the
+    host does what comes once; after_recording, the recording ends before the next work.
+    """
 
     data_loading: int
     blocking_call: int
@@ -30,8 +40,14 @@ class IdleReport(msgspec.Struct, frozen=True):
     nothing_recorded: int
     launch_latency: int
     queued: int
+    collective_wait: int
     dependency: int
+    unrecorded_work: int
     unknown: int
+    tail: int
+    before_recording: int
+    once: int
+    after_recording: int
 
 
 class StepDeviceReport(msgspec.Struct, frozen=True):
@@ -45,7 +61,9 @@ class StepDeviceReport(msgspec.Struct, frozen=True):
 class StepReport(msgspec.Struct, frozen=True):
     """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns.
 
-    gpu_busy_ns: any device works; devices: each by itself.
+    gpu_busy_ns: any device works; devices: each by itself. before_recording_ns, once_ns, after_recording_ns: of
+    duration_ns, in no verdict and in no gain: the busiest device runs work that was launched before the recording; it
+    is idle while the host does what comes once; it has no more work in this recording.
     """
 
     name: str | None
@@ -56,6 +74,9 @@ class StepReport(msgspec.Struct, frozen=True):
     data_loading_ns: LoadingNs
     gpu_busy_ns: int | None
     slow: bool | None
+    before_recording_ns: int
+    once_ns: int
+    after_recording_ns: int
     devices: list[StepDeviceReport]
 
 
@@ -102,6 +123,25 @@ class VerdictReport(msgspec.Struct, frozen=True):
     bound: Bound
     text: str
     confidence: Confidence
+
+
+class JobReport(msgspec.Struct, frozen=True):
+    """What kind of job was recorded: see the head of every view. text is that line, evidence what shows it.
+
+    compiled_share, graph_share: of kernel time but collectives, of CPU jobs of the time in ops; the rest is eager.
+    """
+
+    purpose: Purpose
+    execution: ExecutionId
+    compiled_share: float | None
+    graph_share: float | None
+    device: DeviceKind
+    vendor: Vendor | None
+    ranks: Ranks
+    rank: int | None
+    world_size: int | None
+    text: str
+    evidence: list[str]
 
 
 class PhaseReport(msgspec.Struct, frozen=True):
@@ -202,7 +242,9 @@ class SpanReport(msgspec.Struct, frozen=True):
     origin_ns: int
     rank: int | None
     simulated: str | None
+    job: JobReport
     verdict: VerdictReport
+    steps_by: StepsBy
     steps: list[StepReport]
     mean: StepReport
     devices: list[DeviceReport]

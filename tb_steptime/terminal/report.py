@@ -11,12 +11,13 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.insights.base import Insight, Judgement, Verdict
+from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.loader_waits import LoaderStep
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.terminal.contract import (
@@ -26,6 +27,7 @@ from tb_steptime.terminal.contract import (
     ErrorReport,
     IdleReport,
     InsightReport,
+    JobReport,
     LoadingNs,
     NoteReport,
     PhaseReport,
@@ -57,7 +59,9 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         origin_ns=facts.origin_ns,
         rank=facts.rank,
         simulated=facts.simulated,
+        job=_job(overview.job, judgement.job),
         verdict=_verdict(judgement.verdict),
+        steps_by=facts.steps_by,
         steps=_steps(overview, loading, host),
         mean=_mean(overview, loading, host),
         devices=_devices(overview, measured.result("tensor_cores", TensorCoresResult)),
@@ -89,6 +93,9 @@ def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResul
             data_loading_ns=_loading(loader.get(row.name)),
             gpu_busy_ns=row.gpu_busy_ns,
             slow=row.slow,
+            before_recording_ns=row.before_recording_ns,
+            once_ns=row.once_ns,
+            after_recording_ns=row.after_recording_ns,
             devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
         )
         for i, row in enumerate(overview.steps)
@@ -106,14 +113,27 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
         data_loading_ns=_loading(loading.mean),
         gpu_busy_ns=overview.mean_gpu_busy_ns,
         slow=None,
+        before_recording_ns=_mean_of([row.before_recording_ns for row in overview.steps]),
+        once_ns=_mean_of([row.once_ns for row in overview.steps]),
+        after_recording_ns=_mean_of([row.after_recording_ns for row in overview.steps]),
         devices=[_in_step(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
 
 
+def _mean_of(values: list[int]) -> int:
+    """In whole ns; halves go up."""
+    return (2 * sum(values) + len(values)) // (2 * len(values))
+
+
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:
-    reasons = msgspec.structs.asdict(idle)
-    reasons["unknown"] += reasons.pop("tail")
-    return StepDeviceReport(device, busy_ns, IdleReport(**reasons))
+    return StepDeviceReport(device, busy_ns, msgspec.convert(msgspec.structs.asdict(idle), IdleReport))
+
+
+def _job(job: JobKind, words: JobText) -> JobReport:
+    return JobReport(
+        job.purpose, job.execution, job.compiled_share, job.graph_share, job.device, job.vendor, job.ranks, job.rank,
+        job.world_size, plain(words.line), list(map(plain, words.shown_by)),
+    )  # fmt: skip
 
 
 def _verdict(verdict: Verdict) -> VerdictReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,6 +14,7 @@ from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.trace.kineto import ReadProgress, read_trace
+from tb_steptime.trace.steps import as_one_step
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.measured import MeasuredSpan
@@ -29,11 +31,15 @@ _RECORD_ONE = (
 
 
 def read_each(
-    paths: Sequence[Path], problems: list[Problem], read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T]
+    paths: Sequence[Path],
+    problems: list[Problem],
+    read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
+    *,
+    whole_recording: bool = False,
 ) -> Iterator[tuple[FoundSpan, T]]:
     """Every span that can be read, one at a time; those that cannot become problems, whose file is the path as the user
     named it or its folder."""
-    found = list(_found(paths, problems))
+    found = [replace(span, whole_recording=whole_recording) for span in _found(paths, problems)]
     for number, span in enumerate(found, start=1):
         with ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
             try:
@@ -47,9 +53,11 @@ def read_each(
 def measured_span(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan:
     """From the summary file where it is of exactly this trace and release, else from the trace, without the views that
     no command prints. Raises TraceError."""
-    from tb_steptime.ingest.measure import measure_file
+    from tb_steptime.ingest.measure import measure_file, measure_trace
     from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
 
+    if span.whole_recording:
+        return measure_trace(trace_of(span, on_progress), UNPRINTED)[1]
     if span.trace is None:
         assert span.summary is not None
         return whole(read_summary(span.summary), span.path)
@@ -57,12 +65,20 @@ def measured_span(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) 
     return whole(summary, span.path) if summary else measure_file(span.trace, on_progress, UNPRINTED)
 
 
+def measured_trace(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> tuple[Trace, MeasuredSpan]:
+    """The trace and what is measured of it, without the timeline. Raises TraceError."""
+    from tb_steptime.ingest.measure import measure_trace
+
+    return measure_trace(trace_of(span, on_progress), ("timeline",))
+
+
 def trace_of(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> Trace:
     """The trace itself, for what a summary does not hold. Raises TraceError."""
     if span.trace is None:
-        hint = "Put the trace next to it: a summary holds the longest kernels only."
+        hint = "Put the trace next to it: a summary does not hold single events."
         raise TraceError("The trace of this summary file is not there", span.path, hint)
-    return read_trace(span.trace, on_progress)
+    trace = read_trace(span.trace, on_progress)
+    return as_one_step(trace) if span.whole_recording else trace
 
 
 def _found(paths: Sequence[Path], problems: list[Problem]) -> Iterator[FoundSpan]:

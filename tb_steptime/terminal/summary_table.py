@@ -14,7 +14,7 @@ from tb_steptime.analyses.overview import DeviceFigures, OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
-from tb_steptime.insights.base import Headline, Insight, Judgement
+from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.notes import worded
@@ -35,6 +35,7 @@ from tb_steptime.terminal.printer import (
     render,
 )
 from tb_steptime.text import Note, Phrase, Reason
+from tb_steptime.trace.steps import StepsBy
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
@@ -43,6 +44,7 @@ _SLOW_NAMES = 6
 _BLOCKING_ROWS = 5
 #: Reasons to be idle under this share of the step are no lines of their own.
 LEAST_FRACTION = 0.001
+_STEP_WORDS: dict[StepsBy, str] = {"marks": "step", "inferred": "inferred step", "recording": "step"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -65,7 +67,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
     loading = measured.result("data_loading", DataLoadingResult)
     host = measured.result("host", HostResult)
     sections = (
-        [*_top(found, measured.facts, width, ink), *_headline(judgement.headlines["overview"], width, ink)],
+        [*_top(found, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
         _parts(overview),
         _loading(loading, overview.has_device),
         _idle(host),
@@ -80,12 +82,21 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
     rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
     name = printable(f"{_run(found)} · {found.worker}{rank} · span {found.number}")
-    size = f"{counted(facts.step_count, 'step')}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
+    steps = counted(facts.step_count, _STEP_WORDS[facts.steps_by])
+    size = f"{steps}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
     yield ink.bold(name) + (" " * gap if gap >= 2 else "\n") + ink.faint(size)
 
 
-def _headline(headline: Headline, width: int, ink: Ink) -> Iterator[str]:
+def _job(judgement: Judgement, ink: Ink) -> Iterator[str]:
+    """What kind of job it is; nothing where nothing of it is known."""
+    line = render(judgement.job.line)
+    if line:
+        yield ink.faint(printable(line))
+
+
+def _headline(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
+    headline = judgement.headlines["overview"]
     yield from _wrap(render(headline.verdict), width)
     if headline.action:
         yield from _wrap(_stressed(headline.action, ink), width)

@@ -82,7 +82,8 @@ def tracks_of(trace: Trace, colours: UInt8) -> Iterator[TrackEvents]:
 
 def _steps(trace: Trace) -> TrackEvents:
     steps = find_steps(trace)
-    names = tuple(f"Step {step.name}" if step.number is not None else "The recording" for step in steps.steps)
+    named = {"marks": "Step {}", "inferred": "Inferred step {}", "recording": "The recording"}[steps.by]
+    names = tuple(named.format(step.name) for step in steps.steps)
     place = np.arange(len(names), dtype=np.int32)
     table = _own_table(steps.start_ns, steps.end_ns, place, np.full(len(names), PLACE["other"]), len(trace.events))
     return TrackEvents("steps", STEPS_GROUP, "Steps", table, place, names)

@@ -22,8 +22,12 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "nothing_recorded": ("the trace has no event on the launching thread (Python code, for example)",) * 2,
     "launch_latency": ("the launch call had begun, but the GPU had not started (launch latency)",) * 2,
     "queued": ("the work was in the queue already (hardware gap between two kernels)",) * 2,
-    "dependency": ("the work was in the queue and waited for other work (an event, a stream or a rank)",) * 2,
+    "collective_wait": ("the collective was in the queue and waited for other ranks, a stream or an event",) * 2,
+    "dependency": ("the work was in the queue and waited for other work (an event, a stream or another GPU)",) * 2,
+    "unrecorded_work": ("the GPU was busy with work that this trace does not show",) * 2,
     "unknown": ("the trace has no launch call for it",) * 2,
+    "before_recording": ("the GPU still ran work that was launched before the recording",) * 2,
+    "once": ("the host did what comes once, such as compiling, loading or setting up",) * 2,
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) follows the hash.

@@ -9,11 +9,13 @@ from typing import Any
 from tb_steptime.text import Note
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.table import (
+    CollectiveTable,
     EventTable,
     KernelTable,
     SequenceTable,
     StackTable,
     StringTable,
+    no_collectives,
     no_sequences,
     no_stacks,
 )
@@ -64,7 +66,9 @@ class Trace:
     sequences    which op of the forward pass created a node of the backward pass
     stacks       call stacks of ops, where the producer wrote them there; their texts are stack_texts
     memo         results of shared measurements, see `shared`
+    collectives  what ops and kernels say of their collectives, in texts of collective_texts
     loader_records  what a recorder's files hold of the loaders; None without them
+    whole_recording  the user wants it as one step, whatever marks or repeats
     """
 
     path: str
@@ -83,5 +87,8 @@ class Trace:
     sequences: SequenceTable = field(default_factory=no_sequences)
     stacks: StackTable = field(default_factory=no_stacks)
     stack_texts: StringTable = field(default_factory=lambda: StringTable([]))
+    collectives: CollectiveTable = field(default_factory=no_collectives)
+    collective_texts: StringTable = field(default_factory=lambda: StringTable([]))
     loader_records: LoaderRecords | None = None
+    whole_recording: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)

@@ -83,8 +83,8 @@ class EventTable:
     correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        likewise; joins an op with what it launched; -1 = none
     bytes              int64, of a copy or set; -1 = not said; None where no event of the trace says it
-    shapes, dtypes     int32, of the inputs of an op that multiplies matrices, attends or copies, rows of
-                       `Trace.inputs`; -1 = not said; None where no op says it
+    shapes, dtypes     int32, of the inputs of an op that multiplies matrices, attends or copies, or of a backend's mark
+                       of a collective, rows of `Trace.inputs`; -1 = not said; None where no op says it
     settings           likewise, values of the inputs that are no tensors, such as a stride
     """
 
@@ -154,6 +154,33 @@ class StackTable:
 
     def __len__(self) -> int:
         return len(self.event)
+
+
+@dataclass(frozen=True, eq=False)
+class CollectiveTable:
+    """What PyTorch writes of a collective, on its op (`record_param_comms`) and on its kernels; one row for each.
+
+    event            int32, row of the event table, ascending
+    name, dtype      int32, rows of `Trace.collective_texts`: "allreduce", "_allgather_base", "BFloat16"; -1 = not said
+    group            likewise: the name of the process group, which numbers it
+    elements         int64, of the larger of what this rank sends and receives; -1 = not said
+    group_size       int32, ranks of the group; -1 = not said
+    """
+
+    event: Int32
+    name: Int32
+    dtype: Int32
+    group: Int32
+    elements: Int64
+    group_size: Int32
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+def no_collectives() -> CollectiveTable:
+    nothing = np.empty(0, np.int32)
+    return CollectiveTable(nothing, nothing, nothing, nothing, nothing.astype(np.int64), nothing)
 
 
 def no_sequences() -> SequenceTable:

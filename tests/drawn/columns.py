@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from tb_steptime.text import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
-from tb_steptime.trace.table import EventTable, KernelTable, Kind, SequenceTable, StackTable, StringTable
+from tb_steptime.trace.table import (
+    CollectiveTable,
+    EventTable,
+    KernelTable,
+    Kind,
+    SequenceTable,
+    StackTable,
+    StringTable,
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,23 @@ def with_stacks(trace: Trace, events: list[Drawn], given: Mapping[str, str]) -> 
     stack = [texts.index(given[events[row].char]) for row in rows]
     table = StackTable(_column(rows, np.int32), _column(stack, np.int32))
     return replace(trace, stacks=table, stack_texts=StringTable(texts))
+
+
+def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tuple[str, str, int, str, int]]) -> Trace:
+    """given: collective, type, elements, group and its ranks of the ops and kernels of a character."""
+    kinds = (Kind.CPU_OP, Kind.KERNEL)
+    rows = [row for row, event in enumerate(events) if event.kind in kinds and event.char in given]
+    texts = list(dict.fromkeys(text for name, dtype, _, group, _ in given.values() for text in (name, dtype, group)))
+    told = [given[events[row].char] for row in rows]
+    table = CollectiveTable(
+        event=_column(rows, np.int32),
+        name=_column([texts.index(one[0]) for one in told], np.int32),
+        dtype=_column([texts.index(one[1]) for one in told], np.int32),
+        group=_column([texts.index(one[3]) for one in told], np.int32),
+        elements=_column([one[2] for one in told], np.int64),
+        group_size=_column([one[4] for one in told], np.int32),
+    )
+    return replace(trace, collectives=table, collective_texts=StringTable(texts))
 
 
 def _ops_of(events: list[Drawn], given: Mapping[str, Any]) -> list[int]:

@@ -26,6 +26,14 @@ def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
     return [(trace.strings[name], *rest) for name, *rest in rows]
 
 
+def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | None, int, int]]:
+    """Name of the op or kernel; collective, type and group as the file says them, None where not; elements, ranks."""
+    table, texts = trace.collectives, [*trace.collective_texts.strings, None]
+    told = ([texts[number] for number in column.tolist()] for column in (table.name, table.dtype, table.group))
+    names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
+    return list(zip(names, *told, table.elements.tolist(), table.group_size.tolist(), strict=True))
+
+
 def stacks_of(trace: Trace) -> list[tuple[str, str]]:
     """Name and call stack of the ops that say one."""
     table, texts = trace.stacks, trace.stack_texts

@@ -50,7 +50,6 @@ class File:
         loader: int = 0,
         start: int = ORIGIN,
         host: str = "host",
-        rank: int | None = None,
         **settings: Any,
     ):
         self.path = folder / f"{host}_{pid}.{start}.l{loader}.{process}.loader"
@@ -58,7 +57,7 @@ class File:
         known = {"num_workers": 2, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2} | settings
         self.header = {
             "process": "main" if worker is None else "worker", "worker": worker, "main_pid": pid, "loader": loader,
-            "usable_cores": 4, "settings": known, "recorder_start_ns": start, "host": host, "rank": rank,
+            "usable_cores": 4, "settings": known, "recorder_start_ns": start, "host": host,
         }  # fmt: skip
         self.worker = -1 if worker is None else worker
         self.pid = pid if worker is None else 100 + worker

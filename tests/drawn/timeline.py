@@ -32,7 +32,7 @@ from typing import Any
 from tb_steptime.text import Note
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import DEVICE_KINDS, Kind
-from tests.drawn.columns import Drawn, trace_of, with_sequences, with_stacks
+from tests.drawn.columns import Drawn, trace_of, with_collectives, with_sequences, with_stacks
 
 MAIN = "main"
 LOADER = "enumerate(DataLoader)#{}.__next__"
@@ -82,6 +82,7 @@ def timeline(
     inputs: Mapping[str, tuple[str, ...]] | None = None,
     sequences: Mapping[str, tuple[int, int]] | None = None,
     stacks: Mapping[str, str] | None = None,
+    exchanges: Mapping[str, tuple[str, str, int, str, int]] | None = None,
     devices: Mapping[int, Device] | None = None,
     job: Job | None = None,
     notes: tuple[Note, ...] = (),
@@ -99,6 +100,8 @@ def timeline(
                ("[[128,64],[64,32]]", '["float","float"]', '["",""]')
     sequences  character -> sequence number of its ops, and the forward thread of nodes, 0 for forward ops
     stacks     character -> call stack of its ops, as 2021 wrote them: "net.py(7): forward;train.py(9): step"
+    exchanges  character -> what its ops and kernels say of a collective: ("allreduce", "Float", 1024, "0", 8), which
+               are its name, type, elements, process group and ranks
     devices    GPU -> its properties (default: a nameless one for each that is drawn on)
 
     A character on one call and several activities joins them all to the call, as a CUDA graph does; on several calls
@@ -109,6 +112,7 @@ def timeline(
     renamed = [_named(run, names or {}) for run in runs]
     events = sorted(_joined(renamed, calls or {}), key=lambda event: (event.start_ns, -event.end_ns))
     trace = trace_of(events, kernels or {}, nbytes or {}, devices or {}, job or Job(), notes, inputs or {})
+    trace = with_collectives(trace, events, exchanges or {})
     return with_stacks(with_sequences(trace, events, sequences or {}), events, stacks or {})
 
 

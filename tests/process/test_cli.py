@@ -28,7 +28,7 @@ STEP_PARTS_NS = dict.fromkeys(PARTS, 0) | {
 }  # fmt: skip
 IDLE_NS = {
     "data_loading": 30_000, "blocking_call": 0, "allocator": 0, "cpu_work": 3_000, "nothing_recorded": 15_000,
-    "launch_latency": 12_000, "queued": 0, "dependency": 0, "unknown": 0,
+    "launch_latency": 12_000, "queued": 0, "collective_wait": 0, "dependency": 0, "unrecorded_work": 0, "unknown": 0,
 }  # fmt: skip
 #: The last step ends with the recording: nobody knows what the device waits for.
 LAST_IDLE_NS = IDLE_NS | {"nothing_recorded": 5_000, "unknown": 10_000}
@@ -85,6 +85,23 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "origin_ns": 1_600_000_000_000_000_000,
         "rank": 4,
         "simulated": None,
+        "job": {
+            "purpose": "unknown",
+            "execution": "eager",
+            "compiled_share": 0.0,
+            "graph_share": 0.0,
+            "device": "gpu",
+            "vendor": "nvidia",
+            "ranks": "many",
+            "rank": 4,
+            "world_size": 8,
+            "text": "eager · Tesla V100-SXM2-16GB · rank 4 of 8",
+            "evidence": [
+                "GPU: 2 kernels, copies and sets run on it.",
+                "Ranks: the recording says 8.",
+            ],
+        },
+        "steps_by": "marks",
         "steps": [step("5", 0), step("6", 100_000, idle_ns=LAST_IDLE_NS)],
         "mean": step(None, None, None, MEAN_IDLE_NS),
         "devices": [
@@ -206,6 +223,7 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
     printed = run(capsys, trace)[1]
     assert printed.startswith(
         "resnet · host · span 1                                  2 steps, 11 events, 2 kB\n"
+        "eager · Tesla V100-SXM2-16GB\n"
         "A step takes 100 µs, and for 30 µs of it the GPU waits for input data.\n"
     )
     assert (
@@ -224,6 +242,29 @@ def test_the_table_is_the_summary_of_a_span(tmp_path, capsys):
         "  Tail                   5 µs    5.0 %  █▌\n" in printed
     )
     assert "\x1b" not in printed
+
+
+def unmarked_trace(path):
+    """Three steps without marks, 100 us each: an op, then the optimizer."""
+
+    def event(cat, name, ts, dur):
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+
+    events = [event("cpu_op", "aten::mm", 100 * step, 50) for step in range(3)]
+    events += [event("user_annotation", "Optimizer.step#SGD.step", 100 * step + 80, 20) for step in range(3)]
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def test_steps_without_marks_are_inferred_or_the_recording_is_one(tmp_path, capsys):
+    trace = unmarked_trace(tmp_path / "cpu.json")
+    (span,) = run(capsys, trace, "--format", "json")[1]["spans"]
+    assert (span["steps_by"], [row["name"] for row in span["steps"]]) == ("inferred", ["1", "2", "3"])
+    assert {row["duration_ns"] for row in span["steps"]} == {100_000}
+    assert "Steps are inferred from 3 calls of Optimizer.step#SGD.step." in span["notes"][-1]["text"]
+    (whole,) = run(capsys, trace, "--steps", "recording", "--format", "json")[1]["spans"]
+    assert (whole["steps_by"], [row["duration_ns"] for row in whole["steps"]]) == ("recording", [250_000])
+    assert "3 inferred steps" in run(capsys, trace)[1]
 
 
 def waiting_trace(path):

@@ -221,7 +221,7 @@ def test_a_mistake_of_the_recorder_itself_is_no_mistake_of_the_training(tmp_path
     def fail(*arguments):
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr(recordings_module, "is_swapped", fail)
+    monkeypatch.setattr(recordings_module, "follow_multi_process", fail)
     assert train(LoaderRecorder(tmp_path)) == 8
     monkeypatch.setattr(recordings_module, "describe_loader", fail)
     assert train(LoaderRecorder(tmp_path)) == 8

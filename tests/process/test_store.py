@@ -15,9 +15,11 @@ from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary
 from tb_steptime.ingest.summaries.reading import StoredResults
 from tb_steptime.serve import directory, reading
+from tb_steptime.serve.directory import WHOLE_RECORDING
 from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting
+from tb_steptime.timeline.answers import TimelinePage
 from tests.drawn.real_traces import SHARED
 from tests.drawn.small_trace import write_trace
 from tests.drawn.stores import all_read, entries, replace_program, until
@@ -58,6 +60,26 @@ def test_every_view_has_a_page(logs, opened):
         opened.page(entry.id, "no such view", work=False)
     with pytest.raises(UnknownSpan):
         opened.page("no such span", "overview", work=False)
+
+
+def test_a_recording_is_served_as_one_step_under_an_id_of_its_own(logs, opened):
+    write_trace(logs / "r" / "host.1.pt.trace.json.gz", steps=3)
+    (entry,) = all_read(opened).values()
+    files = sorted(path.name for path in (logs / "r").iterdir())
+    whole = page(opened, entry.id + WHOLE_RECORDING)
+    assert (whole.head.steps_by, whole.head.step_count) == ("recording", 1)
+    assert whole.head.id == entry.id + WHOLE_RECORDING
+    assert [note.id for note in whole.head.notes][-1] == "whole_recording"
+    marked = page(opened, entry.id)
+    assert (marked.head.steps_by, marked.head.step_count) == ("marks", 3)
+    assert [each.id for each in all_read(opened).values()] == [entry.id], "it is in no picker"
+    assert sorted(path.name for path in (logs / "r").iterdir()) == files, "nothing more lies next to the trace"
+    timeline = until(
+        lambda: isinstance(answer := opened.timeline(whole.head.id, 0, 1_000, 1, work=True), TimelinePage) and answer
+    )
+    assert timeline.tracks[0].label == "Steps"
+    with pytest.raises(UnknownSpan):
+        opened.page("no such span" + WHOLE_RECORDING, "overview", work=False)
 
 
 def test_nothing_is_read_without_being_asked(logs, opened):

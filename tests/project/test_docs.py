@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tb_steptime.insights.questions import QUESTIONS
 from tb_steptime.insights.rules import RULES
 from tb_steptime.record import profile_steps
 from tb_steptime.serve.catalogue import catalogue
 from tests import PROJECT
 from tools.docs import cards, figures, markdown, offline
-from tools.docs.cards import QUESTIONS, card_ids, examples, named_cards
+from tools.docs.cards import card_ids, examples, named_cards
 from tools.docs.extension import MARKER, filled
 from tools.docs.markdown import paragraphs
 

@@ -24,11 +24,12 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 from tests.truth.simulate import kernels
 from tests.truth.simulate.causes import A100, Activity, Call, Loader, Op, Section, Span, Training
-from tests.truth.simulate.chrome import STATEMENT_KEY, chrome_trace, kineto_occupancy, statement, write
+from tests.truth.simulate.chrome import STATEMENT_KEY, chrome_trace, statement, write
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.loading import Workers
 from tests.truth.simulate.machine import Machine
 from tests.truth.simulate.networks import read_back, small_cnn
+from tests.truth.simulate.occupancy import kineto_occupancy
 
 MS = 1_000_000
 

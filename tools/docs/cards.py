@@ -1,6 +1,6 @@
 """What each card means: from the docstring of its rule, with the card that the demo recordings get as an example.
 
-A rule's docstring says when it fires, then answers the questions of QUESTIONS, a paragraph each.
+A rule's docstring says when it fires, then answers the questions of `insights/questions.py`, a paragraph each.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from typing import Any, NamedTuple
 from tb_steptime import cli
 from tb_steptime.insights.rules import RULES, Gain, Rule
 from tools.docs.markdown import paragraphs, plain
-
-#: What a rule must be able to say before it may speak: what else looks like this in a trace, and how to tell it apart;
-#: what must be recorded; which jobs it is for; how the gain is computed; what the gain leaves out.
-QUESTIONS = ("Looks alike", "Needs", "Jobs", "Gain", "Left out")
 
 DEMO_LOGS = Path(__file__).resolve().parents[2] / "demo_logs"
 

@@ -11,6 +11,7 @@ from msgspec import inspect as types
 
 from tb_steptime import cli
 from tb_steptime.terminal.contract import Report
+from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.kernel_report import KernelReport
 from tools.docs.markdown import code, paragraphs, plain, table
 
@@ -44,6 +45,10 @@ def summarize_schema() -> str:
 
 def kernels_schema() -> str:
     return _schema(KernelReport)
+
+
+def explain_schema() -> str:
+    return _schema(Explanations)
 
 
 def _schema(root: type[msgspec.Struct]) -> str:

@@ -70,6 +70,8 @@ const KEYS = {
   with: text,
   // what is chosen within the span
   step: text,
+  /** "recording": the whole of it as one step. */
+  steps: text,
   zoom: timeRange,
   event: wholeNumber,
   device: wholeNumber,

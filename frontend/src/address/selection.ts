@@ -10,7 +10,16 @@ export interface Selection {
 }
 
 /** Keys of the address that mean something only within one span. */
-const WITHIN_SPAN = { step: null, zoom: null, event: null } as const;
+const WITHIN_SPAN = { step: null, steps: null, zoom: null, event: null } as const;
+
+/** What the address says for a recording as one step, and what the span's id ends in then. */
+export const WHOLE_RECORDING = "recording";
+
+/** The span as the server names it where the whole recording is asked for as one step. */
+export const asOneStep = (chosen: Selection): Selection => ({
+  ...chosen,
+  span: { ...chosen.span, id: `${chosen.span.id}~${WHOLE_RECORDING}` },
+});
 
 /** What the address asks for, or the nearest to it that can be shown; null where there is no span at all. */
 export function selected(index: Index, state: Address): Selection | null {

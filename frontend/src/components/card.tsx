@@ -1,7 +1,8 @@
-import type { Insight } from "../api.gen";
+import type { CardMeaning, Evidence, Insight } from "../api.gen";
 import { fillClass } from "../colour";
 import { ns, share } from "../format";
 import { sentence } from "../phrase";
+import { Basis } from "./basis";
 import { Code } from "./copy";
 import { Sentence } from "./sentence";
 
@@ -12,10 +13,12 @@ interface CardProps {
   open(): void;
   /** Opens the first of the insight's ranges of time; undefined where it names none. */
   timeline?: { name: string; open(): void } | undefined;
+  meaning: CardMeaning | undefined;
+  openRange(range: Evidence): void;
 }
 
 /** One thing to do: what it gains, why, and how. */
-export function Card({ insight, evidence, open, timeline }: CardProps) {
+export function Card({ insight, evidence, open, timeline, meaning, openRange }: CardProps) {
   return (
     <li data-insight={insight.id}>
       <Gain insight={insight} />
@@ -48,6 +51,7 @@ export function Card({ insight, evidence, open, timeline }: CardProps) {
           )}
         </p>
         {insight.how !== null && <Code text={insight.how} />}
+        <Basis insight={insight} meaning={meaning} openRange={openRange} />
       </div>
     </li>
   );

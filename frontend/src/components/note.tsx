@@ -26,8 +26,14 @@ export function Note({
 /** More notes than two would push the figures out of sight. */
 const SHOWN = 2;
 
+interface NotesProps {
+  notes: readonly NoteText[];
+  /** What can be done about a note, by its id. */
+  actions?: Readonly<Record<string, ComponentChildren>>;
+}
+
 /** At most two notes; the rest fold into one line. */
-export function Notes({ notes }: { notes: readonly NoteText[] }) {
+export function Notes({ notes, actions = {} }: NotesProps) {
   const [open, setOpen] = useState(false);
   const shown = open ? notes : notes.slice(0, SHOWN);
   const more = notes.length - shown.length;
@@ -36,6 +42,7 @@ export function Notes({ notes }: { notes: readonly NoteText[] }) {
       {shown.map((note) => (
         <Note key={note.id} cause={<Sentence phrase={note.cause} />}>
           <Sentence phrase={note.effect} />
+          {actions[note.id] && <> {actions[note.id]}</>}
         </Note>
       ))}
       {more > 0 && (

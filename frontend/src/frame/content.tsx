@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { comparedWith, distinctName, type Selection } from "../address/selection";
+import { asOneStep, comparedWith, distinctName, type Selection, WHOLE_RECORDING } from "../address/selection";
 import type { Index, PageOf, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import type { Answer, Client } from "../server/client";
 import { type AnswerCache, useAnswer } from "../server/use_answer";
@@ -31,7 +31,8 @@ interface ContentProps {
   source: Source;
 }
 
-export function Content({ view, selection, tab, source }: ContentProps) {
+export function Content({ view, selection: chosen, tab, source }: ContentProps) {
+  const selection = tab.state.steps === WHOLE_RECORDING ? asOneStep(chosen) : chosen;
   const ofSpan = VIEWS[view].of === "span" ? view : "overview";
   const [tries, setTries] = useState(0);
   const id = selection.span.id;
@@ -115,7 +116,13 @@ function SpanContent({
   const View = VIEWS[view].Content as ComponentType<SpanViewProps<ViewId>>;
   return (
     <>
-      <Top headline={page.headline} simulated={page.head.simulated} notes={page.head.notes} tab={tab} />
+      <Top
+        job={page.head.job}
+        headline={page.headline}
+        simulated={page.head.simulated}
+        notes={page.head.notes}
+        tab={tab}
+      />
       <View page={page} tab={tab} compared={compared} />
     </>
   );
@@ -136,7 +143,7 @@ function TrendsContent({ view, answer, selection, tab, again }: AnsweredProps<Tr
   const View = VIEWS[view].Content as ComponentType<TrendsViewProps>;
   return (
     <>
-      <Top headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
+      <Top job={null} headline={answer.value.headline} simulated={simulatedRuns(tab.index)} notes={[]} tab={tab} />
       <View page={answer.value} tab={tab} />
     </>
   );

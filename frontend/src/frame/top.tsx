@@ -1,13 +1,17 @@
 /** The top of every view: what is true, what to do about it, how far to trust it. */
 
-import type { Headline, NoteText } from "../api.gen";
+import { WHOLE_RECORDING } from "../address/selection";
+import type { Headline, JobText, NoteText } from "../api.gen";
 import { Code } from "../components/copy";
 import { Note, Notes } from "../components/note";
 import { Sentence } from "../components/sentence";
+import { sentence } from "../phrase";
 import { isViewId } from "../views";
 import type { Tab } from "../views/props";
 
 interface TopProps {
+  /** The kind of job; null: of many. */
+  job: JobText | null;
   headline: Headline;
   /** What a simulator says of its figures; null: they are recorded. */
   simulated: string | null;
@@ -15,15 +19,29 @@ interface TopProps {
   tab: Tab;
 }
 
-export function Top({ headline, simulated, notes, tab }: TopProps) {
+export function Top({ job, headline, simulated, notes, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   return (
     <>
+      {job !== null && <Job job={job} />}
       <Verdict headline={headline} tab={tab} />
       {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
-      <Notes notes={simulatedFirst(notes)} />
+      <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} />
     </>
   );
+}
+
+/** Between inferred steps and the recording as one: at the notes that say which of them is shown. */
+function stepActions(tab: Tab) {
+  const show = (steps: string | null, label: string) => (
+    <button class="more" onClick={() => tab.update({ steps, step: null, zoom: null, event: null })}>
+      {label}
+    </button>
+  );
+  if (tab.state.steps !== WHOLE_RECORDING)
+    return { inferred_steps: show(WHOLE_RECORDING, "Show the whole recording as one step") };
+  const back = show(null, "Show steps");
+  return { no_steps: back, whole_recording: back };
 }
 
 /** The note by which the analysis itself says it. */
@@ -32,6 +50,17 @@ const SIMULATED = "simulated";
 /** It must not fold away behind lesser ones. */
 function simulatedFirst(notes: readonly NoteText[]): readonly NoteText[] {
   return [...notes].sort((a, b) => Number(b.id === SIMULATED) - Number(a.id === SIMULATED));
+}
+
+/** "Training · eager · NVIDIA A100 · rank 0 of 8", with what shows it on hover. */
+function Job({ job }: { job: JobText }) {
+  const line = sentence(job.line);
+  const shownBy = job.shown_by.map((each) => sentence(each)).join("\n");
+  return line === "" ? null : (
+    <p class="job" title={shownBy}>
+      {line}
+    </p>
+  );
 }
 
 function Verdict({ headline: { verdict, action, view, code }, tab }: { headline: Headline; tab: Tab }) {

@@ -96,7 +96,7 @@ function Origin({ head }: { head: SpanHead }) {
           <br />
         </>
       )}
-      {counted(head.step_count, "step")}, {date(head.origin_ns)}
+      {counted(head.step_count, head.steps_by === "inferred" ? "inferred step" : "step")}, {date(head.origin_ns)}
       <br />
       {count(head.events)} events, {bytes(head.file_bytes)}
     </p>

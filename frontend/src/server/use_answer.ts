@@ -9,7 +9,7 @@ import { isHidden } from "./watch";
 const AGAIN_MS = 1_000;
 
 /** While it is not ready. The index says that sooner; this is for the answer that it cannot tell. */
-const WAITING_MS = 5_000;
+const WAITING_MS = 1_000;
 
 /** Pages cache, so that going back to a view is at once. */
 const MAX_CACHED = 40;

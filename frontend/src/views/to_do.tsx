@@ -48,6 +48,8 @@ function Evident({ insight, here, tab }: { insight: Insight; here: ViewId; tab: 
       evidence={shown ? undefined : tab.meanings.viewTitle(insight.view)}
       open={() => tab.update({ view: insight.view, step: insight.steps[0] ?? tab.state.step ?? null })}
       timeline={first && { name: tab.meanings.viewTitle(TIMELINE), open: () => tab.update(timelineKeys(first)) }}
+      meaning={tab.meanings.card(insight.id)}
+      openRange={(range) => tab.update(timelineKeys(range))}
     />
   );
 }

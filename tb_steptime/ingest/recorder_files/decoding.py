@@ -17,7 +17,7 @@ from tb_steptime.trace.table import Int64
 #: Of dtype `layout.ROW_FIELDS`.
 Rows = npt.NDArray[Any]
 ROW = np.dtype(layout.ROW_FIELDS)
-_AHEAD, _BEFORE = 1, 2  # of a CLOCK row's values
+_AHEAD = 1  # of a CLOCK row's values
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +40,12 @@ class RecorderFile:
 
 
 def read_all(folder: Path, names: Sequence[str]) -> tuple[list[RecorderFile], list[str]]:
-    """The files that can be read, and the names of those that cannot. Empty files are in neither."""
+    """The files that can be read, and the names of those that cannot."""
     read: list[RecorderFile] = []
     broken: list[str] = []
     for name in names:
         try:
             read.append(decode((folder / name).read_bytes(), name))
-        except layout.EmptyFileError:
-            continue
         except (OSError, layout.FormatError):
             broken.append(name)
     return _numbered(read), broken
@@ -100,21 +98,10 @@ def _on_wall_clock(rows: Rows) -> Rows:
 
 
 def _ahead_ns(rows: Rows) -> Int64:
-    """What is to be added to each row's times.
-
-    sequence   0 C 2 3     900 901 C 903        rows after a gap follow the clock that the next CLOCK row replaces,
-    ahead        a a a       b   b c   c        as the row with their own clock may be in the gap
-    """
-    number = np.arange(len(rows))
+    """What is to be added to each row's times: as the last CLOCK row before it says, or the first one after it."""
     clocks = np.flatnonzero(rows["kind"] == layout.CLOCK)
     if not len(clocks):
         return np.zeros(len(rows), np.int64)
-    last = np.searchsorted(clocks, number, "right") - 1
-    following = np.minimum(last + 1, len(clocks) - 1)
-    gaps = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1) != 1)
-    last_gap = np.append(gaps, 0)[np.searchsorted(gaps, number, "right") - 1]
-    in_doubt = (last < 0) | (last_gap > clocks[last])
-    replaced = in_doubt & (last + 1 < len(clocks))
-    values = rows["values"][clocks]
-    ahead: Int64 = np.where(replaced, values[following, _BEFORE], values[np.maximum(last, 0), _AHEAD])
+    last = np.searchsorted(clocks, np.arange(len(rows)), "right") - 1
+    ahead: Int64 = rows["values"][clocks[np.maximum(last, 0)], _AHEAD]
     return ahead

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from tb_steptime.ingest.recorder_files.columns import batch_key
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile
-from tb_steptime.ingest.recorder_files.finding import NAME, stamp_of
-from tb_steptime.ingest.recorder_files.rows import batch_key
 from tb_steptime.record.file import format as layout
-from tb_steptime.text import Note, Quantity, count, nbytes, text
+from tb_steptime.text import Note, Quantity, count, nbytes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -58,11 +55,9 @@ def unrecorded_batches(
     asked = (received[4] >= low) & (received[4] < high) & (received[2] >= 0)
     known = np.isin(batch_key(*received[:3]), batch_key(produced[0], produced[3], produced[4]))
     missing = int((asked & ~known).sum())
-    return (
-        [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(asked.sum())))]
-        if missing
-        else []
-    )
+    if not missing:
+        return []
+    return [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(asked.sum())))]
 
 
 def _overwrote(read: RecorderFile, low: int, high: int) -> bool:
@@ -77,53 +72,18 @@ def _overwrote(read: RecorderFile, low: int, high: int) -> bool:
 
 
 def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
-    """pids of workers that wrote no end although the pass that they worked for has one. Persistent workers outlive a
-    pass, so for them only a pass that failed counts."""
-    ended = {int(pid) for each in read for pid in each.rows["pid"][each.rows["kind"] == layout.ENDED]}
+    """pids of workers that wrote no end although the pass that they worked for failed."""
+    ends = [(each, each.rows[each.rows["kind"] == layout.ENDED]) for each in read]
+    ended = {int(pid) for _, rows in ends for pid in rows["pid"]}
+    failed = {
+        (each.loader, int(number))
+        for each, rows in ends
+        if each.header.get("process") == "main"
+        for number in rows["pass_number"][(rows["flags"] & layout.FAILED) != 0]
+    }
     killed: set[int] = set()
     for each in read:
-        if each.header.get("process") == "worker":
-            over = _ended_passes(read, each)
-            rows = each.rows[each.rows["kind"] != layout.CLOCK]
-            latest = {pid: rows["pass_number"][rows["pid"] == pid].max() for pid in np.unique(rows["pid"]).tolist()}
-            killed |= {pid for pid, number in latest.items() if int(number) in over and pid not in ended}
+        rows = each.rows[each.rows["kind"] != layout.CLOCK]
+        latest = {pid: int(rows["pass_number"][rows["pid"] == pid].max()) for pid in np.unique(rows["pid"]).tolist()}
+        killed |= {pid for pid, number in latest.items() if (each.loader, number) in failed and pid not in ended}
     return frozenset(killed)
-
-
-def _ended_passes(read: Sequence[RecorderFile], worker: RecorderFile) -> set[int]:
-    persistent = bool((worker.header.get("settings") or {}).get("persistent_workers"))
-    over: set[int] = set()
-    for each in read:
-        if each.header.get("process") == "main" and each.loader == worker.loader:
-            ends = each.rows[each.rows["kind"] == layout.ENDED]
-            counts = (ends["flags"] & layout.FAILED) != 0 if persistent else np.ones(len(ends), bool)
-            over |= {int(number) for number in ends["pass_number"][counts]}
-    return over
-
-
-def of_others(folder: Path, names: Sequence[str], low: int) -> list[Note]:
-    """Files of processes that ended before the trace began, or started later, are of another run. Those of other ranks
-    need no note."""
-    processes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for name in names:
-        if match := NAME.fullmatch(name):
-            processes[match["host"], match["pid"], match["start"]].append(name)
-    files = sum(
-        len(mine) for (_, _, start), mine in processes.items() if _is_of_another_time(folder, int(start), mine, low)
-    )
-    return [recorder_note("recorder_of_another_run", files=count(files))] if files else []
-
-
-def _is_of_another_time(folder: Path, start: int, names: Sequence[str], low: int) -> bool:
-    if start > low:
-        return True
-    stamps = [stamp.st_mtime_ns for name in names if (stamp := stamp_of(folder / name))]
-    return bool(stamps) and max(stamps) < low
-
-
-def unread(names: Sequence[str], read: Sequence[RecorderFile], broken: Sequence[str]) -> list[Note]:
-    """Files that are damaged or empty. An empty one says that its process started."""
-    known = {*broken, *(each.name for each in read)}
-    empty = [name for name in names if name not in known]
-    found = {"recorder_file_unreadable": broken, "recorder_file_empty": empty}
-    return [recorder_note(id, file=text(files[0]), files=count(len(files))) for id, files in found.items() if files]

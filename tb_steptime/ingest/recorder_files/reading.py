@@ -8,6 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_steptime.ingest.recorder_files.columns import (
+    begun_rows,
+    from_origin,
+    produced_rows,
+    read_line_samples,
+    received_rows,
+)
 from tb_steptime.ingest.recorder_files.decoding import RecorderFile, read_all
 from tb_steptime.ingest.recorder_files.finding import (
     MAX_FILES,
@@ -19,19 +26,15 @@ from tb_steptime.ingest.recorder_files.finding import (
     recorder_files,
     stamp_of,
 )  # fmt: skip
-from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.ingest.recorder_files.missing import (
     early_end,
     killed_workers,
     of_files,
-    of_others,
     recorder_note,
-    unread,
     unrecorded_batches,
 )
-from tb_steptime.ingest.recorder_files.rows import begun_rows, from_origin, produced_rows, received_rows
 from tb_steptime.record.file import format as layout
-from tb_steptime.text import Note, count
+from tb_steptime.text import Note, count, text
 from tb_steptime.trace.loader_records import Begun, LoaderRecords, LoaderSettings, Produced, Received
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -46,29 +49,20 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     mine = files_of(names, pids, host)[:MAX_FILES]
     stamps = [stamp_of(folder / name) for name in mine]
     read, broken = read_all(folder, mine)
-    notes = unread(mine, read, broken)
-    read, foreign = of_one_process(read, trace.job.rank)
+    notes = []
+    if broken:
+        notes.append(recorder_note("recorder_file_unreadable", file=text(broken[0]), files=count(len(broken))))
+    if len({each.header.get("host") for each in read}) > 1:
+        notes.append(recorder_note("recorder_of_several_machines", files=count(len(read))))
+        read = []
     low, high = window_of(trace)
     seen = [
         SeenFile(name, stamp.st_size, stamp.st_mtime_ns, _reaches_beyond(read, name, trace.origin_ns + high))
         for name, stamp in zip(mine, stamps, strict=True)
         if stamp is not None
     ]
-    notes += [foreign] if foreign else []
-    notes += of_others(folder, [name for name in names if name not in set(mine)], trace.origin_ns + low)
     records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes)
     return (replace(trace, loader_records=records) if records else trace), SeenRecords(pids, seen, host)
-
-
-def of_one_process(read: Sequence[RecorderFile], rank: int | None) -> tuple[list[RecorderFile], Note | None]:
-    """Of files of several machines those of the trace's rank. Without a rank it is not known which are its own."""
-    hosts = {each.header.get("host") for each in read}
-    if len(hosts) < 2:
-        return list(read), None
-    mine = [each for each in read if rank is not None and each.header.get("rank") == rank]
-    if len({each.header.get("host") for each in mine}) == 1:
-        return mine, None
-    return [], recorder_note("recorder_of_several_machines", files=count(len(read)))
 
 
 def window_of(trace: Trace) -> tuple[int, int]:
@@ -101,7 +95,7 @@ def _records(
         return None
     return LoaderRecords(
         files=len(mine),
-        cores=_cores(mine),
+        cores=next((cores for each in mine if isinstance(cores := each.header.get("usable_cores"), int)), None),
         loaders=tuple(_settings(mine, number) for number in used),
         produced=Produced(*from_origin(produced, range(5, 9), trace.origin_ns)),
         received=Received(*from_origin(received, range(3, 9), trace.origin_ns)),
@@ -126,11 +120,3 @@ def _settings(read: Sequence[RecorderFile], number: int) -> LoaderSettings:
         in_order=settings.get("in_order"),
         iterable=settings.get("iterable"),
     )
-
-
-def _cores(read: Sequence[RecorderFile]) -> int | None:
-    for each in read:
-        cores = each.header.get("usable_cores")
-        if isinstance(cores, int):
-            return cores
-    return None

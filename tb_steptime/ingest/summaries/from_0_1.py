@@ -87,6 +87,8 @@ def upgrade(view: str, result: Json) -> Json:
     if view == "host" and result.get("answer"):
         figures = {each["id"]: each["value"]["value"] for each in result["answer"]["figures"]}
         result["figures"] = {_HOST_FIGURES.get(id, id): value for id, value in figures.items()}
+    if view == "host":  # kernels that are loaded come once, and are no pauses now
+        result["pauses"] = [pause for pause in result["pauses"] if pause["cause"] != "lazy_loading"]
     if view == "trends":
         result["slow_steps"] = [row | _longest_event(row["seen"]) for row in result["slow_steps"]]
     return _data_loading(result) if view == "data_loading" else result
@@ -147,7 +149,7 @@ def _causes(result: Json) -> Json:
         "shares": result["shares"] | {"others_ns": result["shares"]["elsewhere_ns"]},
         "starts": _starts(result["starts"]) if result["starts"] else None,
         "jitter": result["jitter"],
-        "overhead": overhead | {"source": overhead["told_by"]} if overhead else None,
+        "overhead": overhead | {"gain_ns": 0, "source": overhead["told_by"]} if overhead else None,
         "other_loaders": result["elsewhere"],
     }
 
@@ -209,4 +211,4 @@ def _recorded(recorded: Json) -> Json | None:
 
 
 def _sampled(row: Json) -> Json:
-    return {"sampled": row["looked"], "few_sampled": row["few_looked"]}
+    return {"sampled": row["looked"], "kind": None if row["few_looked"] else row["kind"]}

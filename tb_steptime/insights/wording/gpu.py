@@ -14,9 +14,14 @@ IDLE_WHEN = {
     "host_late": "The GPU is idle while the host prepares its next work",
     "launch_latency": "The GPU is idle between a launch and its start",
     "queued": "The GPU is idle between queued kernels",
+    "collective_wait": "The GPU is idle before collectives, which wait for other ranks",
     "dependency": "The GPU is idle while queued work waits for other work",
+    "unrecorded_work": "The GPU must be busy with work that this trace does not show",
     "unknown": "The GPU is idle for {idle} of the steps",
     "tail": "The GPU is idle after its last kernel",
+    "before_recording": "The GPU runs work from before the recording for {idle} of the steps",
+    "once": "The GPU is idle while the host does what comes once",
+    "after_recording": "The GPU is idle after its last kernel",
 }
 _LOADING_AND_RANGE = "The GPU is idle while the training process waits for data, and again in {range}"
 

@@ -89,11 +89,11 @@ _ANSWERS = {
     Bound.INPUT: "No, the data loader is: the GPU waits [{wait} a step ({share})] for data.",
     Bound.SYNC: "Not by its speed: blocking calls make the CPU wait for the GPU, and then the GPU waits for the next "
     "launch. It is idle for [{idle} a step].",
-    Bound.DEPENDENCY: "No. The GPU waits [{wait} a step] although its next work is launched: for another stream, GPU "
-    "or rank.",
+    Bound.DEPENDENCY: "No. The GPU waits [{wait} a step] although its next work is launched: for another stream, "
+    "another GPU or an event.",
     Bound.COMMUNICATION: "No. Communication between ranks limits the step, not the launches of the CPU.",
     Bound.MIXED: "In part. The GPU is idle for [{idle} a step], and for [{wait}] of it waits for the CPU.",
-    Bound.UNKNOWN: "Unknown: this trace has too few launch records.",
+    Bound.UNKNOWN: "Unknown: this trace does not show why the GPU is idle for [{idle} a step].",
 }
 
 

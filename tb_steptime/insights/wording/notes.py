@@ -70,9 +70,30 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The whole recording counts as one step. Call {code} after each batch.",
         code="prof.step()",
     ),
+    "inferred_steps": NoteWords(
+        "Steps are inferred from {count} calls of {name}.",
+        "The recording has no step marks. Call {code} after each batch to mark steps.",
+        code="prof.step()",
+    ),
+    "whole_recording": NoteWords(
+        "The whole recording is one step.",
+        "Its step marks are not used.",
+    ),
     "incomplete_steps": NoteWords(
         "The recording ends inside a step.",
         "Incomplete steps at the end are left out: {dropped}.",
+    ),
+    "before_recording": NoteWords(
+        "Step {step} still runs [{time}] of work that was launched before the recording began.",
+        "It is a part of the step, and left out of the verdict, of gains and of slow steps.",
+    ),
+    "once": NoteWords(
+        "[{time}] of these steps come only once, the longest {longest} in the first {name}.",
+        "Left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
+    ),
+    "after_recording": NoteWords(
+        "The recording ends [{time}] after the GPU's last work in it.",
+        "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
     ),
     "profiling_slows": NoteWords(
         "Profiling slows the host by 1.5 to 2 times.",
@@ -93,13 +114,10 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Occupancy is recomputed from each launch instead.",
     ),
     # recorder files
-    "recorder_file_empty": NoteWords(
-        "A recorder file is empty.",
-        "Empty files: {files}, for example {file}. The process was killed as it started, or the disk was full.",
-    ),
     "recorder_file_unreadable": NoteWords(
         "A recorder file cannot be read.",
-        "Files left out: {files}, for example {file}. Copy them again, or record with this version of tb-steptime.",
+        "Files left out: {files}, for example {file}. The process was killed as it started, the copy is damaged, or "
+        "another version of tb-steptime wrote it.",
     ),
     "recorder_file_damaged": NoteWords(
         "A recorder file is damaged.",
@@ -121,10 +139,6 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The training process's recorder file is missing.",
         "Which steps received the batches that the workers produced is not known. Copy the file {code}, too.",
         code="*.main.loader",
-    ),
-    "recorder_of_another_run": NoteWords(
-        "This folder holds recorder files of another run.",
-        "Files left out: {files}. A log directory for each run keeps them separate.",
     ),
     "recorder_of_several_machines": NoteWords(
         "Recorder files of several machines have the same process ID.",

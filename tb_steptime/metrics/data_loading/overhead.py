@@ -1,8 +1,7 @@
 """What of a wait is neither a burst nor steady: rare long waits, and the loader's own work in the training process.
 
 wait   l  l  l  l  LLLLLLLLLL  l  l  l       jitter: a few long ones without a period
-       ^                                     overhead: what each wait lasts though its batch is prefetched: the message
-                                             is unpickled, its memory mapped, the batch handed over
+       ^                                     overhead: what each wait lasts though its batch is ready, to receive it
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.loaders import find_batches, steady_wait_ns, waited_for
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.metrics.base import step_lengths
+from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, steady_wait_ns, waited_for
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, late_waits
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst
+from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -24,6 +25,10 @@ from tb_steptime.trace.steps import find_steps
 RARE_FRACTION = 0.25
 #: A long wait is at least so many usual ones, however alike the others are.
 LONG_TIMES = 2
+#: A batch of one tensor of 256 bytes is received in 0.1 to 1.3 ms, with a profiler and on two busy cores; ...
+RECEIVING_NS = 1_500_000
+#: ... in steps so short that this is more than a tenth of them, it is a cost that larger batches lower.
+RECEIVING_FRACTION = 0.1
 
 
 class Jitter(msgspec.Struct, frozen=True):
@@ -38,18 +43,17 @@ class Jitter(msgspec.Struct, frozen=True):
 
 
 class Overhead(msgspec.Struct, frozen=True):
-    """The loader's work in the training process per batch, where worker processes make it.
+    """What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
 
-    ns, exposed_ns: None with why, where late batches hide it. source: the recorder, "ready" (waits of prefetched
-    batches in a burst) or "steady" (all waits alike, whatever the step). unpickle_ns, pin_ns: parts of it, where
-    recorded; pin_ns is spent on a thread of its own.
+    ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
+    included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
+    (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
     """
 
     ns: int | None
     exposed_ns: int | None
+    gain_ns: int
     source: Literal["recorder", "ready", "steady"] | None
-    unpickle_ns: int | None
-    pin_ns: int | None
     why: Reason | None
 
 
@@ -78,17 +82,34 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
     """Of the loader that is waited for most; None where the training process makes its batches."""
-    batches, main = find_batches(trace), waited_for(trace)
+    batches, main, late = find_batches(trace), waited_for(trace), late_waits(trace)
     if main is None or main.multiprocess is False:
         return None
-    parts = (recorded.unpickle_ns, recorded.pin_ns) if recorded else (None, None)
+    mine = batches.of(main.loader)
     found: dict[Literal["recorder", "ready", "steady"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
         "ready": burst.short_wait_ns if burst else None,
-        "steady": steady_wait_ns(trace, batches, main.loader),
+        "steady": _steady_ns(trace, batches, main),
     }
-    for source, each_ns in found.items():
-        if each_ns is not None:
-            exposed = np.minimum(batches.exposed_ns[batches.of(main.loader)], each_ns)
-            return Overhead(each_ns, int(exposed.sum()) // main.steps, source, *parts, None)
-    return Overhead(None, None, None, *parts, Reason("overhead_hidden_by_late_batches"))
+    source = next((source for source, each_ns in found.items() if each_ns is not None), None)
+    if source is None or (each_ns := found[source]) is None:
+        return Overhead(None, None, 0, None, Reason("overhead_hidden_by_late_batches"))
+    exposed = np.minimum(batches.exposed_ns[mine], each_ns)
+    if source == "recorder" and late is not None:
+        start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
+        exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
+    gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
+    return Overhead(each_ns, int(exposed.sum()) // main.steps, int(gain.sum()) // main.steps, source, None)
+
+
+def unavoidable_ns(trace: Trace) -> int:
+    """Of each wait: any process needs it to be woken, and to unpickle and map a single small tensor."""
+    return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(step_lengths(trace).mean())))
+
+
+def _steady_ns(trace: Trace, batches: Batches, main: WaitedFor) -> int | None:
+    """What each wait lasts although its batch is ready, as far as waits show it."""
+    waits = batches.wait_ns[batches.of(main.loader)]
+    usual = round(float(np.median(waits))) if len(waits) and main.in_a_row == 1 else None
+    short = usual is not None and usual <= unavoidable_ns(trace)
+    return usual if short else steady_wait_ns(trace, batches, main.loader)

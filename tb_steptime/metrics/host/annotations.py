@@ -22,7 +22,8 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, open_at, parents
-from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: Paths in the tree, those with most host time. What is launched inside the others counts for the paths around them.

@@ -57,9 +57,9 @@ def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[Way]]:
     step = np.searchsorted(steps.start_ns, start, side="right") - 1
     rows = rows[(step >= 0) & (start < steps.end_ns[step])]
     names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
-    told = [way(trace.strings[int(name)]) for name in names]
-    ways = list(dict.fromkeys(told))
-    return rows, np.array([ways.index(each) for each in told], np.int64)[place], ways
+    named = [way(trace.strings[int(name)]) for name in names]
+    ways = list(dict.fromkeys(named))
+    return rows, np.array([ways.index(each) for each in named], np.int64)[place], ways
 
 
 def copy_row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
@@ -68,7 +68,7 @@ def copy_row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
     steps = len(find_steps(trace).steps)
     nbytes = np.full(len(rows), -1, np.int64) if events.bytes is None else events.bytes[activity]
     said = nbytes >= 0
-    told, told_ns = int(nbytes[said].sum()), int(events.dur_ns[activity[said]].sum())
+    known, known_ns = int(nbytes[said].sum()), int(events.dur_ns[activity[said]].sum())
     return CopyRow(
         direction=each.direction,
         source=each.source,
@@ -77,8 +77,8 @@ def copy_row(trace: Trace, each: Way, rows: Int64) -> CopyRow:
         count=len(rows) / steps,
         total_ns=int(events.dur_ns[activity].sum()) // steps,
         hidden_ns=_hidden_ns(trace, rows) // steps,
-        bytes=told // steps if said.any() else None,
-        bytes_per_second=told * 1e9 / told_ns if told_ns else None,
+        bytes=known // steps if said.any() else None,
+        bytes_per_second=known * 1e9 / known_ns if known_ns else None,
         blocked_ns=_blocked_ns(trace, rows) // steps,
         op=_maker(trace, rows),
     )

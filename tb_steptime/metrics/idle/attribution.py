@@ -4,6 +4,9 @@ thread   [ loader ] --op--[sync]     [lll]      what the launching thread does, 
 device   kkk                               kk
 idle        dddddddd cccccbbbbbbnnnnnlllll      data loading, CPU work, blocking call, nothing recorded, launch latency
 
+A launch that returned long ago is latency no more: it waits for a collective or for other work, or the device is busy
+with work that is not recorded (`unrecorded_work`), which also explains why a synchronize takes long.
+
 Reasons are disjoint and sum to the idle time; the loader's waits come first, so that exposed data loading is one
 number. Each gap is charged to the place that launched the activity which ended it, the loader's part to the loader.
 """
@@ -17,12 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
-from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.idle.reasons import REASONS, SET_ASIDE
+from tb_steptime.metrics.idle.unrecorded import reached_ns, unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.set_aside.ranges import SetAside, set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -30,15 +36,18 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.segments import Segments
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in
 
 #: A gap before work that was queued already is the hardware's up to this length; a longer one waits for something.
 HARDWARE_GAP_NS = 10_000
-#: A launch reaches an idle device within 4 to 10 us of its call, rarely in more than 20. So long after the call
-#: returned it waits for the other devices of the process, as long as one of them works.
-REACHED_NS = 50_000
 
-_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _DEPENDENCY, _UNKNOWN, _TAIL = range(len(REASONS))
+(
+    _LOADING, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING, _LATENCY, _QUEUED, _COLLECTIVE, _DEPENDENCY, _UNRECORDED, _UNKNOWN,
+    _TAIL,
+) = range(12)  # fmt: skip
+#: In the order of `SetAside`: the first of them that covers an instant.
+_SET_ASIDE = np.array([REASONS.index(reason) for reason in SET_ASIDE], np.int32)
+_BEFORE = int(_SET_ASIDE[0])
 _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
 _SITE_OF_TAIL = len(SITES) - 1
 
@@ -79,11 +88,14 @@ def idle_segments(trace: Trace, device: int, window: tuple[int, int] | None = No
     autograd_threads,
     blocking_calls,
     busy_intervals,
+    collective_names,
     devices_with_activity,
     find_launches,
     find_steps,
     loader_intervals,
+    set_aside,
     training_threads,
+    unrecorded_work,
 )
 def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
     """All segments where they are few enough to keep; none where they are not."""
@@ -104,16 +116,11 @@ def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
 
 
 def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[IdleSegments]:
-    threads, elsewhere = _Threads(trace), _busy_elsewhere(trace, device)
+    threads, reached = _Threads(trace, unrecorded_work(trace, device)), reached_ns(trace, gaps)
     for begin in range(first, past, _GAPS_AT_ONCE):
         some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
-        yield _segments(trace, Gaps(gaps.start[some], gaps.end[some], gaps.launch[some]), threads, elsewhere)
-
-
-def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
-    """When any other device of the process works."""
-    others = [each for each in devices_with_activity(trace) if each != device]
-    return reduce(or_, (busy_intervals(trace, each) for each in others), Intervals.empty())
+        piece = Gaps(gaps.start[some], gaps.end[some], gaps.launch[some])
+        yield _segments(trace, piece, reached[some], threads, set_aside(trace, device))
 
 
 class _Parts(NamedTuple):
@@ -125,10 +132,10 @@ class _Parts(NamedTuple):
     reason: Int32
 
 
-def _segments(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals) -> IdleSegments:
-    late, reason = _late_and_reason(trace, gaps)
-    parts = [*_after_the_call(trace, gaps, late, reason, elsewhere), *_before_the_call(trace, gaps, late, threads)]
-    gap, start, end, why = (np.concatenate(column) for column in zip(*parts, strict=True))
+def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, aside: SetAside) -> IdleSegments:
+    begun = _begun(trace, gaps, reached)
+    parts = [*_after_the_call(gaps, begun, threads.before_all), *_before_the_call(trace, gaps, begun.late, threads)]
+    gap, start, end, why = _left_out(_Parts(*(np.concatenate(column) for column in zip(*parts, strict=True))), aside)
     steps = find_steps(trace)
     cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(start, end)
     order = np.argsort(cut.start, kind="stable")
@@ -136,49 +143,69 @@ def _segments(trace: Trace, gaps: Gaps, threads: _Threads, elsewhere: Intervals)
     launch, why = gaps.launch[gap[cut.source[order]]], why[cut.source[order]]
     site = np.where(launch >= 0, activity_sites(trace)[launch], _SITE_OF_TAIL)
     site = np.where(why == _LOADING, _SITE_OF_LOADING, site)
+    site = np.where(np.isin(why, _SET_ASIDE), _SITE_OF_TAIL, site)
     return IdleSegments(
         cut.start[order], cut.end[order], cut.label[order], why.astype(np.uint8), site.astype(np.uint8), launch
     )
 
 
-def _late_and_reason(trace: Trace, gaps: Gaps) -> tuple[Int64, UInt8]:
-    """Of each gap: until when the launch call had not begun, and the reason for what comes after that.
+def _left_out(parts: _Parts, aside: SetAside) -> _Parts:
+    """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay, but for those in
+    which the device runs work from before the recording."""
+    low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
+    ranges = [getattr(aside, reason) for reason in SET_ASIDE]
+    cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
+    why = np.append(_SET_ASIDE, -1)[cut.label]
+    stays = (why < 0) | ((parts.reason[cut.source] == _LOADING) & (why != _BEFORE))
+    why = np.where(stays, parts.reason[cut.source], why)
+    return _Parts(parts.gap[cut.source], cut.start, cut.end, why)
 
-    A call that begins as the gap does had launched nothing before it.
-    """
+
+class _Begun(NamedTuple):
+    """Of each gap: until when the launch call had not begun, and the reason for what comes after that; until when the
+    launch must have reached the device (others: the gap's end), and the reason beyond."""
+
+    late: Int64
+    reason: UInt8
+    reached: Int64
+    beyond: UInt8
+
+
+def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
+    """A call that begins as the gap does had launched nothing before it."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
     begun = trace.events.start_ns[call]
     waited = (call >= 0) & (begun >= gaps.start)
     blocks = waited & np.isin(call, blocking_calls(trace).row)
     late = np.where(waited, np.minimum(begun, gaps.end), gaps.start)
-    queued = np.where(gaps.end - gaps.start <= HARDWARE_GAP_NS, _QUEUED, _DEPENDENCY)
+    waits = np.where(_collective(trace, gaps), _COLLECTIVE, _DEPENDENCY)
+    queued = np.where(gaps.end - gaps.start <= HARDWARE_GAP_NS, _QUEUED, waits)
     reason = np.select(
         [gaps.launch < 0, call < 0, blocks, waited], [_TAIL, _UNKNOWN, _BLOCKING, _LATENCY], default=queued
     )
-    return late, reason.astype(np.uint8)
+    reached = np.where(reason == _LATENCY, np.maximum(reached, late), gaps.end)
+    return _Begun(late, reason.astype(np.uint8), reached, waits.astype(np.uint8))
 
 
-def _after_the_call(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8, elsewhere: Intervals) -> Iterator[_Parts]:
+def _collective(trace: Trace, gaps: Gaps) -> Bool:
+    """Which gaps end with a collective: only these can be waits for other ranks."""
+    activity = find_launches(trace).activity[gaps.launch]
+    found: Bool = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
+    return found
+
+
+def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
     """Until the launch must have reached the device, then as long as it waits.
 
     call     [launch]
-    gap       |latency      |dependency      |latency|      begins where the device has nothing, ends with the work
-    gpu1                kkkkkkkkkkkkkkkkkkkkkk
+    gap       |latency     |dependency |unrecorded work       |
+    thread                              [synchronize          ]
     """
-    low, high = int(gaps.start[0]), int(gaps.end[-1])
-    reached = _reached(trace, gaps, late, reason) if len(elsewhere) else gaps.end
-    cut = Segments.first_of([loader_intervals(trace)], low, high).cut(late, reached)
-    yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, reason[cut.source]))
-    if len(elsewhere):
-        cut = Segments.first_of([loader_intervals(trace), elsewhere], low, high).cut(reached, gaps.end)
-        why = np.where(cut.label == 1, _DEPENDENCY, reason[cut.source])
-        yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why))
-
-
-def _reached(trace: Trace, gaps: Gaps, late: Int64, reason: UInt8) -> Int64:
-    """When each launch that had to reach an idle device must have done so; of other gaps the end."""
-    returned = trace.events.ends(find_launches(trace).call[gaps.launch])
-    return np.where(reason == _LATENCY, np.clip(returned + REACHED_NS, late, gaps.end), gaps.end)
+    first = Segments.first_of(before_all, int(gaps.start[0]), int(gaps.end[-1]))
+    for start, end, reason in ((begun.late, begun.reached, begun.reason), (begun.reached, gaps.end, begun.beyond)):
+        cut = first.cut(start, end)
+        why = np.where(cut.label == 1, _UNRECORDED, reason[cut.source])
+        yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why).astype(np.int32))
 
 
 def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
@@ -192,14 +219,16 @@ def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -
         yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 
-#: The reasons of `_Threads.does`, in its order: the loader, the thread's own, those of the others; and none of them.
+#: The reasons of `_Threads.does`, in its order: before all, the thread's own, those of the others; and none of them.
 _REASON_OF_LAYER = np.array(
-    (_LOADING, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
+    (_LOADING, _UNRECORDED, _BLOCKING, _ALLOCATOR, _CPU, _BLOCKING, _ALLOCATOR, _CPU, _NOTHING), np.int32
 )  # fmt: skip
 
 
 class _Threads:
     """What keeps each launching thread from launching; found once for all gaps of a device.
+
+    before_all: the loader's waits and unrecorded work, whatever the thread does.
 
     The training thread and those of the autograd engine run one at a time: one that has nothing recorded waits for what
     another of them does. So the wait of a backward pass for one GPU is the reason where it leaves another one idle.
@@ -208,19 +237,20 @@ class _Threads:
         engine's thread              [node][sync      ]
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, unrecorded: Intervals) -> None:
         self._trace = trace
+        self.before_all = [loader_intervals(trace), unrecorded]
         self._one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
         self._own_known: dict[int, list[Intervals]] = {}
         self._known: dict[int, list[Intervals]] = {}
 
     def does(self, thread: int) -> list[Intervals]:
-        """The loader's waits; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
+        """What is before all; the thread's blocking calls, allocator and CPU work; those of threads it waits for."""
         if thread not in self._known:
             others = sorted(self._one_at_a_time - {thread}) if thread in self._one_at_a_time else []
             theirs = zip(*(self._own(other) for other in others), strict=True) if others else [()] * 3
             joined = [reduce(or_, each, Intervals.empty()) for each in theirs]
-            self._known[thread] = [loader_intervals(self._trace), *self._own(thread), *joined]
+            self._known[thread] = [*self.before_all, *self._own(thread), *joined]
         return self._known[thread]
 
     def _own(self, thread: int) -> list[Intervals]:

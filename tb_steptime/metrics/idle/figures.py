@@ -45,17 +45,25 @@ REASON_METRICS = {
         "Python between ops.", colour="other"),
     "launch_latency": Metric(
         "launch_latency_time", "Launch latency", Unit.NS,
-        "Time in which the GPU is idle after the launch call has begun and before its work starts. Waits for other "
-        "GPUs of the process are not counted here.", colour="runtime"),
+        "Time in which the GPU is idle after the launch call has begun and before its work starts, at most until 50 us "
+        "after the call returned.", colour="runtime"),
     "queued": Metric(
         "queued_time", "Gaps between queued work", Unit.NS,
         "Time in which the GPU is idle although its next work is already launched: short hardware gaps.",
         colour="other"),
+    "collective_wait": Metric(
+        "idle_collective_time", "Idle before collectives", Unit.NS,
+        "Time in which the GPU is idle although its next work, a collective, is launched: it waits for other ranks, "
+        "for a stream or for an event.", colour="comm"),
     "dependency": Metric(
         "idle_dependency_time", "Idle, waits for other work", Unit.NS,
-        "Time in which the GPU is idle for more than 10 us although its next work is already launched: it waits for "
-        "an event, another stream or another rank, or (50 us after the launch call returned) for another GPU of the "
-        "process.", colour="comm"),
+        "Time in which the GPU is idle for more than 10 us although its next work is already launched, or for more "
+        "than 50 us after its launch call returned: it waits for an event, another stream or another GPU.",
+        colour="comm"),
+    "unrecorded_work": Metric(
+        "unrecorded_work_time", "Unrecorded work", Unit.NS,
+        "Time in which no work of the GPU is recorded although it must be busy: a launch, a synchronize or a copy "
+        "takes far longer than an idle GPU lets it take.", colour="kernel"),
     "unknown": Metric(
         "idle_unknown_time", "Idle, cause unknown", Unit.NS,
         "Time in which the GPU is idle before work whose launch is not in the trace.", colour="other"),

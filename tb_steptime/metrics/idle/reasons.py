@@ -15,16 +15,21 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 #: catalogue too: the launch call had not begun.
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
+#: Reasons whose time tells nothing about a step of the job.
+SET_ASIDE = ("before_recording", "once", "after_recording")
 
 
 class IdleNs(msgspec.Struct, frozen=True):
     """Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
 
     blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
-    thread did (blocking_call also where the launching call itself waits); launch_latency: it had; queued: launched
-    before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or it waits for another device
-    of the process more than 50 us after its call returned; unknown: no launch record;
-    tail: nothing follows in this recording.
+    thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
+    50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
+    more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
+    unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
+    far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
+    The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+    recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
     """
 
     data_loading: int = 0
@@ -34,9 +39,19 @@ class IdleNs(msgspec.Struct, frozen=True):
     nothing_recorded: int = 0
     launch_latency: int = 0
     queued: int = 0
+    collective_wait: int = 0
     dependency: int = 0
+    unrecorded_work: int = 0
     unknown: int = 0
     tail: int = 0
+    before_recording: int = 0
+    once: int = 0
+    after_recording: int = 0
+
+    @property
+    def judged(self) -> IdleNs:
+        """What verdicts and gains rest on: without the time that is left out."""
+        return msgspec.structs.replace(self, **dict.fromkeys(SET_ASIDE, 0))
 
     @property
     def total_ns(self) -> int:

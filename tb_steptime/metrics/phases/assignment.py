@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.phases.marks import (
-    OPTIMIZER_MARK,
     ROWS_AT_ONCE,
     SITE,
     SITES,
@@ -43,7 +42,9 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import open_at
 from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps, inferred_steps
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_phases",
@@ -82,7 +83,15 @@ class _Course:
 
 
 @shared(
-    autograd_threads, backward_passes, engine_nodes, loader_names, node_sites, range_sites, step_marks, training_threads
+    autograd_threads,
+    backward_passes,
+    engine_nodes,
+    inferred_steps,
+    loader_names,
+    node_sites,
+    range_sites,
+    step_marks,
+    training_threads,
 )
 def _courses(trace: Trace) -> dict[int, _Course]:
     """The course of each thread with marks; -1 is every other thread."""
@@ -151,7 +160,7 @@ def host_time_ns(trace: Trace) -> Int64:
 
 def optimizer_marks(trace: Trace) -> Int64:
     """Rows of the ranges of optimizer steps, in time order."""
-    is_mark = np.array([OPTIMIZER_MARK.match(name) is not None for name in trace.strings.strings], bool)
+    is_mark = np.array([OPTIMIZER_STEP.match(name) is not None for name in trace.strings.strings], bool)
     rows = trace.events.rows(Kind.USER)
     return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
 
@@ -169,12 +178,11 @@ def _course(marks: Marks, unmarked: _Course) -> _Course:
 
 def _unmarked(trace: Trace) -> _Course:
     """forward up to the end of each step's last backward pass, other after it and outside the marks of steps."""
-    marks, passes = step_marks(trace), backward_passes(trace)
+    (start, end), passes = _host_steps(trace), backward_passes(trace)
     forward, other = SITE["forward.model"], SITE["other"]
-    if not len(marks):
+    if not len(start):
         last = passes.end[-1:]
         return _Course(np.append(_EVER, last), np.array([forward] + [other] * len(last), np.uint8))
-    start, end = trace.events.start_ns[marks], trace.events.ends(marks)
     last = np.searchsorted(passes.start, end) - 1  # of those that begin before the mark's end
     has_pass = (last >= 0) & (passes.start[last] >= start) if len(passes) else np.zeros(len(start), bool)
     until = np.where(has_pass, np.minimum(passes.end[last], end), end) if len(passes) else end
@@ -182,3 +190,11 @@ def _unmarked(trace: Trace) -> _Course:
     knots = np.append(_EVER, np.stack((before_backward.start, before_backward.end), axis=1).ravel())
     sites = np.append(other, np.tile([forward, other], len(before_backward))).astype(np.uint8)
     return _Course(knots, sites)
+
+
+def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
+    """When the host begins and ends each step, by its marks or as inferred; none where the recording is one step."""
+    marks, inferred = step_marks(trace), inferred_steps(trace)
+    if len(marks) or inferred is None:
+        return trace.events.start_ns[marks], trace.events.ends(marks)
+    return inferred.start_ns, inferred.end_ns

@@ -15,13 +15,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.phases.buffer_syncs import buffer_syncs
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import step_marks
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import inferred_steps
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in
 
 #: Phases of a step, in its order; the last one is of work whose launch is not recorded.
@@ -56,7 +59,6 @@ SITE = {site.id: place for place, site in enumerate(SITES)}
 NO_MARK = 255
 
 #: Marks of torch.optim and of the autograd engine, whose nodes had no mark but their own names before 2022.
-OPTIMIZER_MARK = re.compile(r"Optimizer\.step#")
 _ZERO_GRAD_MARK = re.compile(r"Optimizer\.zero_grad#")
 _ACCUMULATION = "AccumulateGrad"
 _NODE = re.compile(r"(?:torch::autograd::)?(?:\w+Backwards?\d*|AccumulateGrad)$")
@@ -72,14 +74,6 @@ NAMED = {
     "optimizer": "optimizer optim opt optimizer_step optim_step opt_step step_optimizer optimizer.step",
 }
 _SITE_OF_WORD = {word: SITE[site] for site, words in NAMED.items() for word in words.split()}
-
-#: What DistributedDataParallel.forward does when it sends the buffers of rank 0 to all, before it calls the model.
-_BUFFER_SYNC = re.compile(
-    r"aten::(un)?flatten_dense_tensors$|aten::(view|narrow|cat|reshape|empty|detach|copy_)$|record_param_comms$|"
-    r"(nccl:|gloo:|c10d::|mpi:|ucc:)broadcast"
-)
-_BROADCAST = re.compile(r"\w+:{1,2}_?broadcast")
-_DDP_FORWARD = "DistributedDataParallel.forward"
 
 #: Rows that are handled at once: columns of a large trace would be tens of MB each.
 ROWS_AT_ONCE = 1 << 18
@@ -108,7 +102,7 @@ def site_of_name(name: str) -> int:
     >>> SITES[site_of_name("## forward:over_arch ##")].id
     'forward.model'
     """
-    if OPTIMIZER_MARK.match(name):
+    if OPTIMIZER_STEP.match(name):
         return SITE["optimizer"]
     if _ZERO_GRAD_MARK.match(name):
         return SITE["zero_grad"]
@@ -138,7 +132,7 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
     passes = backward_passes(trace)
     waiting = training_threads(trace) if len(passes) else ()
     found = {thread: [_all(passes, SITE["backward.hooks"])] for thread in waiting}
-    for thread, synced in _buffer_syncs(trace).items():
+    for thread, synced in buffer_syncs(trace).items():
         found.setdefault(thread, []).append(_all(synced, SITE["forward.buffer_broadcast"]))
     on = trace.events.thread[rows]
     for thread in distinct_in(on).tolist():
@@ -178,19 +172,33 @@ def engine_nodes(trace: Trace) -> Int64:
     return np.flatnonzero((trace.events.kind == Kind.CPU_OP) & is_node[trace.events.name])
 
 
-@shared(engine_nodes, step_marks)
+@shared(engine_nodes, inferred_steps, step_marks)
 def training_threads(trace: Trace) -> tuple[int, ...]:
-    """Threads that run the training loop: those of the step marks; without any, the thread of the most ops outside
-    the autograd engine's threads."""
-    events = trace.events
+    """Threads that run the training loop: those of the step marks, that of the calls that show steps; without any, the
+    thread of the most ops outside of the autograd engine's nodes. On a CPU the engine runs the nodes on that thread,
+    for a GPU on threads of its own."""
     marks = step_marks(trace)
     if len(marks):
-        return tuple(distinct_in(events.thread[marks]).tolist())
+        return tuple(distinct_in(trace.events.thread[marks]).tolist())
+    inferred = inferred_steps(trace)
+    if inferred:
+        return (inferred.thread,)
+    ops = _ops_outside_nodes(trace)
+    return (int(ops.argmax()),) if ops.any() else ()
+
+
+def _ops_outside_nodes(trace: Trace) -> Int64:
+    """How many ops each thread runs that are in no node of the autograd engine; nodes count where nothing else ran."""
+    events, nodes = trace.events, engine_nodes(trace)
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
-    with_nodes = np.bincount(events.thread[engine_nodes(trace)], minlength=len(ops)) > 0
-    others = np.where(with_nodes, 0, ops)
-    most = int((others if others.any() else ops).argmax())
-    return (most,) if ops.any() else ()
+    outside = ops.copy()
+    for thread in distinct_in(events.thread[nodes]).tolist():
+        mine = nodes[events.thread[nodes] == thread]
+        inside = Intervals.union(events.start_ns[mine], events.ends(mine))
+        start = events.start_ns[(events.kind == Kind.CPU_OP) & (events.thread == thread)]
+        place = np.searchsorted(inside.start, start, side="right") - 1
+        outside[thread] -= np.count_nonzero((place >= 0) & (start < inside.end[place])) if len(inside) else 0
+    return outside if outside.any() else ops
 
 
 @shared(engine_nodes, training_threads)
@@ -258,34 +266,3 @@ def _sites(trace: Trace, rows: Int64) -> UInt8:
     is_op, name = events.kind[rows] == Kind.CPU_OP, events.name[rows]
     sites: UInt8 = np.where(is_op, of_ops[name], range_sites(trace)[name]).astype(np.uint8)
     return sites
-
-
-def _buffer_syncs(trace: Trace) -> dict[int, Intervals]:
-    """When DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top level
-    that has no part in that, if a broadcast came before it. Old versions do not mark their forward: never, then."""
-    events, strings = trace.events, trace.strings
-    if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
-        return {}
-    rows = np.flatnonzero(events.name == strings.strings.index(_DDP_FORWARD))
-    rows = rows[np.isin(events.kind[rows], (Kind.USER, Kind.CPU_OP))]
-    found: dict[int, list[tuple[int, int]]] = {}
-    for row in rows.tolist():
-        end = _buffer_sync_end(trace, row)
-        if end is not None:
-            found.setdefault(int(events.thread[row]), []).append((int(events.start_ns[row]), end))
-    return {thread: Intervals.of(*pairs) for thread, pairs in found.items()}
-
-
-def _buffer_sync_end(trace: Trace, row: int) -> int | None:
-    """Where the leading buffer synchronisation of this forward ends; None where it has none."""
-    events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
-    inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
-    is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
-    inside = inside[is_host & (events.thread[inside] == events.thread[row])]
-    reach = np.maximum.accumulate(events.ends(inside)) if len(inside) else np.empty(0, np.int64)
-    top = inside[np.append(True, events.start_ns[inside[1:]] >= reach[:-1])] if len(inside) else inside
-    names = [trace.strings[name] for name in events.name[top].tolist()]
-    prefix = next((place for place, name in enumerate(names) if not _BUFFER_SYNC.match(name)), len(names))
-    if not any(_BROADCAST.match(name) for name in names[:prefix]):
-        return None
-    return int(events.start_ns[top[prefix]]) if prefix < len(names) else end_ns

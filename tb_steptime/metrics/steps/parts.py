@@ -16,7 +16,8 @@ from tb_steptime.trace.intervals import Intervals, partition
 from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.steps import find_steps, step_marks
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 
 

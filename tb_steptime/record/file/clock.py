@@ -18,31 +18,14 @@ TOLERANCE_NS = 50_000
 CLOCK_STEP_NS = 1_000_000
 
 
-class Clock:
-    """How far the wall clock is ahead of the monotonic one, in ns."""
-
-    def __init__(self) -> None:
-        self.ahead_ns = _measure()
-
-    def moved_ns(self, at_ns: int) -> int:
-        """By how much the wall clock was set since the last call; mostly 0. at_ns: the monotonic clock, just read."""
-        if abs(wall_ns() - at_ns - self.ahead_ns) < TOLERANCE_NS:
-            return 0
-        ahead = _measure()
-        moved = ahead - self.ahead_ns
-        if abs(moved) < TOLERANCE_NS:
-            return 0
-        self.ahead_ns = ahead
-        return moved
-
-
-def _measure() -> int:
-    """The narrowest of five readings of one clock between two of the other."""
-    best, ahead = 1 << 62, 0
+def measure_ahead_ns() -> int:
+    """How far the wall clock is ahead of the monotonic one: the narrowest of five readings of it between two of the
+    other."""
+    best, ahead_ns = 1 << 62, 0
     for _ in range(5):
         before = now_ns()
         wall = wall_ns()
         after = now_ns()
         if after - before < best:
-            best, ahead = after - before, wall - (before + after) // 2
-    return ahead
+            best, ahead_ns = after - before, wall - (before + after) // 2
+    return ahead_ns

@@ -9,12 +9,11 @@ from typing import Any
 
 
 def describe_process(recorder_start_ns: int) -> dict[str, Any]:
-    """What is the same for all loaders of a process. rank is None outside of distributed training."""
+    """What is the same for all loaders of a process."""
     return {
         "host": socket.gethostname(),
         "main_pid": os.getpid(),
         "recorder_start_ns": recorder_start_ns,
-        "rank": _rank(),
         "usable_cores": _usable_cores(),
         "torch": str(sys.modules["torch"].__version__),
     }
@@ -29,7 +28,7 @@ def describe_loader(loader: Any) -> dict[str, Any]:
         "dataset": _dataset(loader.dataset),
         "iterable": bool(loader._dataset_kind),
         "collate_fn": _name(loader.collate_fn),
-        "batch_size": batch_size if batch_size is not None else _whole(getattr(sampler, "batch_size", None)),
+        "batch_size": batch_size if batch_size is not None else getattr(sampler, "batch_size", None),
         "batch_sampler": _name(type(sampler)) if sampler is not None else None,
         "num_workers": loader.num_workers,
         "prefetch_factor": loader.prefetch_factor if loader.num_workers else None,
@@ -38,15 +37,6 @@ def describe_loader(loader: Any) -> dict[str, Any]:
         "in_order": getattr(loader, "in_order", True),
         "drop_last": bool(loader.drop_last),
     }
-
-
-def _rank() -> int | None:
-    """Of the process group, or from the launcher's environment before there is one."""
-    group: Any = sys.modules["torch"].distributed
-    if group.is_available() and group.is_initialized():
-        return int(group.get_rank())
-    rank, size = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
-    return int(rank) if rank.isdecimal() and size.isdecimal() else None
 
 
 def _usable_cores() -> int | None:
@@ -68,7 +58,3 @@ def _name(item: Any) -> str:
         return _name(type(item))
     module = getattr(item, "__module__", None)
     return qualified if module in (None, "builtins", "__main__") else f"{module}.{qualified}"
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) else None

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-from tb_steptime.record.file.clock import CLOCK_STEP_NS, Clock, now_ns
+from tb_steptime.record.file.clock import CLOCK_STEP_NS, TOLERANCE_NS, measure_ahead_ns, now_ns
 from tb_steptime.record.file.format import (
     CLOCK,
     FIRST_ROWS,
@@ -20,10 +20,10 @@ from tb_steptime.record.file.format import (
     STEPPED,
     FormatError,
     encode_rows,
+    next_sequence,
     place,
     rows_begin,
 )
-from tb_steptime.record.file.resuming import next_sequence
 
 #: A file system may be slow. After a write that took d, none is made for 200 d: at most 0.5 % of the time is spent so.
 #: d is the shorter of the last two: a single one may have been interrupted by other processes.
@@ -65,14 +65,15 @@ class Journal:
         self._path = path
         self._next_write_ns = 0
         self._took_ns = 0
-        self._clock = Clock()
+        self._ahead_ns = measure_ahead_ns()  # the wall clock, of the monotonic one
+        self._next_clock = 0
         try:
             self._file = _open_file(path)
             self._rows_at, self._sequence = _continue(self._file, header)
         except (OSError, FormatError) as error:
             self._end(error)
             return
-        self._add_clock(now_ns(), 0)
+        self._follow_clock(now_ns())
         _open.add(self)
 
     @property
@@ -112,9 +113,13 @@ class Journal:
 
     def _follow_clock(self, at_ns: int) -> None:
         """Before each write. Rows that are waiting keep the clock of the last one."""
-        moved = self._clock.moved_ns(at_ns)
-        if moved or self._sequence >= self._next_clock:
-            self._add_clock(at_ns, moved)
+        ahead_ns = measure_ahead_ns()
+        moved_ns = abs(ahead_ns - self._ahead_ns)
+        if moved_ns >= TOLERANCE_NS or self._sequence >= self._next_clock:
+            flags = STEPPED if moved_ns >= CLOCK_STEP_NS else 0
+            self.waiting.append((CLOCK, flags, NO_BATCH, (at_ns, ahead_ns)))
+            self._ahead_ns = ahead_ns
+            self._next_clock = self._sequence + CLOCK_ROWS
 
     def _write_waiting(self, file: int) -> None:
         before = now_ns()
@@ -141,6 +146,7 @@ class Journal:
     def close(self) -> None:
         """Write what waits, and nothing later."""
         self.flush()
+        self.check()
         self.abandon()
 
     def abandon(self) -> None:
@@ -152,30 +158,16 @@ class Journal:
             with contextlib.suppress(OSError):  # some file systems report a failed write only here
                 os.close(file)
 
-    def _add_clock(self, at_ns: int, moved_ns: int) -> None:
-        ahead = self._clock.ahead_ns
-        stepped = STEPPED if abs(moved_ns) >= CLOCK_STEP_NS else 0
-        self.waiting.append((CLOCK, stepped, NO_BATCH, (at_ns, ahead, ahead - moved_ns)))
-        self._next_clock = self._sequence + CLOCK_ROWS
-
-    def _encoded(self) -> bytes:
-        content = encode_rows(self.waiting, self._worker, self._sequence, self.pass_number, self._pid)
-        self._sequence += len(self.waiting)
-        self.waiting.clear()
-        return content
-
     def _write(self, file: int) -> None:
         """Each row to its place: with one call, or two where the file starts over."""
-        first = self._sequence
-        waiting = self._encoded()
-        while waiting:
-            position = place(first)
-            room = (_ROWS_IN_FILE - position) * ROW.size
-            part = waiting[:room]
-            if _write_at(file, part, self._rows_at + position * ROW.size) != len(part):
-                raise OSError(CUT)
-            first += len(part) // ROW.size
-            waiting = waiting[room:]
+        rows = encode_rows(self.waiting, self._worker, self._sequence, self.pass_number, self._pid)
+        self.waiting.clear()
+        while rows:
+            position = place(self._sequence)
+            part = rows[: (_ROWS_IN_FILE - position) * ROW.size]
+            _write_at(file, part, self._rows_at + position * ROW.size)
+            self._sequence += len(part) // ROW.size
+            rows = rows[len(part) :]
 
     def _end(self, error: Exception) -> None:
         self.abandon()
@@ -187,10 +179,9 @@ _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
 @atexit.register
-def _flush_all() -> None:
+def _close_all() -> None:
     for journal in list(_open):
-        journal.flush()
-        journal.check()
+        journal.close()
 
 
 def _abandon_all() -> None:
@@ -210,23 +201,15 @@ def _continue(file: int, header: bytes) -> tuple[int, int]:
     """Where the rows of the file begin, and the number of its next row. A file without a complete header gets one: its
     process was killed right after creating it, or the disk was full."""
     size = os.fstat(file).st_size
-    rows_at = rows_begin(_read_at(file, PREFIX.size, 0)) if size >= PREFIX.size else len(header)
+    rows_at = rows_begin(os.read(file, PREFIX.size)) if size >= PREFIX.size else len(header)
     if size < rows_at:
-        if _write_at(file, header, 0) != len(header):
-            raise OSError(CUT)
+        _write_at(file, header, 0)
         return len(header), 0
-    return rows_at, next_sequence(_read_at(file, size - rows_at, rows_at))
+    os.lseek(file, rows_at, os.SEEK_SET)
+    return rows_at, next_sequence(os.read(file, size - rows_at))
 
 
-def _read_at(file: int, size: int, offset: int) -> bytes:
-    if hasattr(os, "pread"):
-        return os.pread(file, size, offset)
+def _write_at(file: int, content: bytes, offset: int) -> None:
     os.lseek(file, offset, os.SEEK_SET)
-    return os.read(file, size)
-
-
-def _write_at(file: int, content: bytes | bytearray, offset: int) -> int:
-    if hasattr(os, "pwrite"):
-        return os.pwrite(file, content, offset)
-    os.lseek(file, offset, os.SEEK_SET)
-    return os.write(file, content)
+    if os.write(file, content) != len(content):
+        raise OSError(CUT)

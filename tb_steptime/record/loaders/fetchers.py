@@ -12,8 +12,7 @@ from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import EXHAUSTED, FAILED, PRODUCED
-from tb_steptime.record.loaders.batch_bytes import UNKNOWN
-from tb_steptime.record.loaders.measurements import NOT_MEASURED, ProductionMeter
+from tb_steptime.record.loaders.measurements import NOT_MEASURED, UNKNOWN, ProductionMeter
 from tb_steptime.record.loaders.subclassing import swap_methods
 
 

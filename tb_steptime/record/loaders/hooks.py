@@ -1,62 +1,41 @@
-"""Where torch's loaders create an iterator, or reuse one: they ask the recorder. Tried: torch 2.0, 2.13 and 2.15.
+"""Where torch's loaders create an iterator: they ask the recorder. Tried: torch 2.0, 2.13 and 2.15.
 
 iter(loader) -> DataLoader.__iter__ -> DataLoader._get_iterator        a new iterator, with new workers
-                                   \\-> kept iterator._reset           persistent workers go on
+                                   \\-> kept iterator._reset           persistent workers go on: see `multi_process`
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-from tb_steptime.record.file.clock import now_ns
 
 #: A loader -> its iterator, by torch's own function.
 Create = Callable[[Any], Any]
 #: Called with a loader and `Create`, in place of the latter.
 OnCreate = Callable[[Any, Create], Any]
-#: Called with a loader, its iterator, and when the loop asked for it (monotonic ns).
-OnReuse = Callable[[Any, Any, int], None]
 
 
-def hook_loaders(on_create: OnCreate, on_reuse: OnReuse) -> None:
-    """All classes of loaders that are defined by now; see `hook`."""
+def hook_loaders(on_create: OnCreate) -> None:
+    """Let all classes of loaders that are defined by now call `on_create` for each new iterator. Subclasses may create
+    iterators of their own."""
     from torch.utils.data import DataLoader
 
-    for cls in _with_subclasses(DataLoader):
-        hook(cls, on_create, on_reuse)
+    classes: list[Any] = [DataLoader]
+    for cls in classes:
+        classes += cls.__subclasses__()
+        create = cls.__dict__.get("_get_iterator")
+        if create is not None and not hasattr(create, "_tb_steptime"):
+            cls._get_iterator = _asking(create, on_create)
 
 
-def hook(cls: Any, on_create: OnCreate, on_reuse: OnReuse) -> None:
-    """Let a class of loaders call `on_create` for each new iterator, and `on_reuse` whenever the same iterator begins
-    another pass. Subclasses may create iterators of their own."""
-    owner = next(base for base in cls.__mro__ if "_get_iterator" in base.__dict__)
-    create = owner.__dict__["_get_iterator"]
-    if hasattr(create, "_tb_steptime"):
-        return
-
+def _asking(create: Create, on_create: OnCreate) -> Create:
     @functools.wraps(create)
     def _get_iterator(self: Any) -> Any:
         return on_create(self, create)
 
     _get_iterator._tb_steptime = True  # type: ignore[attr-defined]
-    owner._get_iterator = _get_iterator
-    if "__iter__" in owner.__dict__:
-        owner.__iter__ = _reporting_reuse(owner.__dict__["__iter__"], on_reuse)
-
-
-def _reporting_reuse(iterate: Create, on_reuse: OnReuse) -> Create:
-    @functools.wraps(iterate)
-    def __iter__(self: Any) -> Any:
-        before = getattr(self, "_iterator", None)
-        begin_ns = now_ns()
-        iterator = iterate(self)
-        if iterator is before:
-            on_reuse(self, iterator, begin_ns)
-        return iterator
-
-    return __iter__
+    return _get_iterator
 
 
 def unsupported() -> str | None:
@@ -76,23 +55,3 @@ def unsupported() -> str | None:
     ]
     missing = [f"{owner.__name__}.{name}" for owner, name in hooks if not hasattr(owner, name)]
     return f"torch {torch.__version__} has no {', '.join(missing)}" if missing else None
-
-
-def is_loader(item: Any) -> bool:
-    from torch.utils.data import DataLoader
-
-    return isinstance(item, DataLoader)
-
-
-def in_worker() -> bool:
-    """A loader that a dataset uses inside its worker is part of that dataset."""
-    from torch.utils.data import get_worker_info
-
-    return get_worker_info() is not None
-
-
-def _with_subclasses(cls: Any) -> Iterator[Any]:
-    """The class and those defined by now that are derived from it."""
-    yield cls
-    for subclass in cls.__subclasses__():
-        yield from _with_subclasses(subclass)

@@ -22,15 +22,9 @@ from collections import Counter
 from types import CodeType, FrameType
 
 from tb_steptime.record.file.clock import now_ns
-from tb_steptime.record.file.format import LATE, LINES, LINES_IN_ROW, NO_BATCH
+from tb_steptime.record.file.format import LATE, LINES, LINES_IN_ROW, NAMED, NAMED_BYTES, NO_BATCH
 from tb_steptime.record.file.journal import Journal
-from tb_steptime.record.file.source_locations import (
-    Location,
-    SourceLocations,
-    is_followed,
-    is_recorder,
-    is_torch_fetch,
-)
+from tb_steptime.record.frames import is_path_of_user, is_recorder, is_torch_fetch, name_of
 
 #: Samples of a burst, at random distances; the first one after a random delay, as Python chose when the burst began.
 SAMPLES = 20
@@ -46,7 +40,13 @@ PERIOD_NS = 1_000_000_000
 BURST_REST = 400
 #: What a sample costs the sampled thread beyond what is measured: the lock changes hands twice.
 HANDOVER_NS = 50_000
+#: Generated code may have any number of lines; further ones have no name.
+MAX_LOCATIONS = 4096
+#: Old rows are overwritten, and names with them. So names are written again after so many rows.
+NAMED_AGAIN = 4096
 
+#: A function's code and a line within it.
+Location = tuple[CodeType, int]
 #: When, flags, and the samples of each line.
 Burst = tuple[int, int, Counter[Location]]
 
@@ -61,7 +61,6 @@ class LineSampler:
         self._inner = inner
         self._thread = threading.get_ident()
         self._random = random.Random()  # the program's own random numbers stay as they are
-        self._followed: dict[CodeType, bool] = {}
         self._bursts: list[Burst] = []
         self._locations = SourceLocations(journal)
 
@@ -108,7 +107,7 @@ class LineSampler:
         return cost_ns
 
     def _sample(self, counts: Counter[Location]) -> None:
-        """Count the innermost line that is followed. Without one, the outermost: default_collate, say."""
+        """Count the innermost line of the user. Without one, the outermost: default_collate, say."""
         frame: FrameType | None = sys._current_frames().get(self._thread)
         innermost: Location | None = None
         outermost: Location | None = None
@@ -118,7 +117,7 @@ class LineSampler:
             if own and code not in self._inner:
                 return
             line = code, frame.f_lineno or code.co_firstlineno  # some instructions have no line
-            if innermost is None and self._is_followed(code):
+            if innermost is None and is_path_of_user(code.co_filename):
                 innermost = line
             if not own and not is_torch_fetch(code):
                 outermost = line
@@ -127,11 +126,35 @@ class LineSampler:
         if frame is not None and found is not None:
             counts[found] += 1
 
-    def _is_followed(self, code: CodeType) -> bool:
-        followed = self._followed.get(code)
-        if followed is None:
-            followed = self._followed[code] = is_followed(code)
-        return followed
-
     def _sleep(self, duration_ns: int) -> None:
         time.sleep(max(0, duration_ns) / 1e9)
+
+
+class SourceLocations:
+    """Source locations by number, from 1 on: rows of their own name each before the first row that refers to it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._numbers: dict[Location, int] = {}
+        self._named: set[int] = set()
+        self._name_again = 0
+
+    def number(self, location: Location, at_ns: int) -> int:
+        """0: there are too many. at_ns: now, by the monotonic clock."""
+        if self._journal.rows >= self._name_again:
+            self._named.clear()
+            self._name_again = self._journal.rows + NAMED_AGAIN
+        number = self._numbers.get(location, 0)
+        if not number and len(self._numbers) < MAX_LOCATIONS:
+            number = self._numbers[location] = len(self._numbers) + 1
+        if number and number not in self._named:
+            self._named.add(number)
+            self._write(number, name_of(*location), at_ns)
+        return number
+
+    def _write(self, number: int, name: str, at_ns: int) -> None:
+        content = name.encode(errors="replace") + b"\0"  # the mark of its end
+        for part, start in enumerate(range(0, len(content), NAMED_BYTES)):
+            text = content[start : start + NAMED_BYTES].ljust(NAMED_BYTES, b"\0")
+            words = (int.from_bytes(text[at : at + 8], "little", signed=True) for at in range(0, NAMED_BYTES, 8))
+            self._journal.add(at_ns, NAMED, 0, part, (number, *words))

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import NO_BATCH
 from tb_steptime.record.file.journal import Journal
-from tb_steptime.record.loaders.batch_bytes import UNKNOWN, bytes_of
 from tb_steptime.record.loaders.line_samples import LineSampler
 
 thread_cpu_ns = time.thread_time_ns
@@ -27,6 +26,11 @@ REST = 2000
 MAX_WAIT_NS = 50_000_000
 #: The readings at the start and between the parts, in readings of those at the end.
 _READINGS = 2
+
+UNKNOWN = -1
+#: To count the bytes of a batch of more parts would take longer than a step may lose.
+MAX_PARTS = 128
+_WITHOUT_BYTES = (int, float, complex, bool, str, type(None))
 
 #: CPU time of the dataset and of collate_fn, wait for a core, bytes.
 Costs = tuple[int, int, int, int]
@@ -46,7 +50,8 @@ class ProductionMeter:
         core_wait_ns: Callable[[], int] = lambda: UNKNOWN,
         lines: LineSampler | None = None,
     ) -> None:
-        self.write_to(journal)
+        self.journal = journal
+        self.waiting = journal.waiting
         self.batch = NO_BATCH
         self.requested_ns = 0
         self.end_ns = 0
@@ -58,10 +63,6 @@ class ProductionMeter:
         self._took_ns = 0
         self._cpu_ns = [0, 0]  # of the thread, when fetching and when collating began
         self._waited_ns = UNKNOWN
-
-    def write_to(self, journal: Journal) -> None:
-        self.journal = journal
-        self.waiting = journal.waiting
 
     def start(self) -> None:
         """next_due_ns has come; where the last measurements took long, only waiting rows are due."""
@@ -114,3 +115,25 @@ def core_wait_of_this_thread() -> Callable[[], int]:
             return UNKNOWN
 
     return core_wait_ns
+
+
+def bytes_of(batch: Any) -> int:
+    """Of the tensors, arrays and byte strings in nested lists, tuples and mappings; UNKNOWN where there are others.
+
+    Numbers and text count as 0. A sum without its unknown parts would pass for a small batch, so there is none.
+    """
+    total = 0
+    parts = [batch]
+    for seen, part in enumerate(parts):
+        if seen >= MAX_PARTS:
+            return UNKNOWN
+        if isinstance(part, (list, tuple)):
+            parts += part[:MAX_PARTS]
+        elif isinstance(part, Mapping):
+            parts += part.values()
+        elif not isinstance(part, _WITHOUT_BYTES):
+            size = len(part) if isinstance(part, (bytes, bytearray)) else getattr(part, "nbytes", None)
+            if not isinstance(size, int):
+                return UNKNOWN
+            total += size
+    return total

@@ -14,10 +14,9 @@ from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
 from tb_steptime.record.file.format import FAILED, PRODUCED, RECEIVED
-from tb_steptime.record.loaders.batch_bytes import UNKNOWN
 from tb_steptime.record.loaders.fetchers import time_fetcher
 from tb_steptime.record.loaders.iterator_state import IteratorState
-from tb_steptime.record.loaders.measurements import NOT_MEASURED, ProductionMeter
+from tb_steptime.record.loaders.measurements import NOT_MEASURED, UNKNOWN, ProductionMeter
 from tb_steptime.record.loaders.subclassing import refers_to, swap_methods
 
 #: What torch's own functions refer to, in all versions tried. One that refers to more is not replaced.
@@ -27,7 +26,7 @@ _FETCH = {"auto_collation", "hasattr", "dataset", "__getitems__", "collate_fn"}
 
 def follow_single_process(iterator: Any) -> None:
     """Record what this iterator produces from now on; its `_tb_steptime` is an `IteratorState`."""
-    meter = iterator._tb_steptime.meter = ProductionMeter(iterator._tb_steptime.journal)
+    meter = iterator._tb_steptime_meter = ProductionMeter(iterator._tb_steptime.journal)
     if _is_torchs_own(iterator):
         swap_methods(iterator, _in_one_function)
     else:
@@ -54,7 +53,7 @@ def _in_one_function(cls: Any) -> dict[str, Any]:
 
 def _next_of_map(self: Any) -> Any:
     """Calls of our own only where a measurement is due: each would add to what the loop waits for."""
-    meter: ProductionMeter = self._tb_steptime.meter
+    meter: ProductionMeter = self._tb_steptime_meter
     asked_ns = now_ns()
     due = asked_ns >= meter.next_due_ns
     start_ns = collate_ns = 0
@@ -103,7 +102,7 @@ def _failed(self: Any, error: BaseException, times: tuple[int, int, int], number
 def _around_torchs(cls: Any) -> dict[str, Any]:
     def _next_data(self: Any) -> Any:
         state: IteratorState = self._tb_steptime
-        meter: Any = state.meter
+        meter: ProductionMeter = self._tb_steptime_meter
         meter.batch = self._num_yielded
         meter.requested_ns = now_ns()
         try:

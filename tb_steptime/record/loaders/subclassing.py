@@ -16,14 +16,10 @@ def swap_methods(item: Any, methods: Callable[[type], dict[str, Any]]) -> None:
     item.__class__ = _subclass(type(item), methods)  # type: ignore[arg-type]
 
 
-def is_swapped(item: object) -> bool:
-    return "_tb_steptime_swapped" in type(item).__dict__
-
-
 @cache
 def _subclass(cls: type, methods: Callable[[type], dict[str, Any]]) -> type:
     named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    return type(cls.__name__, (cls,), {**named, **methods(cls), "_tb_steptime_swapped": True})
+    return type(cls.__name__, (cls,), {**named, **methods(cls)})
 
 
 #: Packages whose functions are known; torchdata's are copies of torch's.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tb_steptime.terminal.commands import kernels, summarize
+from tb_steptime.terminal.commands import explain, kernels, summarize
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     summarize.COMMAND,
     kernels.COMMAND,
+    explain.COMMAND,
 )

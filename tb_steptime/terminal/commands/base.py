@@ -34,6 +34,21 @@ def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
     parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
 
 
+def add_steps(parser: argparse.ArgumentParser) -> None:
+    """What is a step; see `as_one_step`."""
+    parser.add_argument(
+        "--steps",
+        choices=("found", "recording"),
+        default="found",
+        help="found: as marked, or as repeated calls show them; recording: the whole recording as one step; default: "
+        "found",
+    )
+
+
+def wants_whole_recording(options: argparse.Namespace) -> bool:
+    return bool(options.steps == "recording")
+
+
 def exit_code(problems: Sequence[Problem]) -> int:
     """1 where something could not be read, which is then written to stderr, a line each."""
     for problem in problems:

@@ -6,7 +6,14 @@ import argparse
 import shutil
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
+from tb_steptime.terminal.commands.base import (
+    Command,
+    add_format,
+    add_paths,
+    add_steps,
+    exit_code,
+    wants_whole_recording,
+)
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -21,6 +28,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="what a row is: name, name,op (both), op or module; default: name",
     )
+    add_steps(parser)
     add_format(parser, "table", "json", "csv")
 
 
@@ -31,7 +39,8 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
-    spans = (span_kernels(span, trace, options.by) for span, trace in read_each(options.paths, problems, trace_of))
+    traces = read_each(options.paths, problems, trace_of, whole_recording=wants_whole_recording(options))
+    spans = (span_kernels(span, trace, options.by) for span, trace in traces)
     if options.format == "json":
         found = list(spans)  # first: reading them finds the problems
         print_json(KernelReport(found, [error_report(problem) for problem in problems]))

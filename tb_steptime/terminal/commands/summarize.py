@@ -9,7 +9,14 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
+from tb_steptime.terminal.commands.base import (
+    Command,
+    add_format,
+    add_paths,
+    add_steps,
+    exit_code,
+    wants_whole_recording,
+)
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.found import FoundSpan
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
+    add_steps(parser)
     add_format(parser, "table", "json")
 
 
@@ -26,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import measured_span, read_each
 
     problems: list[Problem] = []
-    spans = read_each(options.paths, problems, measured_span)
+    spans = read_each(options.paths, problems, measured_span, whole_recording=wants_whole_recording(options))
     if options.format == "json":
         _print_json(spans, problems)
     else:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.inputs import Texts, compact, has_kept_inputs, plain
+from tb_steptime.trace.kineto.inputs import Texts, compact, keeps_inputs, plain
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
@@ -37,6 +37,19 @@ class _Numbers(dict[Any, int]):
         return number
 
 
+class Words:
+    """Numbers distinct strings in order of first appearance; what is no string has none."""
+
+    def __init__(self) -> None:
+        self._numbers = _Numbers()
+
+    def number(self, word: object) -> int:
+        return self._numbers[word] if isinstance(word, str) else UNKNOWN
+
+    def table(self) -> StringTable:
+        return StringTable(list(self._numbers))
+
+
 class Labels(dict[tuple[Any, ...], int]):
     """Numbers what many events share: category, name and track. One look-up for an event instead of three."""
 
@@ -52,7 +65,7 @@ class Labels(dict[tuple[Any, ...], int]):
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT
         self.kinds.append(kind)
-        self.kept_inputs.append(kind == Kind.CPU_OP and has_kept_inputs(name or ""))
+        self.kept_inputs.append(kind != LEFT_OUT and keeps_inputs(Kind(kind), name or ""))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -69,8 +82,11 @@ class Columns:
     on_device           row of each event on a device, for `device`, `stream` and `bytes`
     numbered            row of each op with a sequence number, for `sequence` and `forward_thread`
     stacked             row of each op with a call stack, for `stack`, rows of `stack_texts`
-    with_inputs         row of each op whose inputs are kept, for `shapes`, `dtypes` and `settings`, rows of `inputs`
+    with_inputs         row of each op and of each backend's mark of a collective whose inputs are kept, for `shapes`,
+                        `dtypes` and `settings`, rows of `inputs`
     kernel              row of each kernel, for `grid` to `occupancy`
+    collective          row of each op or kernel that says its collective, for `exchange` to `group_size`; `exchange`,
+                        `exchanged` and `group` are rows of `exchange_texts`
     """
 
     def __init__(self) -> None:
@@ -86,6 +102,9 @@ class Columns:
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers = array("i")
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
+        self.exchange_texts = Words()
+        self.collective, self.elements = array("q"), array("q")
+        self.exchange, self.exchanged, self.group, self.group_size = (array("i") for _ in range(4))
         self.timeless_count = 0
         self.unpaired_end_count = 0
         self._thread_names: dict[tuple[str, str], str] = {}
@@ -138,7 +157,9 @@ class Columns:
             self._add_device([rows[place] for place in places], [args[place] for place in places])
         ops = np.flatnonzero(kinds == Kind.CPU_OP)
         if len(ops):
-            self._add_ops(ops + first, [args[index] for index in ops.tolist()])
+            of_ops = [args[index] for index in ops.tolist()]
+            self._add_ops(ops + first, of_ops)
+            self._add_collectives(ops + first, of_ops)
         with_inputs = np.flatnonzero(np.frombuffer(labels.kept_inputs, np.bool_)[label])
         if len(with_inputs):
             self.with_inputs.frombytes((with_inputs + first).tobytes())
@@ -146,7 +167,9 @@ class Columns:
         kernels = np.flatnonzero(kinds == Kind.KERNEL)
         if len(kernels):
             self.kernel.frombytes((kernels + first).tobytes())
-            self._add_kernels([args[index] for index in kernels.tolist()])
+            of_kernels = [args[index] for index in kernels.tolist()]
+            self._add_kernels(of_kernels)
+            self._add_collectives(kernels + first, of_kernels)
         return None
 
     def _add_columns(self, rows: list[Any], args: list[Args], kinds: UInt8) -> None:
@@ -201,6 +224,21 @@ class Columns:
         self.shared_memory += integers([arg.shared_memory for arg in args])
         self.blocks_per_sm += floats([arg.blocks_per_sm for arg in args])
         self.occupancy += floats([arg.occupancy_percent for arg in args])
+
+    def _add_collectives(self, rows: Int64, args: list[Args]) -> None:
+        """Those that say of which collective they are: few, in most traces none."""
+        names = [arg.collective for arg in args]
+        if names.count(None) == len(names):
+            return
+        said = [index for index, name in enumerate(names) if isinstance(name, str)]
+        some, number = [args[index] for index in said], self.exchange_texts.number
+        self.collective.frombytes(rows[said].tobytes())
+        self.exchange += array("i", [number(arg.collective) for arg in some])
+        self.exchanged += array("i", [number(arg.dtype) for arg in some])
+        self.group += array("i", [number(arg.group) for arg in some])
+        self.group_size += small_integers([arg.group_size for arg in some])
+        sent, received = (integers([getattr(arg, of) for arg in some]) for of in ("elements_in", "elements_out"))
+        self.elements += array("q", map(max, sent, received))
 
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None

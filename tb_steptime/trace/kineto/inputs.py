@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import StringTable
+from tb_steptime.trace.table import Kind, StringTable
 
 #: A job whose every batch has a length of its own spells new shapes without end. Beyond this many bytes of distinct
 #: texts new ones are left out; real traces hold less than a megabyte.
@@ -22,11 +22,15 @@ MOST_BYTES = 16 * 2**20
 _KEPT = re.compile(
     r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
 )
+#: A backend marks its collectives so, and before 2024 nothing else said what they exchange.
+_EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
 
 
-def has_kept_inputs(name: str) -> bool:
-    """Are the inputs of ops of this name kept?"""
-    return bool(_KEPT.search(name))
+def keeps_inputs(kind: Kind, name: str) -> bool:
+    """Are the inputs of events of this name kept? A backend's marks are ops of some releases and ranges of others."""
+    if kind == Kind.CPU_OP and _KEPT.search(name):
+        return True
+    return kind in (Kind.CPU_OP, Kind.USER) and _EXCHANGE.match(name) is not None
 
 
 class Texts(dict[bytes, int]):

@@ -75,6 +75,7 @@ class _Reading:
         self._refuse_what_is_no_trace(outline)
         strings, threads = self._columns.strings(), self._columns.threads()
         inputs, stack_texts = self._columns.inputs.table(), self._columns.stack_texts.table()
+        collective_texts = self._columns.exchange_texts.table()
         tables = Tables(self._columns)
         return Trace(
             path=str(self._source.path),
@@ -86,6 +87,8 @@ class _Reading:
             sequences=tables.sequences(),
             stacks=tables.stacks(),
             stack_texts=stack_texts,
+            collectives=tables.collectives(),
+            collective_texts=collective_texts,
             threads=threads,
             devices=self._metadata.devices(),
             job=self._metadata.job(),

@@ -9,7 +9,15 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.table import Bool, EventTable, Int64, KernelTable, SequenceTable, StackTable
+from tb_steptime.trace.table import (
+    Bool,
+    CollectiveTable,
+    EventTable,
+    Int64,
+    KernelTable,
+    SequenceTable,
+    StackTable,
+)
 
 _EVENT_COLUMNS = ("correlation", "external")
 _DEVICE_COLUMNS = ("device", "stream", "bytes")
@@ -25,6 +33,7 @@ _NARROWER: dict[str, tuple[type[np.signedinteger[Any]], ...]] = {
 }
 _SEQUENCE_COLUMNS = ("sequence", "forward_thread")
 _STACK_COLUMNS = ("stack",)
+_COLLECTIVE_COLUMNS = ("exchange", "exchanged", "group", "elements", "group_size")
 _KERNEL_COLUMNS = ("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy")
 
 
@@ -58,6 +67,7 @@ class Tables:
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
+        self._collectives = _some(columns, _COLLECTIVE_COLUMNS, place[columns.take("collective")])
         self.duplicate_count = self._drop_duplicates()
 
     def events(self) -> EventTable:
@@ -98,6 +108,17 @@ class Tables:
         of = self._stacks
         return StackTable(of["event"], of["stack"])
 
+    def collectives(self) -> CollectiveTable:
+        of = self._collectives
+        return CollectiveTable(
+            event=of["event"],
+            name=of["exchange"],
+            dtype=of["exchanged"],
+            group=of["group"],
+            elements=of["elements"],
+            group_size=of["group_size"],
+        )
+
     def _spread(self, columns: Columns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> None:
         """Columns of some rows only -> columns of all, -1 for the others; None where no row has a value."""
         for name in names:
@@ -125,7 +146,7 @@ class Tables:
         if again.any():
             kept = ~again
             self._of = {name: _where(values, kept) for name, values in self._of.items()}
-            for table in (self._kernels, self._sequences, self._stacks):
+            for table in (self._kernels, self._sequences, self._stacks, self._collectives):
                 _drop(table, kept)
         return int(again.sum())
 

@@ -6,7 +6,9 @@
     truth.py     what an analysis should find, computed from the model's own records
     reasons.py   the same in full: why each device is idle, and what each blocking call costs
     chrome.py    the same records as a Chrome trace in Kineto's format of 2024 and later
+    events.py, occupancy.py   its events, and Kineto's occupancy of a kernel
     kernels.py, layers.py, networks.py   plausible kernels and ops of two networks
+    jobs/        transformers, compiled and captured steps, inference, ranks, copies, edges of a recording, CPU jobs
     demo.py      the five experiments of the demo; `python -m tests.truth.simulate demo_logs` writes them and forum.py's
     forum.py     two questions from forums, in nine trainings
     mixtures.py  trainings with each cause alone and with every two of them, and what a cause costs

@@ -21,8 +21,16 @@ class Gpu:
     max_threads_per_sm: int = 2048
     max_blocks_per_sm: int = 32
 
+    @property
+    def amd(self) -> bool:
+        """Recorded by roctracer: calls have other names, kernels tell their grid and no more."""
+        return self.name.startswith("AMD")
+
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 85_097_971_712, (8, 0), 108, 65536, 49152, 166912, 167936)
+H100 = Gpu("NVIDIA H100 80GB HBM3", 85_018_279_936, (9, 0), 132, 65536, 49152, 232448, 233472)
+V100 = Gpu("Tesla V100-SXM2-16GB", 16_945_512_448, (7, 0), 80, 65536, 49152, 98304, 98304)
+MI300X = Gpu("AMD Instinct MI300X", 206_141_652_992, (9, 4), 304, 65536, 65536, 65536, 65536)
 
 
 @dataclass(frozen=True)
@@ -39,19 +47,26 @@ class Activity:
     nbytes: int = 0
     tensor_core: bool = False
     waits_for: int | None = None  # a device whose work so far must be done before it starts
+    stream: int = 0  # 0 is the one that all else runs on
+    recorded: bool = True  # False: the device works on it, and nothing in the trace says so
+    facts: tuple[tuple[str, Any], ...] = ()  # what else Kineto writes of it
 
 
 @dataclass(frozen=True)
 class Call:
     """A runtime call. With blocks=True it returns when its activity, or without one everything launched, is done.
 
-    host_ns: its own length on the host, exactly; None: that of the training's calls.
+    host_ns: its own length on the host, exactly; None: that of the training's calls. nodes: what else it launches: the
+    nodes of a graph after the first. joins: from now on the first stream waits for all that the second has been given.
     """
 
     name: str
     activity: Activity | None = None
     blocks: bool = False
     host_ns: int | None = None
+    nodes: tuple[Activity, ...] = ()
+    joins: tuple[int, int] | None = None
+    driver: bool = False  # of the driver's interface and not of the runtime's
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,7 @@ class Op:
     types: tuple[str, ...] = ()
     link: str | None = None
     exact: bool = False
+    facts: tuple[tuple[str, Any], ...] = ()  # what else the profiler writes of the innermost
 
 
 @dataclass(frozen=True)
@@ -86,6 +102,7 @@ class Section:
     collects: bool = False  # the stop is a garbage collection that the profiler was asked to record
     steps: tuple[int, ...] = ()  # only in these; none: in each
     frames: tuple[str, ...] = ()  # of the main thread's Python around it, the outermost first
+    regions: tuple[str, ...] = ()  # CPU ops around it, such as a compiled region
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,23 @@ class Loader:
     @property
     def iterator(self) -> str:
         return "_MultiProcessingDataLoaderIter" if self.workers else "_SingleProcessDataLoaderIter"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How a training is recorded.
+
+    head: what the device still does when the recording begins. "drained": nothing, the profiler has waited for it;
+    "hidden": earlier work, of which no record tells; "unlinked": earlier work, recorded without the calls that launched
+    it. tail: "drained", or "cut": what has not started by the end is missing. marks: the loop calls `prof.step()`.
+    without: categories of which nothing is recorded.
+    """
+
+    head: str = "drained"
+    tail: str = "drained"
+    marks: bool = True
+    shapes: bool = True
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -127,6 +161,8 @@ class Training:
     between_steps_ns: int = 60_000  # of the profiler's and the loop's own
     devices: int = 1
     in_full: bool = False  # its truth tells of each device, of blocking calls and their bubbles
+    recording: Recording = Recording()
+    ranks: int = 1  # of which this is the first
 
 
 @dataclass

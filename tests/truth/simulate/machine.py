@@ -34,6 +34,9 @@ class Place:
 
 MAIN = Place("main")
 
+#: A device and the number of one of its streams.
+Stream = tuple[int, int]
+
 
 class Machine:
     """Runs a training step by step; `rows` collects while a window is recorded."""
@@ -42,8 +45,10 @@ class Machine:
         self.training = training
         self.random = Random(training.seed)
         self.now_ns = 1_000_000_000
-        self.stream_free_ns: defaultdict[int, int] = defaultdict(int)
-        self.waiting: defaultdict[int, deque[int]] = defaultdict(deque)  # start times of what has been launched
+        self.free_ns: defaultdict[Stream, int] = defaultdict(int)  # when a stream has done what it was given
+        self.not_before_ns: defaultdict[Stream, int] = defaultdict(int)  # what it waits for of other streams
+        self.waiting: defaultdict[Stream, deque[int]] = defaultdict(deque)  # start times of what has been launched
+        self.before: list[Row] = []  # launched while nothing was recorded
         self.span: Span | None = None
         self.next_external = 1
         self.next_correlation = 1
@@ -69,7 +74,7 @@ class Machine:
 
     def step(self, number: int) -> None:
         """The loop's body under its mark; then the loop itself, outside of it."""
-        mark = self._open("user_annotation", f"ProfilerStep#{number}", MAIN)
+        mark = self._mark(f"ProfilerStep#{number}")
         start_ns = began_ns = self.now_ns
         self._load()
         for section in self.training.sections:
@@ -84,15 +89,30 @@ class Machine:
             self.span.marks.append((number, start_ns, self.now_ns))
         self.now_ns += self.training.between_steps_ns
 
+    def _mark(self, name: str) -> Row:
+        """Of a step; a loop that does not call the profiler leaves none."""
+        if self.training.recording.marks:
+            return self._open("user_annotation", name, MAIN)
+        return Row("user_annotation", name, "main", self.now_ns, self.now_ns)
+
     def _start_window(self) -> Span:
-        """Starting to record waits for the device, so a window begins with an idle one."""
-        self.now_ns = max(self.now_ns, *self.stream_free_ns.values()) + PROFILER_START_NS
-        return Span(self.now_ns - PROFILER_START_NS // 2)
+        """Starting to record waits for the device, so a window begins with an idle one, unless it is declared not to
+        wait: then the device still works on what was launched before."""
+        if self.training.recording.head == "drained":
+            self.now_ns = max([self.now_ns, *self.free_ns.values()])
+        self.now_ns += PROFILER_START_NS
+        span = Span(self.now_ns - PROFILER_START_NS // 2)
+        if self.training.recording.head == "unlinked":
+            span.rows += [row for row in self.before if row.end_ns > span.start_ns]
+        return span
 
     def _end_window(self, span: Span) -> None:
-        """The profiler's own wait for the device, after the last step."""
-        for device in range(self.training.devices):
-            self._call(Call("cudaDeviceSynchronize", blocks=True), Place("main", device), -1)
+        """The profiler's own wait for the device, after the last step; or none, and what has not started is lost."""
+        if self.training.recording.tail == "cut":
+            span.rows = [row for row in span.rows if row.start_ns < self.now_ns]
+        else:
+            for device in range(self.training.devices):
+                self._call(Call("cudaDeviceSynchronize", blocks=True), Place("main", device), -1)
         span.end_ns = self.now_ns
 
     def _load(self) -> None:
@@ -107,11 +127,14 @@ class Machine:
         place = Place("backward" if section.backward else "main", section.device)
         frames = [self._open("python_function", frame, MAIN) for frame in section.frames]
         mark = self._open("user_annotation", section.mark, place) if section.mark else None
+        regions = [self._open("cpu_op", region, place) for region in section.regions]
         for op in section.ops:
             self._pass(section.python_ns, op.exact)
             self._op(op, place)
         if section.stop_ns:
             self._stop(section)
+        for region in regions:
+            region.end_ns = self.now_ns
         if mark:
             self._pass(CLOSE_NS)
             mark.end_ns = self.now_ns
@@ -151,18 +174,22 @@ class Machine:
         return self.sequences[op.link]
 
     def _call(self, call: Call, place: Place, external: int, exact: bool = False) -> None:
-        row = self._row(Row("cuda_runtime", call.name, place.thread, self.now_ns, self.now_ns, external))
+        category = "cuda_driver" if call.driver else "cuda_runtime"
+        row = self._row(Row(category, call.name, place.thread, self.now_ns, self.now_ns, external))
         row.correlation_id, row.blocks, row.device = self.next_correlation, call.blocks, place.device
         self.next_correlation += 1
-        self._wait_for_room(self.waiting[place.device])
+        stream = (place.device, call.activity.stream if call.activity else 0)
+        self._wait_for_room(self.waiting[stream])
         if call.host_ns is None:
             self._pass(self.training.call_ns, exact)
         else:
             self._pass(call.host_ns, exact=True)
-        if call.activity:
-            self._launch(call.activity, row, exact)
+        for activity in (*([call.activity] if call.activity else []), *call.nodes):
+            self._launch(activity, row, exact)
+        self._join(call, place.device)
         if call.blocks:
-            self.now_ns = max(self.now_ns, self.stream_free_ns[place.device])
+            everything = call.name == "cudaDeviceSynchronize"
+            self.now_ns = max(self.now_ns, self._device_free_ns(place.device) if everything else self.free_ns[stream])
         row.end_ns = self.now_ns
 
     def _wait_for_room(self, waiting: deque[int]) -> None:
@@ -171,16 +198,28 @@ class Machine:
         if len(waiting) >= self.training.queue_limit:
             self.now_ns = waiting.popleft()
 
+    def _join(self, call: Call, device: int) -> None:
+        if call.joins:
+            stream, other = ((device, number) for number in call.joins)
+            self.not_before_ns[stream] = max(self.not_before_ns[stream], self.free_ns[other])
+
+    def _device_free_ns(self, device: int) -> int:
+        """When all of its streams have done what they were given."""
+        return max((free_ns for (each, _), free_ns in self.free_ns.items() if each == device), default=0)
+
     def _launch(self, activity: Activity, call: Row, exact: bool) -> None:
-        free_ns = self.stream_free_ns[call.device]
-        start_ns = max(self.now_ns + self.training.latency_ns, free_ns + self.training.gap_ns)
+        stream = (call.device, activity.stream)
+        start_ns = max(self.now_ns + self.training.latency_ns, self.free_ns[stream] + self.training.gap_ns)
+        start_ns = max(start_ns, self.not_before_ns[stream])
         if activity.waits_for is not None:
-            start_ns = max(start_ns, self.stream_free_ns[activity.waits_for] + self.training.gap_ns)
+            start_ns = max(start_ns, self._device_free_ns(activity.waits_for) + self.training.gap_ns)
         end_ns = start_ns + (activity.dur_ns if exact else self._varied(activity.dur_ns, self.training.device_jitter))
-        self.stream_free_ns[call.device] = end_ns
-        self.waiting[call.device].append(start_ns)
-        row = self._row(Row(activity.kind, activity.name, "stream", start_ns, end_ns, call.external_id))
+        self.free_ns[stream] = end_ns
+        self.waiting[stream].append(start_ns)
+        row = Row(activity.kind, activity.name, "stream", start_ns, end_ns, call.external_id)
         row.correlation_id, row.activity, row.device = call.correlation_id, activity, call.device
+        if activity.recorded:
+            (self.span.rows if self.span else self.before).append(row)
 
     def _open(self, category: str, name: str, place: Place, op: Op | None = None) -> Row:
         row = Row(category, name, place.thread, self.now_ns, self.now_ns, self.next_external, op=op)

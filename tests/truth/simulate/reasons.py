@@ -1,4 +1,4 @@
-"""The truth in full: why each device is idle, by the ten reasons, and what each blocking call costs.
+"""The truth in full: why each device is idle, by the twelve reasons, and what each blocking call costs.
 
 One gap after the other, one call after the other, over lists of pairs: slow, plain, and another way than the package's.
 """
@@ -17,13 +17,13 @@ from tests.truth.simulate.truth import DEVICE, step_windows
 
 REASONS = (
     "data_loading", "blocking_call", "allocator", "cpu_work", "nothing_recorded",
-    "launch_latency", "queued", "dependency", "unknown", "tail",
+    "launch_latency", "queued", "collective_wait", "dependency", "unrecorded_work", "unknown", "tail",
 )  # fmt: skip
 
 #: A gap between two activities that were both launched before: up to here the hardware's, beyond it a wait.
 HARDWARE_GAP_NS = 10_000
 
-#: A launch that has returned and does not start for so long waits while another device of the process works.
+#: A launch that has returned and does not start for so long waits for something else.
 REACHED_NS = 50_000
 
 ALLOCATOR = ("cudaMalloc", "cudaFree")
@@ -119,15 +119,10 @@ class Reasons:
         if self._blocks(call):
             yield Idle(late, end, "blocking_call")
             return
-        elsewhere = union(self._elsewhere(call.start_ns, end, following.device))
-        waits = both([(max(late, call.end_ns + REACHED_NS), end)], elsewhere)
-        yield from (Idle(*piece, "dependency") for piece in waits)
-        yield from (Idle(*piece, "launch_latency") for piece in without([(late, end)], waits))
-
-    def _elsewhere(self, late: int, end: int, device: int) -> list[Pair]:
-        """Work of other devices after the call of the work that follows, and before it."""
-        others = [row for other in self.devices if other != device for row in self.activities[other]]
-        return [(row.start_ns, row.end_ns) for row in others if row.end_ns > late and row.start_ns < end]
+        reached = min(max(late, call.end_ns + REACHED_NS), end)
+        yield Idle(late, reached, "launch_latency")
+        if reached < end:  # everything that these devices do is recorded
+            yield Idle(reached, end, "dependency")
 
     def _host_did(self, call: Row, pair: Pair) -> Iterator[Idle]:
         """What the launching thread did meanwhile, then what the others did that it waited for.

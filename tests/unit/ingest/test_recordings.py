@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_steptime.ingest.recorder_files.columns import produced_rows, read_line_samples, received_rows
 from tb_steptime.ingest.recorder_files.decoding import read_all
-from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.ingest.recorder_files.missing import killed_workers, of_files, unrecorded_batches
-from tb_steptime.ingest.recorder_files.rows import produced_rows, received_rows
 from tb_steptime.record.file.format import ENDED, EXHAUSTED, FAILED
 from tests.drawn.recorded import assert_rows_are_true, recordings, rows
 from tests.recordings import FOLDER, names, truth

@@ -94,33 +94,23 @@ def test_more_workers_are_less_sure_where_they_are_respawned(tmp_path: Path, per
 def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguous():
     trace = steps_that_wait([8] * 9, work=2)
     insight = sure(trace, "input_bound")
-    assert (insight.gain_ns, insight.how) == (8_000, None)
+    assert insight.gain_ns == 8_000
+    assert insight.how is not None
+    assert insight.how.startswith("LoaderRecorder(")
     assert said(insight) == (
-        "A step waits 8 µs (80 %). Batches come late. How many workers would keep up is ambiguous in this trace: "
-        "record the workers."
+        "A step waits 8 µs (80 %). Whether workers are too slow, or receiving is, is ambiguous in this trace: record "
+        "the workers."
     )
     assert cards(trace) == {"input_bound"}
 
 
-def test_input_bound_needs_a_hundredth_of_the_step():
-    assert card(steps_that_wait([1] * 3, work=100), "input_bound") is None
-    assert card(steps_that_wait([1] * 3, work=99), "input_bound") is not None
+def test_waits_of_less_than_a_tenth_of_a_short_step_are_no_late_batches():
+    assert cards(steps_that_wait([10] * 3, work=91)) == set()
+    assert cards(steps_that_wait([11] * 3, work=90)) == {"input_bound"}
 
 
 def test_waits_with_a_period_are_not_only_input_bound():
     assert card(steps_that_wait(BURSTS, work=2), "input_bound") is None
-
-
-def test_workers_that_share_the_cores_ask_for_a_cheaper_dataset(tmp_path: Path):
-    main = File(tmp_path, "main", num_workers=8)
-    for batch in range(4):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
-    main.write()
-    for worker in range(8):
-        File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14).write()
-    insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
-    assert said(insight).endswith("The workers compute and share 4 cores.")
-    assert plain(insight.title) == "Make the dataset cheaper"
 
 
 def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: Path):
@@ -135,7 +125,7 @@ def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: P
     assert said(insight).endswith(
         "The workers compute, and for 50 % of their time they wait for a core (4 sampled batches)."
     )
-    assert insight.how == "# data.py:41: 67% of a batch, est."
+    assert (plain(insight.title), insight.how) == ("Make the dataset cheaper", "# data.py:41: 67% of a batch, est.")
 
 
 JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
@@ -172,7 +162,7 @@ def test_the_start_of_an_epoch_is_worth_its_waits():
     )
     assert insight.how == "DataLoader(..., persistent_workers=True)"
     assert [evidence.step for evidence in insight.evidence] == ["6"]
-    assert cards(in_epochs()) == {"epoch_starts", "loader_overhead"}
+    assert cards(in_epochs()) == {"epoch_starts"}
 
 
 def test_the_start_of_an_epoch_needs_a_hundredth_of_the_step():
@@ -187,7 +177,7 @@ def test_without_workers_an_epoch_starts_like_any_batch():
 def test_first_batches_are_no_gain_of_more_workers():
     """All steps but the first of an epoch find their batch ready: more workers end nothing."""
     trace = epochs([[1] * 6, [60, *[1] * 5], [60, *[1] * 5]], work=40)
-    assert cards(trace) == {"epoch_starts", "loader_overhead"}
+    assert cards(trace) == {"epoch_starts"}
 
 
 def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
@@ -286,15 +276,17 @@ def test_the_only_loader_and_the_first_batch_of_an_evaluation_are_no_other_loade
     assert card(evaluating([], first=9), "other_loader") is None
 
 
-def test_overhead_is_worth_what_every_wait_lasts():
+def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
-    assert insight.gain_ns == 1_000
-    assert said(insight).endswith("The training process unpickles and maps each ready batch itself: 1 µs.")
-    assert (plain(insight.title), insight.how) == ("Return fewer, larger tensors", "collate_fn")
+    assert insight.gain_ns == 1_000 - 567  # a tenth of a step
+    assert said(insight).endswith(
+        "Until the training process has a batch that is ready takes 1 µs: to send, unpickle and map it."
+    )
+    assert plain(insight.title) == "Return fewer, larger tensors"
 
 
 def waits_of_two(copied_from: str = "Pinned", rest: int = 0) -> Trace:
-    """Each wait lasts 2 us, whatever the step does; a batch is copied, then a kernel runs."""
+    """Each wait lasts 2 us, whatever the step does; a batch is copied, then a kernel runs. A step takes 10 us."""
     rows = {"step": "", "loader": "", "runtime": "", "memcpy 9": "", "kernel 7": ""}
     for number, work in enumerate((5, 9, 6, 12, 7, 10, 8)):
         length = work + rest
@@ -307,14 +299,14 @@ def waits_of_two(copied_from: str = "Pinned", rest: int = 0) -> Trace:
     return timeline(drawing, names={"c": f"Memcpy HtoD ({copied_from} -> Device)"})
 
 
-def test_overhead_needs_a_hundredth_of_the_step():
-    assert card(waits_of_two(), "loader_overhead") is not None
-    assert card(waits_of_two(rest=200), "loader_overhead") is None
+def test_overhead_is_no_cost_where_any_batch_takes_as_long():
+    assert card(waits_of_two(rest=8), "loader_overhead") is not None
+    assert card(waits_of_two(rest=10), "loader_overhead") is None
 
 
 def test_pinning_moves_overhead_to_a_thread_where_it_is_not_done_yet():
     assert sure(waits_of_two("Pageable"), "loader_overhead").how == "DataLoader(..., pin_memory=True)"
-    assert sure(waits_of_two("Pinned"), "loader_overhead").how == "collate_fn"
+    assert plain(sure(waits_of_two("Pinned"), "loader_overhead").title) == "Return fewer, larger tensors"
 
 
 def test_late_batches_are_no_overhead():
@@ -361,10 +353,11 @@ def test_a_pageable_batch_beside_kernels_costs_nothing():
 )  # fmt: skip
 def test_the_cards_share_one_exposed_wait(trace: Trace):
     results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
-    gains = [insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS]
-    mean = results["data_loading"].mean  # type: ignore[attr-defined]
-    assert sum(gains) <= mean.exposed_ns
-    assert sum(gains) >= 0.97 * mean.exposed_ns  # but for parts that are worth no card
+    gains = {insight.id: insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS}
+    loading = results["data_loading"]
+    gains["loader_overhead"] = loading.causes.shares.overhead_ns  # type: ignore[attr-defined]
+    assert sum(gains.values()) <= loading.mean.exposed_ns  # type: ignore[attr-defined]
+    assert sum(gains.values()) >= 0.97 * loading.mean.exposed_ns  # type: ignore[attr-defined] # parts worth no card
 
 
 def test_the_headline_names_the_cause_that_costs_most():
@@ -372,8 +365,8 @@ def test_the_headline_names_the_cause_that_costs_most():
         return plain(judged(trace).headlines["data_loading"].verdict).replace("\xa0", " ")
 
     assert verdict(in_epochs()) == "A step waits 3 µs because no batch is ready when an epoch begins."
-    assert verdict(steps_that_wait([8] * 9, work=2)).endswith("do not finish batches in time.")
-    assert verdict(waits_of_two()).endswith(" 2 µs a step because the training process receives each batch itself.")
+    assert verdict(steps_that_wait([8] * 9, work=2)).endswith("because batches of the worker processes come late.")
+    assert verdict(waits_of_two()).endswith(" a step because the training process receives each batch itself.")
 
 
 def test_the_headline_says_what_to_type():

@@ -38,11 +38,11 @@ def test_every_verdict_has_its_answer_and_its_word():
         Bound.INPUT: "No, the data loader is: the GPU waits 0 ms a step (0 %) for data.",
         Bound.SYNC: "Not by its speed: blocking calls make the CPU wait for the GPU, and then the GPU waits for the "
         "next launch. It is idle for 700 µs a step.",
-        Bound.DEPENDENCY: "No. The GPU waits 0 ms a step although its next work is launched: for another stream, GPU "
-        "or rank.",
+        Bound.DEPENDENCY: "No. The GPU waits 0 ms a step although its next work is launched: for another stream, "
+        "another GPU or an event.",
         Bound.COMMUNICATION: "No. Communication between ranks limits the step, not the launches of the CPU.",
         Bound.MIXED: "In part. The GPU is idle for 700 µs a step, and for 700 µs of it waits for the CPU.",
-        Bound.UNKNOWN: "Unknown: this trace has too few launch records.",
+        Bound.UNKNOWN: "Unknown: this trace does not show why the GPU is idle for 700 µs a step.",
     }
     assert set(BOUND_WORDS) == set(Bound)
 

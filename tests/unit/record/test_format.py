@@ -17,15 +17,14 @@ from tb_steptime.record.file.format import (
     CLOCK,
     NO_WORKER,
     PRODUCED,
-    RECEIVED,
     ROW,
     VALUES,
     FormatError,
     encode_header,
     encode_rows,
+    next_sequence,
 )
 from tb_steptime.record.file.journal import Journal
-from tb_steptime.record.file.resuming import next_sequence
 from tb_steptime.trace.loader_records import UNKNOWN_TIME
 from tests.drawn.journals import HEADER, refuse
 from tests.drawn.recorded import read_file, rows_of
@@ -273,7 +272,7 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
-@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._flush_all()])
+@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._close_all()])
 def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_path, monkeypatch, waiting, end):
     """Whether or not a row waits for a write that is not due for a quarter of a second. What was written before keeps
     the clock that it had."""
@@ -282,40 +281,17 @@ def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_pa
     for number in range(1 + waiting):
         own.add(clock.now_ns(), BEGAN, 0, number, (1, 2))
     assert [row[0] for row in own.waiting] == [BEGAN] * waiting
-    ahead = own._clock.ahead_ns
+    ahead = own._ahead_ns
     monkeypatch.setattr(clock, "wall_ns", lambda: real() + 10**12)
     end(own)
     assert decode(path.read_bytes()).clock_steps == 1
-    assert own._clock.ahead_ns - ahead == pytest.approx(10**12, abs=clock.TOLERANCE_NS)
+    assert own._ahead_ns - ahead == pytest.approx(10**12, abs=clock.TOLERANCE_NS)
     assert ahead_ns(path) == [ahead] * (1 + waiting)
-
-
-def test_rows_whose_clock_was_overwritten_follow_the_next_ones_past(tmp_path, small_file, monkeypatch):
-    path = tmp_path / "x.loader"
-    real, set_by = clock.wall_ns, [0]
-    monkeypatch.setattr(clock, "wall_ns", lambda: real() + set_by[0])
-
-    def set_clock() -> None:
-        set_by[0] += 10**12
-        own._clock.ahead_ns += 10**12
-        own._add_clock(1, 10**12)
-
-    own = written(path, 12)  # sequences 0 to 12
-    ahead = own._clock.ahead_ns
-    set_clock()
-    for batch in range(12, 36):
-        own.add(clock.now_ns(), RECEIVED, 0, batch, (1, 1, 1, 1, 1, 1, 0, 0, 0))
-    set_clock()
-    own.close()
-    rows = decode(path.read_bytes()).rows
-    received = rows["values"][rows["kind"] == RECEIVED, 0]
-    assert len(received) == 15, "of sixteen rows that are overwritten in turn the last is the clock's"
-    assert (received - ahead - 1).tolist() == [10**12] * 15
 
 
 def test_unknown_times_stay_unknown_on_every_clock():
     """0 means unknown, whatever the clock says."""
-    clock_row = (CLOCK, 0, -1, (1, 500, 500))
+    clock_row = (CLOCK, 0, -1, (1, 500))
     content = encode_header(HEADER) + encode_rows([clock_row, (BEGAN, 0, -1, (0, 7))], 0, 0, 0, 1)
     assert decode(content).rows["values"][1, :2].tolist() == [UNKNOWN_TIME, 507]
 
@@ -331,13 +307,12 @@ def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
     monkeypatch.setattr(clock, "now_ns", lambda: now[0])
     own = Journal(tmp_path / "x.loader", encode_header(HEADER), 0, refuse)
 
-    def write(file: int, content: bytes, offset: int) -> int:
+    def write(file: int, content: bytes, offset: int) -> None:
         now[0] += 2 * 10**6
         calls.append(len(content) // ROW.size)
-        return len(content)
 
     monkeypatch.setattr(journal, "_write_at", write)
-    monkeypatch.setattr(own._clock, "moved_ns", lambda at_ns: 0)
+    monkeypatch.setattr(own, "_follow_clock", lambda at_ns: None)
     for batch in range(1000):
         now[0] += 10**6
         own.add(now[0], BEGAN, 0, batch, (1, 2))

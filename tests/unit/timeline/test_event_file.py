@@ -376,7 +376,7 @@ GAPS = {
                               "the work was in the queue already (hardware gap between two kernels)"),
     "other work": ("op | aaaa................. |\n runtime | pk................... |\n"
                    " kernel 7 | ..pp...............kk |",
-                   "the work was in the queue and waited for other work (an event, a stream or a rank)"),
+                   "the work was in the queue and waited for other work (an event, a stream or another GPU)"),
     "no launch": ("op | aaaaaaaaa |\n kernel 7 | ..pp.kk.. |", "the trace has no launch call for it"),
     "nothing": ("op | aaaa.....bbb.. |\n runtime | p.........k... |\n kernel 7 | .ppp........kk |",
                 "for {part0} the trace has no event on the launching thread (Python code, for example); "

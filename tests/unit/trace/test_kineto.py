@@ -17,7 +17,7 @@ from tb_steptime.trace.kineto import ReadProgress, looks_like_trace, read_trace,
 from tb_steptime.trace.model import Device, Job, Thread, Trace
 from tb_steptime.trace.table import Kind
 from tests import TRACES
-from tests.drawn.event_columns import inputs_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, inputs_of, sequences_of, stacks_of
 
 BASE_NS = 1_700_000_000_000_000_000
 
@@ -238,6 +238,21 @@ def test_call_stacks_of_ops() -> None:
         ("aten::linear", f'{functional};net.py(7): forward;"a".py(9): <module>'),
     ]
     assert len(trace.stack_texts) == 1
+
+
+def test_what_collectives_say_of_themselves() -> None:
+    """On the op and, from PyTorch 2.3 on, on the kernel; some values are lost or of a wrong type."""
+    assert collectives_of(read("collective_arguments.json")) == [
+        ("record_param_comms", "_allgather_base", "BFloat16", "3", 1608704, 8),
+        ("ncclDevKernel_AllGather_RING_LL", "_allgather_base", "BFloat16", "3", 1608704, 8),
+        ("record_param_comms", "wait", "Byte", None, 0, 1),
+        ("ncclDevKernel_Generic", "allreduce", None, "0", -1, -1),
+    ]
+
+
+def test_shapes_of_a_backends_marks_are_kept() -> None:
+    trace = read("collective_arguments.json")
+    assert inputs_of(trace) == [("nccl:_all_gather_base", "[[201088]]", '["c10::BFloat16"]', "")]
 
 
 def test_the_job() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.trace.kineto.inputs import has_kept_inputs
+from tb_steptime.trace.kineto.inputs import keeps_inputs
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.event_columns import inputs_of, sequences_of, stacks_of
+from tests.drawn.event_columns import collectives_of, inputs_of, sequences_of, stacks_of
 from tests.drawn.real_traces import REAL, read_real
 
 PLAIN_KINDS = {
@@ -52,6 +52,7 @@ def test_real_traces_agree_with_a_plain_parser(name: str, shared: Path) -> None:
     _assert_kernels(trace, [event for event in complete if event["cat"].lower() == "kernel"])
     assert Counter(inputs_of(trace)) == Counter(_plain_inputs(complete))
     assert Counter(sequences_of(trace)) == Counter(_plain_arguments(complete, "Sequence number", "Fwd thread id"))
+    assert Counter(collectives_of(trace)) == Counter(_plain_collectives(complete))
     stacks = _plain_arguments(complete, "Call stack")
     assert Counter(stacks_of(trace)) == Counter(one for one in stacks if one[1])
 
@@ -91,14 +92,12 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _plain_inputs(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    products = [
-        event for event in events if PLAIN_KINDS[event["cat"]] == Kind.CPU_OP and has_kept_inputs(event["name"])
-    ]
+    kept = [event for event in events if keeps_inputs(_plain_row(event)[0], event["name"])]
     keys = ("Input Dims", "Input type", "Concrete Inputs")
-    told = [[event.get("args", {}).get(key) for key in keys] for event in products]
+    said = [[event.get("args", {}).get(key) for key in keys] for event in kept]
     return [
         (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in each))
-        for event, each in zip(products, told, strict=True)
+        for event, each in zip(kept, said, strict=True)
         if each != [None, None, None]
     ]
 
@@ -107,6 +106,20 @@ def _plain_arguments(events: list[dict[str, Any]], *keys: str) -> list[tuple[Any
     """Name and these arguments of the ops that say them."""
     told = [(event["name"], event.get("args", {})) for event in events if _plain_row(event)[0] == Kind.CPU_OP]
     return [(name, *(args[key] for key in keys)) for name, args in told if keys[0] in args]
+
+
+def _plain_collectives(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    told = [(event["name"], event.get("args", {})) for event in events]
+    return [
+        (
+            name,
+            *(args.get(key) for key in ("Collective name", "dtype", "Process Group Name")),
+            max(args["In msg nelems"], args["Out msg nelems"]),
+            args["Group size"],
+        )
+        for name, args in told
+        if "Collective name" in args
+    ]
 
 
 def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> None:

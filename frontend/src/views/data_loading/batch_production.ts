@@ -28,13 +28,12 @@ export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: numbe
 /** The training process produces batches itself where it has no workers. */
 export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);
 
-/** As of a worker or of all of them; `few_sampled` is the server's to judge. */
-export type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind" | "few_sampled">;
+/** As of a worker or of all of them. */
+export type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;
 
-/** What limits who produces batches: "I/O-bound", "est. I/O-bound" where few batches show it. */
-export function limitOf({ kind, few_sampled: few }: Pick<Sampled, "kind" | "few_sampled">, { limits }: Meanings) {
-  return kind === null ? null : `${few ? "est. " : ""}${limits[kind] ?? kind}`;
-}
+/** What limits who produces batches: "I/O-bound"; null where too few batches were sampled. */
+export const limitOf = ({ kind }: Pick<Sampled, "kind">, { limits }: Meanings) =>
+  kind === null ? null : (limits[kind] ?? kind);
 
 /** Of which batches a figure is; undefined where it is of all. */
 export function sampledText({ batches, sampled }: Sampled): string | undefined {
@@ -49,8 +48,7 @@ export function sampledInAll(rows: readonly Sampled[]): string | null {
   const { sampled, batches } = summed(rows);
   if (sampled >= batches) return null;
   if (sampled === 0) return "CPU, No core and Limit are not known: no batch was sampled.";
-  const few = rows.some((row) => row.few_sampled && row.kind !== null) ? "; est. where these are few" : "";
-  return `CPU, No core and Limit are of ${count(sampled)} sampled batches of ${count(batches)}${few}.`;
+  return `CPU, No core and Limit are of ${count(sampled)} sampled batches of ${count(batches)}.`;
 }
 
 export const summed = (rows: readonly Sampled[]) => ({

@@ -10,12 +10,12 @@ const SOURCES: Readonly<Record<string, string>> = {
   recorder: "as recorded",
   stacks: "from the call stacks",
   ready: "from waits for prefetched batches",
-  steady: "all waits are alike",
+  steady: "waits are short, or all alike",
 };
 
-/** What the training process itself does for a batch that a worker produced. */
+/** What it costs to receive a batch that a worker has produced. */
 export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
-  const { ns: own, exposed_ns: exposed, source: by, unpickle_ns: unpickle, pin_ns: pin, why } = overhead;
+  const { ns: own, exposed_ns: exposed, source: by, why } = overhead;
   if (own === null)
     return (
       why && (
@@ -24,15 +24,10 @@ export function Receiving({ overhead, tab }: { overhead: Overhead; tab: Tab }) {
         </p>
       )
     );
-  const parts = [
-    ...(unpickle === null ? [] : [`unpickling takes ${ns(unpickle)}`]),
-    ...(pin === null ? [] : [`the thread that pins takes ${ns(pin)}`]),
-  ];
   return (
     <p class="quiet small aside">
-      The training process itself spends <b>{ns(own)}</b> per batch on receiving it, at best
+      Receiving a batch that is ready takes <b>{ns(own)}</b>
       {exposed !== null && <>; in a step, {ns(exposed)} of it exposed</>}
-      {parts.length > 0 && ` (on average, ${parts.join(", ")})`}
       {by !== null && by in SOURCES && `: ${SOURCES[by]}`}.
     </p>
   );

@@ -5,15 +5,7 @@ import { type Column, Table } from "../../components/table";
 import { count, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sorting } from "../choices";
-import {
-  type LoaderNames,
-  limitOf,
-  loaderNames,
-  sampledInAll,
-  sampledText,
-  summed,
-  workerName,
-} from "./batch_production";
+import { type LoaderNames, limitOf, loaderNames, sampledInAll, sampledText, workerName } from "./batch_production";
 import type { RecordedProps } from "./production";
 
 const MOST = 8;
@@ -48,7 +40,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   );
 }
 
-/** Where all agree, the title says it, and of how few batches where that is an estimate. */
+/** Where all agree, the title says it. */
 function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string {
   const [first] = workers;
   const alike = workers.every((worker) => worker.kind === first!.kind);
@@ -57,11 +49,7 @@ function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string
     ? "What does the training process spend its time on?"
     : "What do the workers spend their time on?";
   if (!alike || first!.kind === null || first!.kind === "mixed") return asked;
-  const { sampled, batches } = summed(workers);
-  const from = workers.some((worker) => worker.few_sampled)
-    ? `, est. from ${count(sampled)} of ${counted(batches, "batch", "batches")}`
-    : "";
-  return `${who} is ${limitOf({ ...first!, few_sampled: false }, meanings)}${from}`;
+  return `${who} is ${limitOf(first!, meanings)}`;
 }
 
 function columns(scale: Scale, longest: number, names: LoaderNames, meanings: Meanings): Column<RecordedWorker>[] {

@@ -36,7 +36,8 @@ _BY_PREFETCH = phrase(
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The training process produces each batch itself, in {batch}; worker processes do so while it trains."
-_UNKNOWN = phrase("Batches come late. How many workers would keep up is ambiguous in this trace: record the workers.")
+_UNKNOWN = phrase("Whether workers are too slow, or receiving is, is ambiguous in this trace: record the workers.")
+_RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase("Workers keep up on average, but single batches come late: see the slowest ones.")
 _BLOCKED = (
     "Workers keep up on average, but slow batches block those behind them; more prefetched batches save est. {saved}."
@@ -47,10 +48,10 @@ def no_workers(facts: Facts) -> Insight | None:
     """Fires when the loader that is waited for most runs in the training process, and its late batches are worth a
     card.
 
-    Looks alike: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is no
-    case of this rule.
+    Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
+    no case of this rule.
 
-    Needs: the loader's marks; that it has no workers is told by its ops, which run on the training thread within
+    Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder.
 
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
@@ -75,8 +76,8 @@ def more_workers(facts: Facts) -> Insight | None:
     """Fires when a curve over the number of workers recommends more of them, their late batches cost enough, and as
     many workers do not win clearly more with more prefetched batches.
 
-    Looks alike: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that share
-    too few cores: with the recorder `input_bound` says so.
+    Similar pattern: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that
+    share too few cores: with the recorder `input_bound` says so.
 
     Needs: enough waits for a pattern of bursts, or the recorder's files.
 
@@ -114,8 +115,8 @@ def input_bound(facts: Facts) -> Insight | None:
     """Fires when late batches are worth a card and no other number of workers is; on a CPU every wait is exposed, and
     worker processes hide it too.
 
-    Looks alike: a step that waits while the loader's thread only wakes up late; that wait is short and alike in every
-    step, and belongs to `loader_overhead`.
+    Similar pattern: a step that waits while the loader's thread only wakes up late; that wait is short and alike in
+    every step, and belongs to `loader_overhead`.
 
     Needs: the loader's marks (`enumerate(DataLoader)…`), which a torch DataLoader writes by itself; the recorder says
     how long a batch takes.
@@ -140,7 +141,7 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
     if recorded is not None and recorded.kind == "cores":
         return _short_of_cores(card, recorded)
     if curve is None or not curve.measured_workers:
-        return card
+        return card if recorded else card._replace(how=_RECORD)
     saved_ns = min(late_ns, curve.deeper_ns)
     if saved_ns <= 0 or saved_ns < MOST_OF_IT * late_ns:
         return card._replace(title=SLOWEST_FASTER, why=_ENOUGH)
@@ -149,23 +150,19 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
 
 
 def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
-    steps, recorded = facts.data_loading.steps, facts.data_loading.recorded
+    steps = facts.data_loading.steps
     if not all(step.exposed_ns >= WORTH_FRACTION * step.duration_ns for step in steps):
         return Confidence.MEDIUM, phrase("Some steps hardly wait, so the mean rests on a few.")
-    if recorded is not None and recorded.kind == "cores" and recorded.few_sampled:
-        return Confidence.MEDIUM, phrase("Only a few sampled batches show that cores are short.")
     return Confidence.HIGH, MARKS_AGREE
 
 
 def _short_of_cores(card: HostCard, recorded: Recorded) -> HostCard:
     """With the line to begin with, where one is long enough."""
-    why = phrase("The workers compute and share {cores} cores.", cores=count(recorded.cores))
-    if recorded.core_wait_share is not None:
-        why = phrase(
-            "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
-            waits=fraction(recorded.core_wait_share),
-            sampled=count(recorded.sampled),
-        )
+    why = phrase(
+        "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches).",
+        waits=fraction(recorded.core_wait_share),
+        sampled=count(recorded.sampled),
+    )
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
         how = f"# {place_of(longest.line)}: {longest.share:.0%} of a batch, est."

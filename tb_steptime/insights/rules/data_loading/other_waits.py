@@ -7,7 +7,6 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
-    EXPOSED,
     FEW_STEPS,
     PREFETCH_MORE,
     SLOWEST_FASTER,
@@ -31,6 +30,11 @@ _OF_EPOCHS = phrase(
     "Mean over the steps of the exposed wait where an epoch ends and the next one begins, less the recorded production "
     "time of first batches where workers start again. No other card's gain has any of it."
 )
+_OF_RECEIVING = phrase(
+    "Mean over the steps of the exposed wait for batches that are produced, each at most the median, less what a batch "
+    "of one small tensor takes."
+)
+_ONE_TENSOR = "DataLoader(..., collate_fn=...)  # one tensor per field, no lists and no NumPy arrays"
 _OF_OTHERS = phrase(
     "Mean over the steps of the exposed wait for other loaders than the one that this view's figures are of, without "
     "first batches of epochs. No other card's gain has any of it."
@@ -41,8 +45,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     """Fires when waits for first batches are worth a card, and worker processes produce them: without these every batch
     is waited for, the first one no longer than others.
 
-    Looks alike: a slow first batch of the whole recording: the wait counts only where the trace holds the start of
-    the iterator.
+    Similar pattern: a slow first batch of the whole recording: the wait counts only where the trace holds the start
+    of the iterator.
 
     Needs: the loader's marks of an epoch's end and of the next one's start.
 
@@ -85,7 +89,7 @@ def _kept_ns(facts: Facts, starts: EpochStarts) -> int:
 def loader_jitter(facts: Facts) -> Insight | None:
     """Fires when rare long waits, beyond the usual one, are worth a card.
 
-    Looks alike: slow steps for another reason: only the time within the loader's marks counts.
+    Similar pattern: slow steps for another reason: only the time within the loader's marks counts.
 
     Needs: the loader's marks, and enough waits to know the usual one.
 
@@ -120,18 +124,21 @@ def loader_jitter(facts: Facts) -> Insight | None:
 
 
 def loader_overhead(facts: Facts) -> Insight | None:
-    """Fires when what each wait lasts, though its batch is ready, is worth a card.
+    """Fires when receiving a batch that a worker has produced takes clearly longer than any batch does.
 
-    Looks alike: late batches: told apart by the recorder, or by waits that do not depend on how long the step
-    computes.
+    Similar pattern: late batches: told apart by the recorder, which knows when each was produced, or by waits that do
+    not depend on how long the step computes. A busy machine, which stops the training process while it receives: the
+    median counts.
 
     Needs: the recorder's files, or enough waits for ready batches.
 
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
-    Gain: the exposed wait that passes though the batch is ready, mean over the steps.
+    Gain: the exposed wait for batches that are produced, each at most the median, less what any batch takes, mean over
+    the steps.
 
-    Left out: the time that is needed to wake up for any batch, which no setting saves.
+    Left out: waking up, and unpickling and mapping a single tensor, which no setting saves; on a thread, the time that
+    it takes from the training process.
     """
     result = facts.data_loading
     overhead = result.causes.overhead if result.causes else None
@@ -139,16 +146,16 @@ def loader_overhead(facts: Facts) -> Insight | None:
         return None
     pinned = result.copy is not None and result.copy.pageable is False
     by_thread = facts.overview.has_device and not pinned
-    words = "The training process unpickles and maps each ready batch itself: {time}."
+    words = "Until the training process has a batch that is ready takes {time}: to send, unpickle and map it."
     return loader_card(
         facts,
         HostCard(
             id="loader_overhead",
             title=phrase("Receive batches on a thread") if by_thread else phrase("Return fewer, larger tensors"),
             why=phrase(words, time=ns(overhead.ns)),
-            how="DataLoader(..., pin_memory=True)" if by_thread else "collate_fn",
-            gain_ns=shares(facts).overhead_ns,
-            formula=EXPOSED,
+            how="DataLoader(..., pin_memory=True)" if by_thread else _ONE_TENSOR,
+            gain_ns=overhead.gain_ns,
+            formula=_OF_RECEIVING,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
             why_confidence=phrase("From waits for ready batches, or waits that are alike whatever the step does."),
         ),
@@ -158,7 +165,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
 def other_loader(facts: Facts) -> Insight | None:
     """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest.
 
-    Looks alike: a nested pass over the same loader: loaders are told apart by their marks and by the recorder.
+    Similar pattern: a nested pass over the same loader: loaders are told apart by their marks and by the recorder.
 
     Needs: the loader's marks of each of the loaders.
 
@@ -193,7 +200,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     """Fires when copies of batches from pageable memory run alone for long enough. The copy's time is no idle time of
     the GPU, so that no other card claims it.
 
-    Looks alike: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
+    Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
     medium for that reason.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).

@@ -12,8 +12,8 @@ from tb_steptime.text import Phrase, Reason, ns, phrase, text
 def alignment(facts: Facts) -> Insight | None:
     """Fires when what padding could gain at most is worth a card.
 
-    Looks alike: products that run on tensor cores with padding of their own: only kernels off the tensor cores count
-    here, slow ones on them have a card of their own.
+    Similar pattern: products that run on tensor cores with padding of their own: only kernels off the tensor cores
+    count here, slow ones on them have a card of their own.
 
     Needs: GPU kernels and `record_shapes=True`.
 

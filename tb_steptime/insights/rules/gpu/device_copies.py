@@ -31,8 +31,8 @@ _HOW: dict[CopyKind, str] = {
 def device_copies(facts: Facts) -> Insight | None:
     """Fires when copies within the GPU number hundreds a step, or take a twentieth of it, and are worth a card.
 
-    Looks alike: copies between host and device, of DDP's buckets, of optimizers and of libraries between NCHW and NHWC
-    have cards of their own and do not count.
+    Similar pattern: copies between host and device, of DDP's buckets, of optimizers and of libraries between NCHW and
+    NHWC have cards of their own and do not count.
 
     Needs: GPU kernels and the ops that launched them.
 

@@ -23,8 +23,8 @@ EXPLAIN = """with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SD
 def eager_attention(facts: Facts) -> Insight | None:
     """Fires when what attention writes to memory between its products is worth a card.
 
-    Looks alike: a classifier's softmax has no product of many matrices on both sides; fused attention has no softmax
-    kernel at all; a softmax between products of other sizes is something else, where sizes are recorded.
+    Similar pattern: a classifier's softmax has no product of many matrices on both sides; fused attention has no
+    softmax kernel at all; a softmax between products of other sizes is something else, where sizes are recorded.
 
     Needs: GPU kernels and the ops that launched them; with `record_shapes=True` the sizes are compared.
 

@@ -27,8 +27,8 @@ _HOW: dict[ChainKind, str] = {
 def fusible_chains(facts: Facts) -> Insight | None:
     """Fires when chains of kernels that only read and write memory cost a twentieth of the step more than one each.
 
-    Looks alike: kernels of an optimizer, of gradients' sums and of their exchange follow each other too, and are left
-    out; so are kernels that a compiler generated, and chains that a copy or another kernel interrupts.
+    Similar pattern: kernels of an optimizer, of gradients' sums and of their exchange follow each other too, and are
+    left out; so are kernels that a compiler generated, and chains that a copy or another kernel interrupts.
 
     Needs: GPU kernels and the ops that launched them.
 

@@ -18,7 +18,7 @@ images = images.to(memory_format=torch.channels_last)"""
 def layout_conversion(facts: Facts) -> Insight | None:
     """Fires when the conversions are worth a card.
 
-    Looks alike: transposes that the model asks for: only conversions next to convolutions on tensor cores count.
+    Similar pattern: transposes that the model asks for: only conversions next to convolutions on tensor cores count.
 
     Needs: GPU kernels.
 

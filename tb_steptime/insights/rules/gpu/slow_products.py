@@ -30,8 +30,8 @@ _MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger 
 def slow_products(facts: Facts) -> Insight | None:
     """Fires when products reach less than half of the rate that is within their reach, for a reason that shows.
 
-    Looks alike: small products, long and thin ones, and those that memory limits are slow by nature: tiles, launch and
-    bandwidth bound what is within reach; kernels that run beside others are not judged.
+    Similar pattern: small products, long and thin ones, and those that memory limits are slow by nature: tiles, launch
+    and bandwidth bound what is within reach; kernels that run beside others are not judged.
 
     Needs: GPU kernels, `record_shapes=True`, and a GPU whose data sheet is known.
 

@@ -13,8 +13,8 @@ from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 def small_grids(facts: Facts) -> Insight | None:
     """Fires when the empty SMs of small grids and of small last waves add up to a card.
 
-    Looks alike: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known by
-    their names; two thirds of the places filled are no fault.
+    Similar pattern: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known
+    by their names; two thirds of the places filled are no fault.
 
     Needs: launch shapes of kernels, which NVIDIA traces hold.
 

@@ -17,7 +17,7 @@ ELSEWHERE = ("alignment",)
 def tensor_cores_unused(facts: Facts) -> Insight | None:
     """Fires when the eligible time is worth a card.
 
-    Looks alike: matrix work that has no tensor-core version, as for FP64: it is not eligible.
+    Similar pattern: matrix work that has no tensor-core version, as for FP64: it is not eligible.
 
     Needs: GPU kernels; with `record_shapes=True` their ops say type and shape.
 

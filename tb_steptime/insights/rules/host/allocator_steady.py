@@ -22,7 +22,7 @@ _HOW = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.em
 def allocator_steady(facts: Facts) -> Insight | None:
     """Fires when most steps wait for GPU memory, and that is worth a card.
 
-    Looks alike: warm-up: allocations in less than half of the steps, or in one step, are no card.
+    Similar pattern: warm-up: allocations in less than half of the steps, or in one step, are no card.
 
     Needs: the allocator's driver calls (`cudaMalloc`, `hipMalloc`, `cuMem…`).
 

@@ -14,7 +14,7 @@ _BUSY = (Bound.GPU, Bound.COMMUNICATION)
 def back_pressure(facts: Facts) -> Insight | None:
     """Fires when launches wait for room for a good part of the step, and the GPU works throughout.
 
-    Looks alike: a CPU that is busy with work of its own: only time inside launch calls that wait for room counts.
+    Similar pattern: a CPU that is busy with work of its own: only time inside launch calls that wait for room counts.
 
     Needs: launch calls and GPU activity.
 

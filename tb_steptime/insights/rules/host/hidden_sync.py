@@ -19,7 +19,7 @@ _TITLES = {
 def hidden_sync_backward(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside autograd nodes and hooks are worth a card.
 
-    Looks alike: a wait of the autograd thread for another stream or rank: only calls that block the host count.
+    Similar pattern: a wait of the autograd thread for another stream or rank: only calls that block the host count.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -36,8 +36,8 @@ def hidden_sync_backward(facts: Facts) -> Insight | None:
 def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
-    Looks alike: a gradient scaler that looks for infinities once a step is one of these waits, and wanted; its gain
-    is what it costs.
+    Similar pattern: a gradient scaler that looks for infinities once a step is one of these waits, and wanted; its
+    gain is what it costs.
 
     Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
 

@@ -19,7 +19,7 @@ _FUSED = "torch.optim.AdamW(model.parameters(), fused=True)"
 def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card.
 
-    Looks alike: short kernels of another range: only those within `Optimizer.step` count.
+    Similar pattern: short kernels of another range: only those within `Optimizer.step` count.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -50,7 +50,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 def fused_optimizer(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for an optimizer that takes all tensors at once already.
 
-    Looks alike: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that.
+    Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 

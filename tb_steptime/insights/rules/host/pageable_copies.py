@@ -13,8 +13,8 @@ from tb_steptime.text import Phrase, nbytes, ns, phrase, text
 def pageable_copies(facts: Facts) -> Insight | None:
     """Fires when copies of pageable memory to the GPU leave it idle long enough for a card.
 
-    Looks alike: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A first
-    copy that waits for work from before the recording is set aside.
+    Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
+    first copy that waits for work from before the recording is set aside.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 

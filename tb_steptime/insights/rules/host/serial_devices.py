@@ -20,7 +20,7 @@ SERIAL_FRACTION = 0.25
 def serial_devices(facts: Facts) -> Insight | None:
     """Fires when the GPUs of a process hardly ever work at the same time.
 
-    Looks alike: a pipeline whose stages depend on each other: the trace does not show that, so the confidence is
+    Similar pattern: a pipeline whose stages depend on each other: the trace does not show that, so the confidence is
     medium.
 
     Needs: all GPUs of the process in one trace.

@@ -14,7 +14,7 @@ from tb_steptime.text import Phrase, filled, ns, text
 def sync_bubble(facts: Facts) -> Insight | None:
     """Fires when what blocking calls of the script cost, not how long they take, is worth a card.
 
-    Looks alike: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
+    Similar pattern: a wait for a GPU that is busy all the time: it costs nothing, and only the idle time behind it
     counts. A wait for work from before the recording is set aside.
 
     Needs: CPU and GPU activity, with the launch calls.

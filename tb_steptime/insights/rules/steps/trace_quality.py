@@ -6,17 +6,20 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.text import ns, phrase
 
-#: After the first steps, which start the work of others.
-RECORD_BOTH = """profile(
-    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-    schedule=schedule(wait=1, warmup=1, active=3),
-)"""
+#: By whether the trace has any launch calls: then those are missing of what was launched before the recording, and of
+#: graphs that were launched through another call.
+_TITLES = {True: phrase("Record the launches after a warm-up"), False: phrase("Record the launches too")}
+_HOW = {
+    True: "profile(schedule=schedule(wait=1, warmup=2, active=3))",
+    False: "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
+}
 
 
 def trace_quality(facts: Facts) -> Insight | None:
     """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
 
-    Looks alike: captured graphs, whose kernels have no launch call each: the note on graphs says so.
+    Similar pattern: captured graphs, whose kernels have no launch call each: where the graph's own call is recorded,
+    all of them belong to it.
 
     Needs: GPU activity.
 
@@ -29,15 +32,16 @@ def trace_quality(facts: Facts) -> Insight | None:
     idle = facts.idle
     if idle is None or facts.share(idle.unknown) < WARNING_FRACTION:
         return None
+    launches = facts.host.launches is not None and facts.host.launches.calls > 0
     return Insight(
         id="trace_quality",
         severity=Severity.MINOR,
-        title=phrase("Record CPU activity too"),
+        title=_TITLES[launches],
         why=phrase(
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
         ),
-        how=RECORD_BOTH,
+        how=_HOW[launches],
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,

@@ -3,7 +3,7 @@
 worker 0   [dataset...][col]  [dataset...][col]        busy = dataset + collate; then the batch is handed over
 worker 1        [dataset...][col]    [dataset...][col]
 batch                         [transfer][ready....]    from the batch's end in the worker to its arrival; till asked for
-queue depth     0   1      0  1  2   1                 batches that are ready in the training process
+loop       ....[late  received]...                     a wait is for a batch that is not produced yet, and to receive it
 """
 
 from __future__ import annotations
@@ -18,25 +18,24 @@ from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import Ways, find_ways
 from tb_steptime.metrics.data_loading.recorded.lanes import ProductionLane, ReadyQueue, lanes, ready_queues
 from tb_steptime.metrics.data_loading.recorded.lines import RecordedLines, recorded_lines
-from tb_steptime.metrics.data_loading.recorded.pace import find_pace, main_loader
 from tb_steptime.metrics.data_loading.recorded.workers import (
     COMPUTES_FRACTION,
     Kind,
     RecordedWorker,
     SlowBatch,
-    is_few,
-    kind_of,
     recorded_workers,
     sampled_shares,
     slowest_batches,
 )
-from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, LoaderSettings
+from tb_steptime.metrics.data_loading.waits import exposed_waits
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Bool, Int64
 
-#: Batches that are ready in a quarter of the cases show what taking them over costs; a few are chance.
+#: Batches that are ready in a quarter of the cases show what receiving them costs; a few are chance.
 READY_FRACTION = 0.25
 
 
@@ -54,15 +53,15 @@ class Recorded(msgspec.Struct, frozen=True):
     main: the loader that is waited for most, of which all but the lanes, the queues, the workers and the slowest
     batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
 
-    sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these;
-    few_sampled: kind is an estimate, see `is_few`.
+    sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
+    is None where they are too few.
 
     production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
-    the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns,
-    late_ns, batches_per_step: see `Pace`. lanes: of the window [start_ns, end_ns); steps that begin in it, and when
-    each of them does. overhead_ns: what the loop does with a batch that is ready, at best; unpickle_ns, pin_ns: until a
-    message is an object, until it is pinned on a thread of its own. files: how many were used. lines: None for a loader
-    without workers, of which call stacks in the trace show more.
+    the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
+    without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
+    batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
+    in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
+    many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
     """
 
     files: int
@@ -79,15 +78,12 @@ class Recorded(msgspec.Struct, frozen=True):
     cpu_share: float | None
     core_wait_share: float | None
     kind: Kind | None
-    few_sampled: bool
     bytes: int | None
     samples: int | None
     consumer_ns: int | None
     late_ns: int
     batches_per_step: float
     overhead_ns: int | None
-    unpickle_ns: int | None
-    pin_ns: int | None
     cores: int | None
     loaders: list[RecordedLoader]
     workers: list[RecordedWorker]
@@ -113,12 +109,11 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         return None
     steps = find_steps(trace).steps
     window = (steps[0].host_start_ns, steps[-1].host_start_ns + steps[-1].host_ns)
-    main = main_loader(trace, records, ways)
+    main = _main_loader(trace, records, ways)
     loaders = _loaders(trace, records, ways)
     of = _of_main(records, ways, main)
-    overhead, (unpickle, pin) = _overhead_ns(of), _receiving_ns(of)
     shares = sampled_shares(records.produced, of.produced)
-    pace = find_pace(trace, ways.step[of.entries], main, overhead or 0)
+    consumer, late, per_step = _pace(trace, of)
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(ways.dataset_ns[of.known]), _mean(ways.collate_ns[of.known])
     production = None if dataset is None or collate is None else dataset + collate
@@ -136,16 +131,13 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
-        kind=kind_of(records, of.produced, *window),
-        few_sampled=is_few(shares.batches, len(of.entries)),
+        kind=shares.kind_of(len(of.known)),
         bytes=_mean(records.produced.bytes[of.produced]),
         samples=_mean(records.produced.samples[of.produced]),
-        consumer_ns=pace.consumer_ns,
-        late_ns=pace.late_ns,
-        batches_per_step=pace.batches,
-        overhead_ns=overhead,
-        unpickle_ns=unpickle,
-        pin_ns=pin,
+        consumer_ns=consumer,
+        late_ns=late,
+        batches_per_step=per_step,
+        overhead_ns=_receiving_ns(of),
         cores=records.cores,
         loaders=loaders,
         workers=sorted(recorded_workers(records, *window), key=lambda each: place[each.loader]),
@@ -174,13 +166,24 @@ def _loaders(trace: Trace, records: LoaderRecords, ways: Ways) -> list[RecordedL
     ]
 
 
+def _main_loader(trace: Trace, records: LoaderRecords, ways: Ways) -> int:
+    """The loader that the trace's waits are for, if its batches are recorded; else the recorded one that is waited for
+    most, by first batches of a pass where there are no others."""
+    loader, main = records.received.loader[ways.received], waited_for(trace)
+    if main is not None and main.recorded is not None and main.recorded in loader:
+        return main.recorded
+    later = np.where(records.received.batch[ways.received] != 0, ways.wait_ns, 0)
+    return int(np.bincount(loader, later if later.any() else ways.wait_ns).argmax())
+
+
 @dataclass(frozen=True, eq=False)
 class _OfMain:
     """Of the loader that is waited for most: its entries of the ways, those whose production is known, and the rows
-    of the records that these are."""
+    of the records that these are, produced and received."""
 
     records: LoaderRecords
     ways: Ways
+    loader: int
     entries: Int64
     known: Int64
     produced: Int64
@@ -192,39 +195,80 @@ def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
     entries = np.flatnonzero(records.received.loader[ways.received] == main)
     known = entries[ways.produced[entries] >= 0]
     has_workers = any(each.workers for each in records.loaders if each.loader == main)
-    return _OfMain(records, ways, entries, known, ways.produced[known], ways.received[entries], has_workers)
+    return _OfMain(records, ways, main, entries, known, ways.produced[known], ways.received[known], has_workers)
 
 
-def _overhead_ns(of: _OfMain) -> int | None:
-    """What the loop does with a batch that is ready: the tenth percentile. With a thread that pins, that one unpickles.
+def _receiving_ns(of: _OfMain) -> int | None:
+    """From when a batch can be received until the loop has it: the median, which no pause of the host makes longer.
 
     Of those that were ready, if they are many: a worker that computes its next batch gives the memory of this one away
-    late, as Python runs one of its threads at a time. None where workers compute and batches come late.
+    late, as Python runs one of its threads at a time. None where workers compute and batches come late, and for a
+    loader without workers.
     """
-    taken, rows, arrived = of.records.received, of.received, of.ways.arrived_ns[of.entries]
-    asked, unpickled, pinned = taken.asked_ns[rows], taken.unpickled_ns[rows], taken.pinned_ns[rows]
-    known = (taken.arrived_ns[rows] != UNKNOWN_TIME) & (unpickled != UNKNOWN_TIME)
-    ready = known & (arrived != UNKNOWN_TIME) & (arrived <= asked)
-    many = ready.sum() >= READY_FRACTION * max(1, known.sum())
+    ready, there = _ready(of)
+    many = ready.sum() >= READY_FRACTION * max(1, len(ready))
     cpu_share = sampled_shares(of.records.produced, of.produced).cpu
     if not of.has_workers or (not many and cpu_share is not None and cpu_share >= COMPUTES_FRACTION):
         return None
-    by_loop = np.where(pinned == UNKNOWN_TIME, unpickled - taken.arrived_ns[rows], 0)
-    there = np.where(pinned == UNKNOWN_TIME, unpickled, pinned)
-    each = (by_loop + taken.returned_ns[rows] - np.maximum(asked, there))[ready if many else known]
-    return round(float(np.percentile(each, 10))) if len(each) else None
+    each = (of.records.received.returned_ns[of.received] - there)[ready if many else slice(None)]
+    return round(float(np.median(each))) if len(each) else None
 
 
-def _receiving_ns(of: _OfMain) -> tuple[int | None, int | None]:
-    """Until a message is an object, and until that is pinned."""
+def _ready(of: _OfMain) -> tuple[Bool, Int64]:
+    """Which batches were produced before the loop asked for them, and from when on each could be received: from asking,
+    or when it was late from the arrival of its message, pinned by a thread where there is one."""
     taken, rows = of.records.received, of.received
-    unpickle = _between(taken.arrived_ns[rows], taken.unpickled_ns[rows]) if of.has_workers else None
-    return unpickle, _between(taken.unpickled_ns[rows], taken.pinned_ns[rows])
+    asked, end = taken.asked_ns[rows], of.records.produced.end_ns[of.produced]
+    came = np.maximum(np.maximum(taken.arrived_ns[rows], taken.pinned_ns[rows]), end)  # far below 0: not recorded
+    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, taken.returned_ns[rows]))
 
 
-def _between(first: Int64, then: Int64) -> int | None:
-    known = (first != UNKNOWN_TIME) & (then != UNKNOWN_TIME)
-    return _mean(then[known] - first[known])
+def _late(of: _OfMain) -> Intervals:
+    """While the loop waits for batches that are not produced yet; for the whole of such waits where it is not known
+    what receiving takes."""
+    ready, there = _ready(of)
+    taken, late = of.records.received, of.received[~ready]
+    known = _receiving_ns(of) is not None
+    return Intervals.union(taken.asked_ns[late], there[~ready] if known else taken.returned_ns[late])
+
+
+@shared(find_ways, waited_for)
+def late_waits(trace: Trace) -> Intervals | None:
+    """Of the recorded loader that is waited for most: see `_late`; None without a recorder's files."""
+    records, ways = trace.loader_records, find_ways(trace)
+    if records is None or ways is None:
+        return None
+    return _late(_of_main(records, ways, _main_loader(trace, records, ways)))
+
+
+def _pace(trace: Trace, of: _OfMain) -> tuple[int | None, int, float]:
+    """consumer_ns, late_ns and batches_per_step of `Recorded`.
+
+    Of the steps whose batches are recorded: without that, each of the others would be a step that takes none.
+    """
+    steps, batches, step = find_steps(trace), find_batches(trace), of.ways.step[of.entries]
+    covered = covered_steps(step, len(steps.steps))
+    number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
+    if not any(each.recorded == of.loader for each in batches.loaders):
+        return None, 0, number / of_steps
+    late_ns = (exposed_waits(trace) & _late(of)).overlap_ns(steps.start_ns, steps.end_ns) + between_epochs_ns(trace)
+    late, total = int(late_ns[covered].sum()), int((steps.end_ns - steps.start_ns)[covered].sum())
+    return round((total - late) / number), round(late / number), number / of_steps
+
+
+def covered_steps(step: Int64, number: int) -> Bool:
+    """Steps of which it is recorded which batches they took. step: of each recorded batch.
+
+    >>> covered_steps(np.array([0, 0, 1, 1, 2]), 4).tolist()  # the recording ended in step 2
+    [True, True, False, False]
+    >>> covered_steps(np.array([0, 4]), 6).tolist()  # a batch is for several steps
+    [True, True, True, True, True, False]
+    """
+    counts = np.bincount(step, minlength=number)
+    some = np.flatnonzero(counts)
+    ended = some[-1] < number - 1 and counts[some[-1]] < np.median(counts[some])
+    steps = np.arange(number)
+    return np.asarray((steps >= some[0]) & (steps <= some[-1] - ended))
 
 
 def _mean(values: Int64) -> int | None:

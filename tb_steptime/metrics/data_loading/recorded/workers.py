@@ -17,14 +17,12 @@ from tb_steptime.metrics.data_loading.recorded.batches import Ways
 from tb_steptime.trace.loader_records import LoaderRecords, Produced
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Int64
 
 #: A thread that computes for more than this share of its time is limited by the processor, ...
 COMPUTES_FRACTION = 0.7
 #: ... for less than this by files or the network.
 READS_FRACTION = 0.3
-#: Workers that use so much of all cores leave none but what the training process needs.
-CORES_FRACTION = 0.75
 #: Fewer batches may be alike by chance: five are, once in 32 times, where every other batch is of another kind, ...
 LEAST_SAMPLED = 5
 #: ... but where at least half of them were sampled, the others cannot turn I/O-bound into CPU-bound: with less than
@@ -41,8 +39,8 @@ class RecordedWorker(msgspec.Struct, frozen=True):
 
     worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
     core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
-    sampled, so many as `sampled` says, None where there is none. few_sampled: kind is an estimate, see `is_few`. ended:
-    False where the process was killed.
+    sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
+    the process was killed.
     """
 
     loader: int
@@ -56,7 +54,6 @@ class RecordedWorker(msgspec.Struct, frozen=True):
     core_wait_share: float | None
     busy_share: float
     kind: Kind | None
-    few_sampled: bool
     ended: bool | None
 
 
@@ -80,28 +77,10 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
     """Of every worker that produced a batch within [low, high), by loader and number."""
     made = records.produced
     overlap = _overlap(made, low, high)
-    inside = overlap > 0
-    keys = np.unique(np.stack((made.loader, made.worker, made.pid), axis=1)[inside], axis=0).tolist()
-    full = _cores_are_full(records, overlap, high - low)
-    return [_worker(records, inside & _of(records, *key), overlap, key, high - low, full) for key in keys]
-
-
-def kind_of(records: LoaderRecords, rows: Int64, low: int, high: int) -> Kind | None:
-    """What limits the process that produced these batches, rows of `records.produced`; see RecordedWorker."""
-    made = records.produced
-    by_workers = bool((made.worker[rows] >= 0).any())
-    return _kind(
-        sampled_shares(made, rows), by_workers and _cores_are_full(records, _overlap(made, low, high), high - low)
-    )
-
-
-def is_few(sampled: int, batches: int) -> bool:
-    """Whether what is said of the batches rests on so few that were sampled that it may be by chance.
-
-    >>> [is_few(1, 12), is_few(5, 12), is_few(3, 6), is_few(0, 0)]
-    [True, False, False, False]
-    """
-    return sampled < min(LEAST_SAMPLED, MOST_FRACTION * batches)
+    columns = np.stack((made.loader, made.worker, made.pid), axis=1)
+    keys = np.unique(columns[overlap > 0], axis=0)
+    mine = [np.flatnonzero((overlap > 0) & (columns == key).all(axis=1)) for key in keys]
+    return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in mine]
 
 
 def _overlap(made: Produced, low: int, high: int) -> Int64:
@@ -109,39 +88,22 @@ def _overlap(made: Produced, low: int, high: int) -> Int64:
     return np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
 
 
-def _of(records: LoaderRecords, loader: int, worker: int, pid: int) -> Bool:
-    made = records.produced
-    return np.asarray((made.loader == loader) & (made.worker == worker) & (made.pid == pid))
-
-
-def _cores_are_full(records: LoaderRecords, overlap: Int64, window_ns: int) -> bool:
-    """Whether all workers together use what the machine has."""
-    shares = sampled_shares(records.produced, np.arange(len(records.produced)))
-    if shares.cpu is None or not records.cores:
-        return False
-    return shares.cpu * float(overlap.sum()) >= CORES_FRACTION * records.cores * window_ns
-
-
-def _worker(
-    records: LoaderRecords, mine: Bool, overlap: Int64, key: list[int], window_ns: int, full: bool
-) -> RecordedWorker:
-    made = records.produced
-    dataset, collate = (made.collate_ns - made.start_ns)[mine], (made.end_ns - made.collate_ns)[mine]
-    shares = sampled_shares(made, np.flatnonzero(mine))
-    loader, worker, pid = key
+def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
+    """rows: of `records.produced`, its batches."""
+    made, shares = records.produced, sampled_shares(records.produced, rows)
+    pid = int(made.pid[rows[0]])
     return RecordedWorker(
-        loader=loader,
-        worker=worker,
+        loader=int(made.loader[rows[0]]),
+        worker=int(made.worker[rows[0]]),
         pid=pid,
-        batches=int(mine.sum()),
-        dataset_ns=_mean(dataset),
-        collate_ns=_mean(collate),
+        batches=len(rows),
+        dataset_ns=round(float((made.collate_ns - made.start_ns)[rows].mean())),
+        collate_ns=round(float((made.end_ns - made.collate_ns)[rows].mean())),
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
-        busy_share=float(overlap[mine].sum() / window_ns) if window_ns else 0.0,
-        kind=_kind(shares, full and worker >= 0),
-        few_sampled=is_few(shares.batches, int(mine.sum())),
+        busy_share=busy_ns / window_ns if window_ns else 0.0,
+        kind=shares.kind_of(len(rows)),
         ended=False if pid in records.killed else None,
     )
 
@@ -153,6 +115,17 @@ class SampledShares:
     batches: int
     cpu: float | None
     core_wait: float | None
+
+    def kind_of(self, batches: int) -> Kind | None:
+        """What limits who produced so many batches; None where those that were sampled may be alike by chance."""
+        if self.cpu is None or self.batches < min(LEAST_SAMPLED, MOST_FRACTION * batches):
+            return None
+        if self.cpu >= COMPUTES_FRACTION:
+            return "cpu"
+        would = self.cpu + (self.core_wait or 0)
+        if would >= COMPUTES_FRACTION:
+            return "cores"
+        return "io" if would <= READS_FRACTION else "mixed"
 
 
 def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
@@ -167,18 +140,6 @@ def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
 def _share(parts: Int64, whole: Int64) -> float | None:
     total = int(whole.sum())
     return min(1.0, int(parts.sum()) / total) if total else None
-
-
-def _kind(shares: SampledShares, full: bool) -> Kind | None:
-    """full: all workers together use what the machine has, which has to do where no wait for a core is recorded."""
-    if shares.cpu is None:
-        return None
-    if shares.cpu >= COMPUTES_FRACTION:
-        return "cpu"
-    would = full if shares.core_wait is None else shares.cpu + shares.core_wait >= COMPUTES_FRACTION
-    if would:
-        return "cores"
-    return "io" if shares.cpu + (shares.core_wait or 0) <= READS_FRACTION else "mixed"
 
 
 def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[SlowBatch]:
@@ -204,7 +165,3 @@ def slowest_batches(trace: Trace, records: LoaderRecords, ways: Ways) -> list[Sl
             )
         )
     return batches
-
-
-def _mean(values: Int64) -> int:
-    return round(float(values.mean())) if len(values) else 0

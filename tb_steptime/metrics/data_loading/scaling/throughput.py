@@ -152,9 +152,7 @@ def _as_recorded(trace: Trace, recorded: Recorded) -> LoaderThroughput | None:
 
 def _own_share(recorded: Recorded) -> float:
     """Of the time that a batch takes, what it would take if the worker had a core at any time."""
-    if recorded.kind != "cores":
-        return 1.0
-    return (recorded.cpu_share or 1.0) if recorded.core_wait_share is None else 1 - recorded.core_wait_share
+    return 1 - (recorded.core_wait_share or 0.0) if recorded.kind == "cores" else 1.0
 
 
 def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:

@@ -17,8 +17,9 @@ from tb_steptime.metrics.idle.reasons import IdleNs
         (Pace(IdleNs(blocking_call=30, cpu_work=30), 60, 40), Bound.SYNC),
         (Pace(IdleNs(allocator=60), 0, 40), Bound.SYNC),
         (Pace(IdleNs(queued=30, dependency=30), 0, 40), Bound.DEPENDENCY),
-        (Pace(IdleNs(dependency=60), 0, 40, exposed_communication_ns=12), Bound.COMMUNICATION),
-        (Pace(IdleNs(dependency=60), 0, 40, exposed_communication_ns=11), Bound.DEPENDENCY),
+        (Pace(IdleNs(collective_wait=60), 0, 40), Bound.COMMUNICATION),
+        (Pace(IdleNs(dependency=60), 0, 40, exposed_communication_ns=40), Bound.DEPENDENCY),
+        (Pace(IdleNs(unrecorded_work=60), 0, 40), Bound.UNKNOWN),
         (Pace(IdleNs(unknown=60), 0, 40), Bound.UNKNOWN),
         (Pace(IdleNs(tail=60), 0, 40), Bound.UNKNOWN),
         (Pace(IdleNs(data_loading=20, cpu_work=20, unknown=20), 0, 40), Bound.MIXED),
@@ -58,7 +59,7 @@ def test_what_follows_a_blocking_call_is_its_fault_too():
 
 
 def test_causes_sum_to_the_idle_time():
-    idle = IdleNs(1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    idle = IdleNs(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
     for bubble in (0, 6, 20, 62, 10_000):
         pace = Pace(idle, bubble, 100)
         assert sum(causes(pace).values()) == idle.total_ns

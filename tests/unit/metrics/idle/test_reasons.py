@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
 from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
@@ -118,24 +118,103 @@ def test_a_launching_call_that_blocks_is_no_latency():
 
 
 @pytest.mark.parametrize(
-    ("other", "expected"),
+    ("sync", "other", "expected"),
     [
-        ("............jjjjjj.....", {"launch_latency": [70], "dependency": [50]}),  # from 50 us after the call's end on
-        (".............jjj.......", {"launch_latency": [90], "dependency": [30]}),  # as long as it works
-        (".....jjjjjjjj..........", {"launch_latency": [120]}),
-        (".......................", {"launch_latency": [120]}),
+        ("...............", "...............", {"launch_latency": [70], "dependency": [50]}),
+        ("sssss..........", "...............", {"launch_latency": [70], "dependency": [50]}),
+        ("......sssss....", "...............", {"launch_latency": [70], "dependency": [10], "unrecorded_work": [40]}),
+        ("......sssss....", "....jjjjj......", {"launch_latency": [70], "dependency": [50]}),
     ],
+    ids=["nothing else", "a synchronize before", "a synchronize", "another device that works"],
 )
-def test_a_launch_that_returned_long_ago_waits_for_another_device(other: str, expected: dict[str, list[int]]):
+def test_a_launch_that_returned_long_ago_is_no_latency(sync: str, other: str, expected: dict[str, list[int]]):
+    """From 50 us after the call's end on something else makes it wait; what a host shows that waits too."""
     trace = timeline(
         f"""
         step          | 00000000000000000000000 |
-        runtime       | k...j.aa............... |
+        runtime       | k...j.aa{sync} |
         kernel 7 gpu0 | kkkkkk............aaaaa |
-        kernel 7 gpu1 | {other} |""",
+        kernel 7 gpu1 | ........{other} |""",
         cell_ns=10_000,
+        calls={"s": "cudaStreamSynchronize"},
     )
     assert reasons_us(trace) == expected
+
+
+def test_before_the_first_work_of_a_recording_the_device_is_busy_with_older_work():
+    trace = timeline(
+        """
+        step     | 00000000000000000000 |
+        runtime  | .a.................. |
+        kernel 7 | ............aaaaaaaa |""",
+        cell_ns=10_000,
+    )
+    assert reasons_us(trace) == {"nothing_recorded": [10], "launch_latency": [60], "unrecorded_work": [50]}
+
+
+def test_where_launches_usually_take_long_they_are_late_from_ten_times_that_on():
+    """Windows collects launches before it sends them."""
+    letters = "abcdefghij"
+    trace = timeline(
+        f"""
+        step     | {"0" * 300} |
+        runtime  | {"".join(letter + "........." for letter in letters)}z{"." * 199} |
+        kernel 7 | {"".join("..." + letter * 7 for letter in letters)}{"." * 80}{"z" * 120} |""",
+        cell_ns=10_000,
+    )
+    assert reasons_us(trace) == {"launch_latency": [10 * 30 + 210], "dependency": [590]}
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [200], "unrecorded_work": [300]})]
+)
+def test_a_synchronize_of_an_idle_device_returns_at_once(length: int, expected: dict[str, list[int]]):
+    """A longer one waits for work, which is not recorded: no gain of the call rests on it."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 80} |
+        runtime  | k..{"s" * length}q{"." * (76 - length)} |
+        kernel 7 | kkk{"." * length}{"q" * (77 - length)} |""",
+        cell_ns=10_000,
+        calls={"s": "cudaStreamSynchronize"},
+    )
+    assert reasons_us(trace) == expected
+    assert bubbles(trace, 0).idle_ns.sum() == 200_000
+
+
+def test_a_synchronize_that_waits_for_launched_work_is_no_sign_of_other_work():
+    trace = timeline(
+        f"""
+        step     | {"0" * 80} |
+        runtime  | kq.{"s" * 60}{"." * 17} |
+        kernel 7 | kkk{"." * 60}{"q" * 17} |""",
+        cell_ns=10_000,
+        calls={"s": "cudaStreamSynchronize"},
+    )
+    assert reasons_us(trace) == {"dependency": [600]}
+
+
+def test_a_copy_that_begins_late_waits_for_work_that_is_not_recorded():
+    trace = timeline(
+        f"""
+        step     | {"0" * 60} |
+        runtime  | k..{"c" * 50}{"." * 7} |
+        kernel 7 | kkk{"." * 57} |
+        memcpy 7 | {"." * 43}{"c" * 17} |""",
+        cell_ns=100_000,
+        names={"c": "Memcpy DtoH (Device -> Pageable)"},
+    )
+    assert reasons_us(trace) == {"blocking_call": [1_000], "unrecorded_work": [3_000]}
+
+
+@pytest.mark.parametrize(("gap", "reason"), [(10, "queued"), (11, "collective_wait")])
+def test_only_a_gap_before_a_collective_is_a_wait_for_ranks(gap: int, reason: str):
+    trace = timeline(f"""
+        step     | {"0" * (gap + 20)} |
+        runtime  | knq{"." * (gap + 17)} |
+        kernel 7 | .kk{"." * (gap + 14)}qqq |
+        nccl 9   | ...{"." * gap}nnn{"." * 14} |""")
+    assert reasons_us(trace) == {"launch_latency": [1], reason: [gap], "dependency": [11]}
 
 
 def test_work_that_was_launched_before_the_gap_is_queued():
@@ -323,7 +402,8 @@ def assert_conserved(trace: Trace) -> None:
         assert (sums.bubble_ns <= sums.ns).all()
         assert sums.bubble_ns.sum() == bubbles(trace, device).idle_ns.sum()
         by_reason = dict(zip(REASONS, sums.ns.sum(axis=(0, 1)).tolist(), strict=True))
-        charged = sum(by_reason.values()) - by_reason["data_loading"] - by_reason["tail"]
+        nobodys = ("data_loading", "tail", *SET_ASIDE)
+        charged = sum(by_reason.values()) - sum(by_reason[reason] for reason in nobodys)
         assert idle_of_activity(trace, device).sum() == charged
         for segments in idle_segments(trace, device):
             assert (segments.start[1:] >= segments.end[:-1]).all()
@@ -342,7 +422,7 @@ def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
     ms = {reason: round(float(ns.mean()) / 1e6, 1) for reason, ns in partition.per_step_ns.items() if ns.any()}
     assert ms == {
         "blocking_call": 0.0, "cpu_work": 134.4, "nothing_recorded": 24.9, "launch_latency": 9.7, "queued": 0.6,
-        "dependency": 0.0, "tail": 0.2,
+        "dependency": 0.0, "after_recording": 0.2,
     }  # fmt: skip
     assert devices_by_activity(trace) == (0,)
     assert len(idle_of_activity(trace, 0)) == len(find_launches(trace).activity)

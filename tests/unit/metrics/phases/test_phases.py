@@ -389,3 +389,24 @@ def test_recorded_buffer_broadcasts(trace_path: Callable[[str], Path], name: str
     start = trace.events.start_ns[find_launches(trace).activity]
     launched = activity_sites(trace)[(start >= step.start_ns) & (start < step.end_ns)]
     assert int((launched == SITE["forward.buffer_broadcast"]).sum()) == broadcast
+
+
+def test_on_a_cpu_the_training_thread_runs_the_nodes_too():
+    """The engine's thread for a GPU runs nodes only; a helper thread of the loader runs a few ops."""
+    on_cpu = timeline(
+        """
+        op        | aabb....aabb.... |
+        op        | ....nnnn....nnnn |
+        op loader | .l.............. |""",
+        names={"n": ENGINE + "MulBackward0"},
+    )
+    on_gpu = timeline(
+        """
+        op engine | ....nnnn....nnnn |
+        op engine | .....xx......xx. |
+        op        | aabb....aabb.... |""",
+        names={"n": ENGINE + "MulBackward0"},
+    )
+    for trace in (on_cpu, on_gpu):
+        (thread,) = training_threads(trace)
+        assert trace.threads[thread].tid == "main"

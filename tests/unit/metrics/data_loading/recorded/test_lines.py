@@ -8,14 +8,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tb_steptime.ingest.recorder_files.columns import read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import read_all
-from tb_steptime.ingest.recorder_files.lines import read_line_samples
 from tb_steptime.metrics.data_loading.recorded.lines import LEAST_BURSTS, recorded_lines
 from tb_steptime.record.file import clock
-from tb_steptime.record.file import source_locations as places
 from tb_steptime.record.file.format import LATE, LINES, NAMED_BYTES, NO_BATCH, encode_header
 from tb_steptime.record.file.journal import Journal
-from tb_steptime.record.file.source_locations import SourceLocations, is_followed, name_of
+from tb_steptime.record.frames import is_path_of_user, name_of
 from tb_steptime.record.loaders import line_samples
 from tb_steptime.trace.frames import is_source
 from tb_steptime.trace.loader_records import Begun, LineSamples, LoaderRecords, Produced, Received
@@ -51,7 +50,7 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
 def test_names_of_any_length_are_read_back(tmp_path, size):
     path = tmp_path / "a_1.1.l0.w0.loader"
     journal = Journal(path, encode_header(HEADER | {"loader": 0}), 0, refuse)
-    known = SourceLocations(journal)
+    known = line_samples.SourceLocations(journal)
     file = "/data/" + "ä" * (size // 2) + ".py"
     code = code_of(file, 7)
     at = clock.now_ns()
@@ -67,10 +66,10 @@ def test_names_of_any_length_are_read_back(tmp_path, size):
 
 
 def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "NAMED_AGAIN", 10)
+    monkeypatch.setattr(line_samples, "NAMED_AGAIN", 10)
     path = tmp_path / "a_1.1.l0.w0.loader"
     journal = Journal(path, encode_header(HEADER), 0, refuse)
-    known, code = SourceLocations(journal), code_of("data.py")
+    known, code = line_samples.SourceLocations(journal), code_of("data.py")
     at = clock.now_ns()
     told = []
     for _ in range(30):
@@ -85,7 +84,7 @@ def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
     path = tmp_path / "a_1.1.l0.w0.loader"
     journal = Journal(path, encode_header(HEADER), 0, refuse)
     at = clock.now_ns()
-    SourceLocations(journal).number((code_of("x" * 150 + ".py"), 1), at)
+    line_samples.SourceLocations(journal).number((code_of("x" * 150 + ".py"), 1), at)
     journal.add(at, LINES, 0, 0, (at, 1, 20))
     journal.close()
     content = bytearray(path.read_bytes())
@@ -101,9 +100,9 @@ def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):
      "torch/utils/data/_utils/collate.py", "json/decoder.py", "<string>", "<frozen importlib._bootstrap>"],
 )  # fmt: skip
 def test_lines_are_told_apart_where_those_of_traces_are(monkeypatch, file):
-    monkeypatch.setattr(places.sys, "path", ["/env/lib/python3.11/site-packages"])
+    monkeypatch.setattr(sys, "path", ["/env/lib/python3.11/site-packages"])
     code = code_of(file)
-    assert is_followed(code) == is_source(name_of(code, 1))
+    assert is_path_of_user(file) == is_source(name_of(code, 1))
 
 
 def test_shares_are_of_all_looks_and_their_error_of_how_bursts_differ():

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.insights.base import Confidence
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.metrics.data_loading.recorded.workers import COMPUTES_FRACTION, MOST_FRACTION, READS_FRACTION, is_few
-from tests.drawn.cards import said, sure
+from tb_steptime.metrics.data_loading.recorded.workers import (
+    COMPUTES_FRACTION,
+    MOST_FRACTION,
+    READS_FRACTION,
+    SampledShares,
+)
+from tests.drawn.cards import judged, said
 from tests.drawn.recorder_files import File, drawn, recorded
 
 NOT_SAMPLED = -1
@@ -38,11 +42,11 @@ def main_of(folder: Path, batches: int, workers: int) -> File:
 
 
 @pytest.mark.parametrize(
-    ("sampled", "batches", "few"),
-    [(1, 3, True), (2, 4, False), (4, 9, True), (5, 1000, False), (0, 1, True), (0, 0, False), (1, 1, False)],
+    ("sampled", "batches", "kind"),
+    [(1, 3, None), (2, 4, "cpu"), (4, 9, None), (5, 1000, "cpu"), (0, 1, None), (0, 0, None), (1, 1, "cpu")],
 )
-def test_few_are_less_than_five_and_less_than_half(sampled: int, batches: int, few: bool):
-    assert is_few(sampled, batches) is few
+def test_less_than_five_and_less_than_half_show_no_limit(sampled: int, batches: int, kind: str | None):
+    assert SampledShares(sampled, 1.0 if sampled else None, None).kind_of(batches) == kind
 
 
 def test_half_of_the_batches_cannot_be_turned_around_by_the_others():
@@ -53,30 +57,30 @@ def test_half_of_the_batches_cannot_be_turned_around_by_the_others():
 
 def test_each_worker_says_of_how_many_batches_its_limit_is(tmp_path: Path):
     result = record(tmp_path, "c.....", "rrr...", "......")
-    assert [(row.batches, row.sampled, row.kind, row.few_sampled) for row in result.workers] == [
-        (6, 1, "cpu", True), (6, 3, "io", False), (6, 0, None, True),
+    assert [(row.batches, row.sampled, row.kind) for row in result.workers] == [
+        (6, 1, None), (6, 3, "io"), (6, 0, None),
     ]  # fmt: skip
 
 
 def test_workers_that_are_alike_vouch_for_one_another(tmp_path: Path):
     """Each of them has too few, all together have enough."""
     result = record(tmp_path, "rr....", "r.....", "rr....")
-    assert {row.few_sampled for row in result.workers} == {True}
-    assert (result.batches, result.sampled, result.kind, result.few_sampled) == (18, 5, "io", False)
+    assert {row.kind for row in result.workers} == {None}
+    assert (result.batches, result.sampled, result.kind) == (18, 5, "io")
 
 
 def test_the_limit_of_all_is_that_of_their_share_and_not_of_the_first_of_workers_that_differ(tmp_path: Path):
-    """One sample of each: what the second one does takes nine times as long."""
-    main_of(tmp_path, 6, 2).write()
-    File(tmp_path, "w0").produced(0, 0, 1, 2, cpu=0).produced(2, 2, 3, 4, cpu=NOT_SAMPLED).write()
-    File(tmp_path, "w1").produced(1, 0, 10, 18, cpu=18).produced(3, 18, 19, 20, cpu=NOT_SAMPLED).write()
+    """One batch of each: what the second one does takes nine times as long."""
+    main_of(tmp_path, 2, 2).write()
+    File(tmp_path, "w0").produced(0, 0, 1, 2, cpu=0).write()
+    File(tmp_path, "w1").produced(1, 0, 10, 18, cpu=18).write()
     result = recorded(drawn(tmp_path))
     assert [row.kind for row in result.workers] == ["io", "cpu"]
-    assert (result.cpu_share, result.kind, result.sampled, result.few_sampled) == (pytest.approx(0.9), "cpu", 2, True)
+    assert (result.cpu_share, result.kind, result.sampled) == (pytest.approx(0.9), "cpu", 2)
 
 
-@pytest.mark.parametrize(("sampled", "level"), [(1, Confidence.MEDIUM), (2, Confidence.MEDIUM), (3, Confidence.HIGH)])
-def test_a_card_that_rests_on_few_samples_says_so(tmp_path: Path, sampled: int, level: Confidence):
+@pytest.mark.parametrize(("sampled", "named"), [(2, False), (3, True)])
+def test_few_samples_name_no_cause(tmp_path: Path, sampled: int, named: bool):
     main = File(tmp_path, "main", num_workers=6)
     for batch in range(4):
         main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
@@ -84,8 +88,6 @@ def test_a_card_that_rests_on_few_samples_says_so(tmp_path: Path, sampled: int, 
     for worker in range(6):
         cpu, waited = (14, 14) if worker < sampled else (NOT_SAMPLED, NOT_SAMPLED)
         File(tmp_path, f"w{worker}", num_workers=6).produced(worker, 0, 26, 28, cpu=cpu, core_wait=waited).write()
-    insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
-    assert said(insight).endswith(
-        f"The workers compute, and for 50 % of their time they wait for a core ({sampled} sampled batches)."
-    )
-    assert insight.confidence == level
+    cards = {each.id: said(each) for each in judged(with_records(drawn(tmp_path))[0]).insights}
+    words = f"The workers compute, and for 50 % of their time they wait for a core ({sampled} sampled batches)."
+    assert any(each.endswith(words) for each in cards.values()) is named

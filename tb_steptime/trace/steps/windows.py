@@ -5,25 +5,29 @@
     step     |---------- 5 ---------|---------- 6 ----------|
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
-The rule is torch-tb-profiler's, so that both tabs have the same windows.
+The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it holds for steps that repeated
+calls show (`inferred`), and else for the whole recording as one step.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from tb_steptime.text import Note, count
+from tb_steptime.text import Note, count, text
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.step_marks import mark_number, step_marks
+from tb_steptime.trace.steps.inferred import InferredSteps, inferred_steps
 from tb_steptime.trace.table import Bool, Int64, Kind
 
-STEP_MARK = re.compile(r"ProfilerStep\s*#\s*(\d+)")
+#: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one.
+StepsBy = Literal["marks", "inferred", "recording"]
 
 #: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
 CUT_STEP_FRACTION = 0.8
@@ -53,6 +57,7 @@ class Steps:
 
     steps: tuple[Step, ...]
     notes: tuple[Note, ...]
+    by: StepsBy = "marks"
 
     @property
     def window(self) -> tuple[int, int]:
@@ -68,21 +73,25 @@ class Steps:
         return np.array([step.end_ns for step in self.steps], np.int64)
 
 
-@shared()
-def step_marks(trace: Trace) -> Int64:
-    """Rows of the host-side step marks, in time order."""
-    is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
-    rows = trace.events.rows(Kind.USER)
-    return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
-
-
-@shared(find_launches, step_marks)
+@shared(find_launches, inferred_steps, step_marks)
 def find_steps(trace: Trace) -> Steps:
-    """The steps of a trace; without marks one step over the whole host-side window, and a note."""
+    """The steps of a trace; without any one step over the whole host-side window, and a note."""
     marks = step_marks(trace)
-    if not len(marks):
-        return _one_step(trace)
-    names = [_mark_number(trace, row) for row in marks]
+    if trace.whole_recording:
+        return _one_step(trace, Note("whole_recording") if len(marks) else Note("no_steps"))
+    if len(marks):
+        return _marked_steps(trace, marks)
+    inferred = inferred_steps(trace)
+    return _inferred_steps(trace, inferred) if inferred else _one_step(trace, Note("no_steps"))
+
+
+def as_one_step(trace: Trace) -> Trace:
+    """The same recording as one step, whatever its marks or repeated calls show."""
+    return replace(trace, whole_recording=True, memo={})
+
+
+def _marked_steps(trace: Trace, marks: Int64) -> Steps:
+    names = [mark_number(trace, row) for row in marks]
     start, end = trace.events.start_ns[marks], trace.events.ends(marks)
     launched = _launched_in(trace, start, end)
     windows = _device_windows(trace, start, end, launched)
@@ -97,10 +106,16 @@ def find_steps(trace: Trace) -> Steps:
     return Steps(tuple(steps[:over]), notes)
 
 
-def _mark_number(trace: Trace, row: int) -> int:
-    match = STEP_MARK.match(trace.strings[int(trace.events.name[row])])
-    assert match is not None
-    return int(match.group(1))
+def _inferred_steps(trace: Trace, found: InferredSteps) -> Steps:
+    """Numbered from 1, which no mark says."""
+    start, end = found.start_ns, found.end_ns
+    windows = _device_windows(trace, start, end, _launched_in(trace, start, end))
+    steps = [
+        Step(str(place), None, *window, int(host_start), int(host_end - host_start))
+        for place, (window, host_start, host_end) in enumerate(zip(windows, start, end, strict=True), start=1)
+    ]
+    note = Note("inferred_steps", {"count": count(found.calls), "name": text(found.name)})
+    return Steps(tuple(steps), (note,), "inferred")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,11 +192,11 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
     return (np.searchsorted(ops, end) - np.searchsorted(ops, begin)).astype(np.int64)
 
 
-def _one_step(trace: Trace) -> Steps:
+def _one_step(trace: Trace, note: Note) -> Steps:
     low, high = _host_window(trace)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
     (window,) = _device_windows(trace, np.array([low]), np.array([high]), launched)
-    return Steps((Step("0", None, *window, low, high - low),), (Note("no_steps"),))
+    return Steps((Step("0", None, *window, low, high - low),), (note,), "recording")
 
 
 def _host_window(trace: Trace) -> tuple[int, int]:

@@ -1,0 +1,40 @@
+"""What a rule answers before it may speak, taken from its docstring: a paragraph for when it fires, and one each for
+
+Similar pattern   what else looks like this in a trace, and how to distinguish it
+Needs             what must be recorded
+Jobs              which jobs it is for
+Gain              how the gain is computed
+Left out          what the gain leaves out
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+QUESTIONS = ("Similar pattern", "Needs", "Jobs", "Gain", "Left out")
+
+
+class CardMeaning(msgspec.Struct, frozen=True):
+    """What a card rests on, whatever the trace. id: that of the card; the texts hold code in backticks."""
+
+    id: str
+    fires: str
+    similar_pattern: str
+    needs: str
+    jobs: str
+    gain: str
+    left_out: str
+
+
+def card_meaning(rule: Callable[..., Any]) -> CardMeaning:
+    """Empty texts where Python runs without docstrings. KeyError for a rule that leaves a question open."""
+    paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", inspect.getdoc(rule) or "")]
+    if paragraphs == [""]:
+        return CardMeaning(rule.__name__, *[""] * (1 + len(QUESTIONS)))
+    said = dict(each.split(": ", 1) for each in paragraphs[1:])
+    return CardMeaning(rule.__name__, paragraphs[0], *(said[question] for question in QUESTIONS))

@@ -1,0 +1,51 @@
+"""Work of the GPU that the trace does not show. It says what to record, and has no gain."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.text import ns, phrase
+
+_HOW = """profile(
+    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+    schedule=schedule(wait=1, warmup=2, active=3),
+)
+# nvidia-smi (AMD: rocm-smi) lists other processes on the GPU"""
+
+
+def unrecorded_work(facts: Facts) -> Insight | None:
+    """Fires when for a twentieth of the step the GPU must be busy with work that the trace does not show.
+
+    Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
+    out, several times over.
+
+    Needs: launch calls, blocking calls and GPU activity.
+
+    Jobs: those with a GPU.
+
+    Gain: none; the other figures become certain.
+
+    Left out: everything: what the GPU does meanwhile is not known.
+    """
+    idle = facts.idle
+    if idle is None or facts.share(idle.unrecorded_work) < WARNING_FRACTION:
+        return None
+    return Insight(
+        id="unrecorded_work",
+        severity=Severity.MINOR,
+        title=phrase("Record the GPU's work after a warm-up"),
+        why=phrase(
+            "For {unrecorded} a step the GPU must be busy, yet nothing is recorded: work from before the recording, "
+            "graphs without their kernels, or another process.",
+            unrecorded=ns(idle.unrecorded_work),
+        ),
+        how=_HOW,
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=phrase("No gain: the other figures become certain."),
+        confidence=Confidence.MEDIUM,
+        why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
+        view="host",
+        colour="kernel",
+    )

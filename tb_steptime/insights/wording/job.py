@@ -1,0 +1,98 @@
+"""The kind of job in words: a line for the head of every view, and what shows each word of it."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import JobText
+from tb_steptime.insights.facts import Facts
+from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.machine import Vendor
+from tb_steptime.metrics.job.purpose import Purpose
+from tb_steptime.text import Phrase, agreeing, count, fraction, joined, phrase, shortened, text
+
+_PURPOSES: dict[Purpose, str] = {"training": "training", "inference": "inference", "unknown": ""}
+_EXECUTIONS: dict[ExecutionId, str] = {
+    "eager": "eager",
+    "compiled": "compiled",
+    "graphs": "graphs",
+    "mixed": "partly compiled",
+    "unknown": "",
+}
+_VENDORS: dict[Vendor | None, str] = {"nvidia": "NVIDIA GPU", "amd": "AMD GPU", "other": "GPU", None: "GPU"}
+
+#: Of each pair (one|many) the words that agree with the number are taken.
+_EVIDENCE: dict[str, str] = {
+    "autograd_nodes": "Training: {count} (node|nodes) of the autograd engine (runs|run).",
+    "optimizer_steps": "Training: {count} (call|calls) of {name}.",
+    "backward_ops": "Training: {count} (op computes|ops compute) gradients, such as {name}.",
+    "backward_kernels": "Training: {count} (kernel computes|kernels compute) gradients or updates, such as {name}.",
+    "layer_ops": "Inference: {count} (op|ops) of layers, such as {name}; neither gradients nor an optimizer.",
+    "layer_kernels": "Inference: {count} (kernel|kernels) of layers, such as {name}; neither gradients nor an "
+    "optimizer.",
+    "graph_launches": "Graphs: {count} (call|calls) of {name}.",
+    "compiled_regions": "Compiled: {count} (range|ranges) of compiled code, such as {name}.",
+    "compiled_kernels": "Compiled: {count} generated (kernel|kernels), such as {name}.",
+    "device_activities": "GPU: {count} (kernel, copy or set runs|kernels, copies and sets run) on it.",
+    "runtime_calls": "GPU: {count} (call|calls) of its runtime, such as {name}; what it runs is not recorded.",
+    "gpu_ops": "GPU: {count} (op|ops) that (needs|need) one, such as {name}; what it runs is not recorded.",
+    "cpu_ops": "CPU: {count} (op|ops) of its libraries, such as {name}.",
+    "world_size": "Ranks: the recording says {count}.",
+    "collectives": "Several ranks: {count} (collective|collectives), such as {name}.",
+}
+#: Kernel names are of any length.
+_NAME_LENGTH = 60
+#: Less compiled code or fewer graphs than this are a detail.
+_WORTH_SAYING = 0.01
+
+
+def job_text(facts: Facts) -> JobText:
+    """ "training · eager · NVIDIA A100-SXM4-80GB · rank 0 of 8"; what is not known is left out."""
+    job = facts.job
+    words = [text(word) for word in (_PURPOSES[job.purpose], _execution(job), _where(facts)) if word]
+    parts = [Phrase(f"{{part_{n}}}", {f"part_{n}": word}) for n, word in enumerate(words)]
+    shown_by = [*_shares(job), *map(_evidence, job.evidence)]
+    return JobText(joined(*parts, *_ranks(job), by=" · "), shown_by)
+
+
+def _execution(job: JobKind) -> str:
+    graphs = job.execution == "mixed" and (job.graph_share or 0.0) > (job.compiled_share or 0.0)
+    return "partly in graphs" if graphs else _EXECUTIONS[job.execution]
+
+
+def _where(facts: Facts) -> str:
+    """The GPUs by name, where they are named."""
+    if facts.job.device != "gpu":
+        return "CPU" if facts.job.device == "cpu" else ""
+    names = [each.name or _VENDORS[facts.job.vendor] for each in facts.overview.devices]
+    if not names:
+        return "GPU, not recorded"
+    return f"{len(names)} × {names[0]}" if len(names) > 1 and len(set(names)) == 1 else ", ".join(dict.fromkeys(names))
+
+
+def _ranks(job: JobKind) -> list[Phrase]:
+    if job.world_size is not None and job.world_size > 1:
+        ranks = count(job.world_size)
+        return [
+            phrase("{ranks} ranks", ranks=ranks)
+            if job.rank is None
+            else phrase("rank {rank} of {ranks}", rank=count(job.rank), ranks=ranks)
+        ]
+    return [phrase("several ranks")] if job.ranks == "many" else []
+
+
+def _shares(job: JobKind) -> list[Phrase]:
+    if max(job.compiled_share or 0.0, job.graph_share or 0.0) < _WORTH_SAYING:
+        return []
+    if job.device == "cpu":
+        return [phrase("Of the time in ops, {compiled} is compiled code.", compiled=fraction(job.compiled_share))]
+    compiled, graphs = fraction(job.compiled_share), fraction(job.graph_share)
+    return [
+        phrase("Of kernel time, {compiled} is compiled code and {graphs} in graphs.", compiled=compiled, graphs=graphs)
+    ]
+
+
+def _evidence(shown: JobEvidence) -> Phrase:
+    name = text(shortened(shown.name, _NAME_LENGTH))
+    values = {"count": count(shown.count)} | ({"name": name} if shown.name else {})
+    return Phrase(agreeing(_EVIDENCE[shown.code], shown.count), values)

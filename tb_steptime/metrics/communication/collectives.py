@@ -1,0 +1,165 @@
+"""Every collective of a trace: when it runs and where, what it does, in which group of ranks, and how many bytes.
+
+thread      |-- c10d::allreduce_ --|
+              |- record_param_comms: allreduce, 2049000 x Float, group 0 of 2 ranks -|
+                |call|
+stream 40             [ncclDevKernel_Generic ........]        an all-reduce of 8.2 MB
+
+Current releases of PyTorch write what is exchanged on the kernel too; before, it is the op's around the launch. A
+kernel's time on one rank includes its wait for the other ranks: the kernel starts when this rank is ready and ends when
+all are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.communication.kinds import UNKNOWN_KIND, kind_of
+from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.host_ranges import is_host_range
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.table import Int32, Int64, Kind, StringTable, UInt8, distinct_in
+
+#: Backends whose work is the host's own: the mark of a collective lasts as long as the collective.
+_HOST_BACKEND = re.compile(r"(?:gloo|mpi):")
+#: PyTorch's row for the arguments of a collective: its name tells nothing of the kind.
+_ARGUMENTS = "record_param_comms"
+
+
+@dataclass(frozen=True, eq=False)
+class Collectives:
+    """One entry for each, by start. event: row of the event table, a kernel or, without a GPU, a mark of the host.
+
+    kind: place in KINDS. bytes: of the larger of what this rank sends and receives; -1 where the trace does not say.
+    group, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: ranks, -1 likewise.
+    """
+
+    event: Int64
+    start: Int64
+    end: Int64
+    kind: UInt8
+    bytes: Int64
+    group: Int32
+    group_size: Int32
+    dtype: Int32
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+@shared(collective_names, find_launches, has_device_activity, loader_names, step_marks)
+def find_collectives(trace: Trace) -> Collectives:
+    """All of the recording: kernels on any device of the process; without a device, marks of gloo or MPI."""
+    on_device = has_device_activity(trace)
+    event = _kernels(trace) if on_device else _host_marks(trace)
+    call = _calls(trace, event) if on_device else event
+    mark, said = _marks(trace, call), _arguments(trace, event, call)
+    table = trace.collectives
+    return Collectives(
+        event=event,
+        start=trace.events.start_ns[event],
+        end=trace.events.ends(event),
+        kind=_kinds(trace, event, mark, _at(table.name, said)),
+        bytes=_bytes(trace, said, mark),
+        group=_at(table.group, said).astype(np.int32),
+        group_size=_at(table.group_size, said).astype(np.int32),
+        dtype=_at(table.dtype, said).astype(np.int32),
+    )
+
+
+def _kernels(trace: Trace) -> Int64:
+    kernels = trace.events.rows(Kind.KERNEL)
+    return kernels[collective_names(trace)[trace.events.name[kernels]]]
+
+
+def _host_marks(trace: Trace) -> Int64:
+    """Marks of NCCL last as long as its launch, and say nothing of the exchange."""
+    return _named(trace, lambda name: _HOST_BACKEND.match(name) is not None)
+
+
+def _named(trace: Trace, is_one: Callable[[str], bool]) -> Int64:
+    """Rows of the host's collective calls with such a name."""
+    judged = collective_names(trace).copy()
+    for name in np.flatnonzero(judged).tolist():
+        judged[name] = is_one(trace.strings[name])
+    return np.flatnonzero(is_host_range(trace) & judged[trace.events.name])
+
+
+def _calls(trace: Trace, event: Int64) -> Int64:
+    """The launching call of each, -1 for none."""
+    launches = find_launches(trace)
+    return launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
+
+
+def _arguments(trace: Trace, event: Int64, call: Int64) -> Int64:
+    """The row of the table of collectives that says what each exchanges, its own or that of the op around its call."""
+    rows = trace.collectives.event.astype(np.int64)
+    around = innermost(trace, rows, call)
+    return _place(rows, np.where(np.isin(event, rows), event, around))
+
+
+def _place(rows: Int64, wanted: Int64) -> Int64:
+    """Where each wanted row is among ascending ones; -1 for -1."""
+    return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
+
+
+def _at(column: Int32 | Int64, place: Int64) -> Int64:
+    """The column's values at these places, -1 at -1."""
+    return np.append(column.astype(np.int64), -1)[place]
+
+
+def _marks(trace: Trace, call: Int64) -> Int64:
+    """The innermost of the marks around each call that name the collective."""
+    return innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
+
+
+def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
+    """By the arguments, else by the mark around the call, else by the kernel's own name."""
+    by_mark = _kind_of_each(trace.strings, _at(trace.events.name, mark))
+    by_argument = _kind_of_each(trace.collective_texts, argument)
+    own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
+    known = [by_argument != UNKNOWN_KIND, by_mark != UNKNOWN_KIND]
+    return np.select(known, [by_argument, by_mark], default=own).astype(np.uint8)
+
+
+def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
+    """The kind that each name tells; -1 tells none."""
+    kinds = np.full(len(texts) + 1, UNKNOWN_KIND, np.int64)
+    for one in distinct_in(name[name >= 0]).tolist():
+        kinds[one] = kind_of(texts[one])
+    return kinds[name]
+
+
+def _bytes(trace: Trace, said: Int64, mark: Int64) -> Int64:
+    """Elements x their size, else the inputs of the mark; -1 where the trace says neither."""
+    elements, dtype = _at(trace.collectives.elements, said), _at(trace.collectives.dtype, said)
+    sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
+    exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]
+    return np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark))
+
+
+def _of_inputs(trace: Trace, mark: Int64) -> Int64:
+    shapes, dtypes = trace.events.shapes, trace.events.dtypes
+    if shapes is None or dtypes is None:
+        return np.full(len(mark), -1, np.int64)
+    shape, dtype = _at(shapes, mark), _at(dtypes, mark)
+    alike = Groups.of(shape, dtype)
+    spelled = zip(shape[alike.first].tolist(), dtype[alike.first].tolist(), strict=True)
+    return np.array([_input_bytes(trace, *each) for each in spelled], np.int64)[alike.place]
+
+
+def _input_bytes(trace: Trace, shapes: int, dtypes: int) -> int:
+    known = input_bytes(trace.inputs[shapes], trace.inputs[dtypes]) if min(shapes, dtypes) >= 0 else None
+    return -1 if known is None else known

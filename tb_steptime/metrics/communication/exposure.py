@@ -1,0 +1,113 @@
+"""How much of each collective no computation hides, and how much computing is left that could hide more.
+
+kernels       kkkkkkkk......kkkk.......kkkk
+collectives   ...aaaaaaaaaa........bbbb....
+                 ....bbbb...                    an instant of two collectives belongs to the one that began first
+exposed               aaaaa        bbbb         the step's part "communication": of a 5, of the first b 0, of the last 4
+
+Exposed times are disjoint, and sum to the time of the steps in which collectives run and no computing kernel does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.trace.host_ranges import union_of, union_where
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: A stream with this share of the computing time of its device is one that the model computes on.
+COMPUTE_STREAM_FRACTION = 0.10
+#: So many computing kernels between two collectives still leave them one exchange: a division by the number of ranks,
+#: a copy out of a buffer. Between layers there are more.
+FEW_KERNELS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """One entry for each of `find_collectives`.
+
+    exposed_ns: within the steps; alone: all ranges of that, over all collectives. on_compute_stream: it runs on a
+    stream of the model's own kernels, and so nothing that follows there can start before it ends. in_a_row: FEW_KERNELS
+    at most start between its end and the next one's start, or between it and the one before.
+    """
+
+    exposed_ns: Int64
+    alone: Intervals
+    on_compute_stream: Bool
+    in_a_row: Bool
+
+
+@shared(collective_names, find_collectives, find_steps, has_device_activity)
+def exposure(trace: Trace) -> Exposure:
+    """Of the whole process: a kernel on any of its devices hides a collective, as in the step's parts."""
+    found, computing = find_collectives(trace), _computing(trace)
+    kernels = union_of(trace, computing) if has_device_activity(trace) else _computing_ops(trace)
+    alone = (Intervals.union(found.start, found.end) - kernels) & steps_of(trace)
+    return Exposure(
+        exposed_ns=alone.overlap_ns(*own_ranges(found)),
+        alone=alone,
+        on_compute_stream=_on_compute_stream(trace, found, computing),
+        in_a_row=_in_a_row(trace, found, computing),
+    )
+
+
+def free_compute_ns(trace: Trace) -> int:
+    """Computing time of all steps during which no collective runs, and which could hide one."""
+    found = find_collectives(trace)
+    computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else _computing_ops(trace)
+    return ((computing - Intervals.union(found.start, found.end)) & steps_of(trace)).total_ns
+
+
+def steps_of(trace: Trace) -> Intervals:
+    steps = find_steps(trace)
+    return Intervals.union(steps.start_ns, steps.end_ns)
+
+
+def own_ranges(found: Collectives) -> tuple[Int64, Int64]:
+    """Start and end of what of each collective none that began before it covers: disjoint, some of them empty."""
+    reach = np.maximum.accumulate(found.end) if len(found) else found.end
+    before = np.append(np.iinfo(np.int64).min, reach)[: len(found)]
+    start = np.maximum(found.start, before)
+    return start, np.maximum(found.end, start)
+
+
+def _computing(trace: Trace) -> Int64:
+    """Rows of the kernels that are no collective's."""
+    kernels = trace.events.rows(Kind.KERNEL)
+    return kernels[~collective_names(trace)[trace.events.name[kernels]]]
+
+
+def _computing_ops(trace: Trace) -> Intervals:
+    """When the host of a job without a device computes: in an op that is no collective's."""
+    ops = (trace.events.kind == Kind.CPU_OP) & ~collective_names(trace)[trace.events.name]
+    return union_where(trace, ops)
+
+
+def _on_compute_stream(trace: Trace, found: Collectives, computing: Int64) -> Bool:
+    events = trace.events
+    time: dict[tuple[int, int], int] = {}
+    streams = zip(events.device[computing].tolist(), events.stream[computing].tolist(), strict=True)
+    for stream, ns in zip(streams, events.dur_ns[computing].tolist(), strict=True):
+        time[stream] = time.get(stream, 0) + ns
+    busy: dict[int, int] = {}
+    for (device, _), ns in time.items():
+        busy[device] = busy.get(device, 0) + ns
+    compute = {stream for stream, ns in time.items() if ns >= COMPUTE_STREAM_FRACTION * busy[stream[0]]}
+    mine = zip(events.device[found.event].tolist(), events.stream[found.event].tolist(), strict=True)
+    return np.array([stream in compute for stream in mine], bool)
+
+
+def _in_a_row(trace: Trace, found: Collectives, computing: Int64) -> Bool:
+    start = trace.events.start_ns[computing]
+    between = np.searchsorted(start, found.start[1:]) - np.searchsorted(start, found.end[:-1])
+    close = between <= FEW_KERNELS
+    return np.append(close, False) | np.append(False, close) if len(found) > 1 else np.zeros(len(found), bool)

@@ -1,0 +1,52 @@
+"""What a collective does, read from any of its names: of its arguments, its op, its mark, its kernel.
+
+"allreduce"  "nccl:all_reduce"  "c10d::allreduce_"  "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"   ->   all_reduce
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+#: Every kind and what it is called, as PyTorch's documentation does.
+KIND_LABELS = {
+    "all_reduce": "all-reduce",
+    "reduce_scatter": "reduce-scatter",
+    "all_gather": "all-gather",
+    "all_to_all": "all-to-all",
+    "broadcast": "broadcast",
+    "send_receive": "send and receive",
+    "barrier": "barrier",
+    "gather": "gather",
+    "scatter": "scatter",
+    "reduce": "reduce",
+    "unknown": "collective",
+}
+KINDS = tuple(KIND_LABELS)
+UNKNOWN_KIND = KINDS.index("unknown")
+
+#: In lower case without underscores; the first that is found counts. "reduce" is in three others, "gather" in one.
+_SPELLINGS = (
+    ("all_reduce", r"allreduce|crossdevicereduce"),
+    ("reduce_scatter", r"reducescatter"),
+    ("all_gather", r"allgather"),
+    ("all_to_all", r"alltoall"),
+    ("broadcast", r"broadcast"),
+    ("send_receive", r"sendrecv|(?<![a-z])(?:i?send|i?recv)"),
+    ("barrier", r"barrier"),
+    ("gather", r"gather"),
+    ("scatter", r"scatter"),
+    ("reduce", r"reduce"),
+)
+_COMPILED = tuple((KINDS.index(kind), re.compile(pattern)) for kind, pattern in _SPELLINGS)
+
+
+@lru_cache(maxsize=1024)
+def kind_of(name: str) -> int:
+    """The place in KINDS of a collective of this name; that of "unknown" where the name does not tell.
+
+    >>> KINDS[kind_of("nccl:_all_gather_base")], KINDS[kind_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)")]
+    ('all_gather', 'unknown')
+    """
+    squashed = name.replace("(anonymous namespace)", "").partition("(")[0].lower().replace("_", "")
+    return next((kind for kind, pattern in _COMPILED if pattern.search(squashed)), UNKNOWN_KIND)

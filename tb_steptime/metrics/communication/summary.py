@@ -1,0 +1,184 @@
+"""What the mean step exchanges, by kind of collective and group of ranks: bytes, times, and where to see them."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.exposure import (
+    Exposure,
+    exposure,
+    free_compute_ns,
+    steps_of,
+)
+from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.waits import est_wait_ns
+from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+#: Ranges that a card links to.
+EXAMPLES = 5
+
+
+class CommRange(msgspec.Struct, frozen=True):
+    """Where to look: a range relative to the span's origin, and the step in which it begins."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+
+
+class InARow(msgspec.Struct, frozen=True):
+    """Collectives of a row with next to no computation between them, which could be one. Per step.
+
+    bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
+    takes, at the best rate of the row; None without bytes.
+    """
+
+    count: float
+    exposed_ns: int
+    bytes_p50: int | None
+    ns_p50: int
+    one_ns: int | None
+
+
+class CollectiveRow(msgspec.Struct, frozen=True):
+    """Collectives of one kind in one group of ranks; means over the steps, per step.
+
+    kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
+    those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
+    computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
+    it is on a stream that the model computes on.
+    """
+
+    kind: str
+    group: str | None
+    ranks: int | None
+    dtype: str | None
+    count: float
+    bytes: int | None
+    total_ns: int
+    exposed_ns: int
+    wait_ns: int
+    compute_stream_ns: int
+    in_a_row: InARow | None
+
+
+class Communication(msgspec.Struct, frozen=True):
+    """What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
+    the step's part "communication".
+
+    running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+    examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
+    """
+
+    running_ns: int
+    exposed_ns: int
+    wait_ns: int
+    free_compute_ns: int
+    rows: list[CollectiveRow]
+    examples: list[CommRange]
+    waits: list[CommRange]
+
+
+def communication(trace: Trace) -> Communication | None:
+    """None where no collective runs within the steps."""
+    found, steps = find_collectives(trace), len(find_steps(trace).steps)
+    running = Intervals.union(found.start, found.end) & steps_of(trace)
+    if not len(running):
+        return None
+    shown, wait = exposure(trace), est_wait_ns(trace)
+    waits = np.flatnonzero(wait)
+    exposed_ns = _exposed_ns(trace, shown)
+    return Communication(
+        running_ns=running.total_ns // steps,
+        exposed_ns=exposed_ns,
+        wait_ns=int(wait.sum()) // steps,
+        free_compute_ns=free_compute_ns(trace) // steps,
+        rows=_rows(trace, found, shown, wait, exposed_ns),
+        examples=_examples(trace, shown.alone.start, shown.alone.end),
+        waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
+    )
+
+
+def _exposed_ns(trace: Trace, shown: Exposure) -> int:
+    """Rounded as the parts of the mean step are, where the two are the same."""
+    parts = step_breakdown(trace)
+    total = int(shown.exposed_ns.sum())
+    if total == sum(each.communication for each in parts):
+        return mean_parts(parts, mean_duration_ns(parts)).communication
+    return total // len(parts)
+
+
+def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, exposed_ns: int) -> list[CollectiveRow]:
+    """Of those that run within the steps."""
+    steps = find_steps(trace)
+    low, high = steps.window
+    inside = np.flatnonzero((found.start < high) & (found.end > low))
+    alike = Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
+    members = [inside[alike.place == place] for place in range(len(alike))]
+    shares = whole_shares([int(shown.exposed_ns[each].sum()) for each in members], len(steps.steps), exposed_ns)
+    rows = [_row(trace, found, shown, wait, each, share) for each, share in zip(members, shares, strict=True)]
+    return sorted(rows, key=lambda row: (-row.exposed_ns, -row.total_ns, row.kind, row.group or ""))
+
+
+def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
+    """Each sum per step in whole numbers that sum to the total: largest remainders go up.
+
+    >>> whole_shares([3, 4], 2, 4)
+    [2, 2]
+    """
+    whole = [each // steps for each in sums]
+    up = sorted(range(len(sums)), key=lambda place: (-(sums[place] % steps), place))[: total - sum(whole)]
+    return [each + (place in up) for place, each in enumerate(whole)]
+
+
+def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: Int64, exposed_ns: int) -> CollectiveRow:
+    steps, first = len(find_steps(trace).steps), int(mine[0])
+    known = bool((found.bytes[mine] >= 0).all())
+
+    def text(number: int) -> str | None:
+        return trace.collective_texts[number] if number >= 0 else None
+
+    return CollectiveRow(
+        kind=KINDS[found.kind[first]],
+        group=text(int(found.group[first])),
+        ranks=int(found.group_size[first]) if found.group_size[first] >= 0 else None,
+        dtype=text(int(found.dtype[first])),
+        count=len(mine) / steps,
+        bytes=int(found.bytes[mine].sum()) // steps if known else None,
+        total_ns=int((found.end - found.start)[mine].sum()) // steps,
+        exposed_ns=exposed_ns,
+        wait_ns=int(wait[mine].sum()) // steps,
+        compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
+        in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
+    )
+
+
+def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> InARow | None:
+    if not len(mine):
+        return None
+    size, length = found.bytes[mine], (found.end - found.start)[mine]
+    known = bool((size > 0).all())
+    best = float((size / np.maximum(length, 1)).max()) if known else 0.0
+    return InARow(
+        count=len(mine) / steps,
+        exposed_ns=int(shown.exposed_ns[mine].sum()) // steps,
+        bytes_p50=int(np.median(size)) if known else None,
+        ns_p50=int(np.median(length)),
+        one_ns=round(int(size.sum()) / best / steps) if known else None,
+    )
+
+
+def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[CommRange]:
+    """Those with most weight, which is their length where none is given."""
+    steps = find_steps(trace)
+    order = np.argsort(start - end if weight is None else -weight, kind="stable")[:EXAMPLES]
+    step = np.maximum(np.searchsorted(steps.start_ns, start[order], side="right") - 1, 0)
+    ranges = zip(step.tolist(), start[order].tolist(), end[order].tolist(), strict=True)
+    return [CommRange(steps.steps[one].name, low, high) for one, low, high in ranges]

@@ -1,0 +1,45 @@
+"""How much of each collective is likely a wait for other ranks: what it takes longer than others of its size.
+
+all-reduce of 8 MB   [==]         [==]        [=========]        [==]
+at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
+
+One rank's trace has no clock of the others, so this is an estimate, and a lower bound where every one waits. What runs
+beside computation takes longer without any wait; so only exposed time can count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Int64
+
+#: Of so few of a size, the best one may have waited as well.
+FEWEST_ALIKE = 3
+#: Networks vary: what takes less than this many times the best is no wait.
+LONGER_THAN_BEST = 1.5
+#: Collectives are of one size within a quarter of a power of two: the splits of an all-to-all differ from step to step.
+_SIZES_PER_DOUBLING = 4
+#: Few bytes arrive within this time on any network that ranks are connected by; the rest of it is a wait.
+FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
+
+
+def est_wait_ns(trace: Trace) -> Int64:
+    """Of each of `find_collectives`, at most its exposed time; 0 where nothing speaks for a wait."""
+    found = find_collectives(trace)
+    length = found.end - found.start
+    best = np.where((found.bytes >= 0) & (found.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
+    best = np.minimum(best, _best_alike(found, length))
+    waits = length >= LONGER_THAN_BEST * best
+    return np.where(waits, np.minimum(length - best, exposure(trace).exposed_ns), 0)
+
+
+def _best_alike(found: Collectives, length: Int64) -> Int64:
+    """The least length of those of its kind, group and size; its own where these are few or the size is not known."""
+    size = np.where(found.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(found.bytes, 1))), 0)
+    alike = Groups.of(found.kind, found.group, found.group_size, size.astype(np.int64))
+    enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (found.bytes >= 0)
+    return np.where(enough, alike.extremes(length)[0][alike.place], length)

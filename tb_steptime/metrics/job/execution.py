@@ -1,0 +1,96 @@
+"""Eager, compiled or in graphs: by how the kernels were launched; without kernels, by where the CPU's ops ran.
+
+thread   |Torch-Compiled Region: 0/0|  aten::add   aten::mul   |cudaGraphLaunch|
+kernels          cc                       ee          ee           gggggggg
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
+from tb_steptime.trace.host_ranges import union_of
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
+
+#: A way of launching that makes so much of the work is the job's; else it is mixed.
+LEADING_SHARE = 0.80
+
+#: What torch.compile writes around its code, on the host.
+_COMPILED_RANGE = re.compile(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
+#: Kernels that inductor generates: pointwise, reduction, persistent reduction, template, foreach, C++ (on the CPU).
+_COMPILED_KERNEL = re.compile(r"triton_(poi|red|per|tem|for|spl|mm|bmm|conv)\w*_|triton__|(graph_\d+_)?cpp_fused_")
+
+
+class Execution(NamedTuple):
+    """Shares of kernel time but collectives, of CPU time in ops without kernels; None where nothing ran. The rest of
+    1 is eager."""
+
+    id: ExecutionId
+    compiled_share: float | None
+    graph_share: float | None
+    evidence: list[JobEvidence]
+
+
+@shared()
+def compiled_ranges(trace: Trace) -> Int64:
+    """Rows of the host's ranges and ops in which compiled code runs, in time order."""
+    return rows_named(trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_COMPILED_RANGE.match(name)))
+
+
+def execution_of(trace: Trace) -> Execution:
+    """The way in which most work is launched; unknown where nothing ran."""
+    shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
+    if shares is None:
+        return Execution("unknown", None, None, [])
+    compiled, graphs = shares
+    by_share: dict[ExecutionId, float] = {"compiled": compiled, "graphs": graphs, "eager": 1 - compiled - graphs}
+    leading = max(by_share, key=lambda each: by_share[each])
+    return Execution(leading if by_share[leading] >= LEADING_SHARE else "mixed", compiled, graphs, _evidence(trace))
+
+
+def _evidence(trace: Trace) -> list[JobEvidence]:
+    calls, host = (Kind.RUNTIME, Kind.DRIVER), (Kind.CPU_OP, Kind.USER)
+    return [
+        *named_evidence("graph_launches", trace, calls, lambda name: bool(GRAPH_CALL.search(name))),
+        *named_evidence("compiled_regions", trace, host, lambda name: bool(_COMPILED_RANGE.match(name))),
+        *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), lambda name: bool(_COMPILED_KERNEL.match(name))),
+    ]
+
+
+def _of_kernels(trace: Trace) -> tuple[float, float] | None:
+    """(compiled, graphs) as shares of the time of computing kernels whose launch says it; None without any."""
+    events, rows = trace.events, trace.kernels.event
+    by_name = named_in(trace, rows, lambda name: bool(_COMPILED_KERNEL.match(name)))
+    launches = find_launches(trace)
+    call = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
+    graph = _is_graph(trace, call)
+    compiled = ~graph & (by_name[events.name[rows]] | (innermost(trace, compiled_ranges(trace), call) >= 0))
+    known = ((call >= 0) | compiled) & ~collective_names(trace)[events.name[rows]]
+    length = np.where(known, events.dur_ns[rows], 0)
+    total = int(length.sum())
+    return (int(length[compiled].sum()) / total, int(length[graph].sum()) / total) if total else None
+
+
+def _is_graph(trace: Trace, call: Int64) -> Bool:
+    names = named_in(trace, trace.events.rows(Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    graph: Bool = (call >= 0) & names[trace.events.name[call]]
+    return graph
+
+
+def _of_ops(trace: Trace) -> tuple[float, float] | None:
+    """Time in compiled ranges as a share of the time in ops and such ranges."""
+    compiled = union_of(trace, compiled_ranges(trace))
+    ops = union_of(trace, trace.events.rows(Kind.CPU_OP)) | compiled
+    return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None

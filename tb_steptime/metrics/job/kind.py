@@ -1,0 +1,52 @@
+"""The kind of job, found once for each recording; views show it, rules ask it before they speak."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.execution import ExecutionId, execution_of
+from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
+from tb_steptime.metrics.job.purpose import Purpose, purpose_of
+from tb_steptime.trace.model import Trace
+
+
+class JobKind(msgspec.Struct, frozen=True):
+    """What a recording shows of its job; unknown, and None, where it does not show it.
+
+    purpose         training: gradients or an optimizer; inference: many layers without either
+    execution       how its work is launched; mixed: no way makes four fifths of it
+    compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
+    device, vendor  what it computes on; gpu also where its work there is not recorded
+    ranks           processes that work together; rank and world_size as the file says
+    evidence        what shows each of these, at most a few
+    """
+
+    purpose: Purpose = "unknown"
+    execution: ExecutionId = "unknown"
+    compiled_share: float | None = None
+    graph_share: float | None = None
+    device: DeviceKind = "unknown"
+    vendor: Vendor | None = None
+    ranks: Ranks = "unknown"
+    rank: int | None = None
+    world_size: int | None = None
+    evidence: tuple[JobEvidence, ...] = ()
+
+
+def job_kind(trace: Trace) -> JobKind:
+    purpose, trains = purpose_of(trace)
+    execution, where = execution_of(trace), where_it_runs(trace)
+    ranks, together = ranks_of(trace)
+    return JobKind(
+        purpose=purpose,
+        execution=execution.id,
+        compiled_share=execution.compiled_share,
+        graph_share=execution.graph_share,
+        device=where.device,
+        vendor=where.vendor,
+        ranks=ranks,
+        rank=trace.job.rank,
+        world_size=trace.job.world_size,
+        evidence=(*trains, *execution.evidence, *where.evidence, *together),
+    )

@@ -1,0 +1,79 @@
+"""GPU or CPU, whose GPU, and one rank or many: by what ran on a device, by the calls of its runtime, by collectives."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from tb_steptime.metrics.gpu.collectives import is_collective, is_collective_call
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import DEVICE_KINDS, Kind
+
+DeviceKind = Literal["gpu", "cpu", "unknown"]
+Vendor = Literal["nvidia", "amd", "other"]
+Ranks = Literal["one", "many", "unknown"]
+
+#: Ops and marks that run on a GPU alone; in a trace without activities of one they were not recorded.
+_GPU_OP = re.compile(
+    r"nccl:|rccl:|aten::(_?cudnn_|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
+)
+#: Ops that run on a CPU alone.
+_CPU_OP = re.compile(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
+
+_NVIDIA = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
+_AMD = re.compile(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
+
+
+class Where(NamedTuple):
+    """device: what the job computes on; vendor of its GPU; None where it has none or that is not known."""
+
+    device: DeviceKind
+    vendor: Vendor | None
+    evidence: list[JobEvidence]
+
+
+def where_it_runs(trace: Trace) -> Where:
+    """GPU where one worked or was called, CPU where none is listed or ops say so, else unknown."""
+    evidence = _gpu_evidence(trace)
+    if evidence:
+        return Where("gpu", _vendor(trace), evidence)
+    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), lambda name: bool(_CPU_OP.match(name)))
+    if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
+        return Where("cpu", None, on_cpu)
+    return Where("unknown", None, [])
+
+
+def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
+    if has_device_activity(trace):
+        return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
+    calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
+    ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), lambda name: bool(_GPU_OP.match(name)))
+    return calls or ops
+
+
+def _vendor(trace: Trace) -> Vendor | None:
+    """By the name of the first GPU, else by the calls of its runtime."""
+    name = next((device.name for device in trace.devices.values() if device.name), "")
+    calls = named_evidence("runtime_calls", trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: True)
+    call = calls[0].name if calls else ""
+    if _AMD.search(name) or (not name and call.startswith("hip")):
+        return "amd"
+    if _NVIDIA.search(name) or (not name and call.startswith("cu")):
+        return "nvidia"
+    return "other" if name else None
+
+
+def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
+    """As the file says it; else many where collectives run, one where none does, unknown of a rank without a number."""
+    job = trace.job
+    if job.world_size is not None:
+        return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
+    found = [
+        *named_evidence("collectives", trace, (Kind.KERNEL,), is_collective),
+        *named_evidence("collectives", trace, (Kind.CPU_OP, Kind.USER), is_collective_call),
+    ]
+    if found or job.rank:
+        return "many", found[:1]
+    return ("one" if job.rank is None else "unknown"), []

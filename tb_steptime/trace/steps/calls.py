@@ -1,0 +1,104 @@
+"""Calls that are made once in each step, of recordings without step marks: where a step can be seen to begin or end.
+
+    training    |-- forward, backward --|Optimizer.step#|-- forward, backward --|Optimizer.step#|     ends
+                |loader|--------------------------------|loader|--------------------------------      begins
+    inference   |nn.Module: Net_0|...|nn.Module: Net_0|...|nn.Module: Net_0|                          begins
+                |cudaGraphLaunch|......|cudaGraphLaunch|......|cudaGraphLaunch|                       begins
+
+Only calls of one thread count, and of calls that hold each other the outermost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.trace.frames import module_frames
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
+_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad#")
+_GRAPH_LAUNCH = re.compile(r"(cuda|cu|hip)GraphLaunch")
+#: Ranges that something other than the loop's author writes: they mark no step.
+_OF_LIBRARIES = re.compile(
+    r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
+)
+#: What vLLM writes around each step, with the numbers of requests and tokens.
+_SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
+_COMPILED = re.compile(r"Torch-Compiled Region")
+
+#: A range or module call that is less of the time than this is a detail of a step: an attention block, a copy.
+MOST_OF_THE_TIME = 0.5
+#: Graphs of fewer kernels are pieces of a model between what cannot be captured, several to a step.
+WHOLE_GRAPH_KERNELS = 30
+
+
+class StepCalls(NamedTuple):
+    """rows: the calls, of the event table, in time order; at_end: a step ends with its call, else it begins with it.
+    name: of the call that most are."""
+
+    rows: Int64
+    at_end: bool
+    name: str
+
+
+def step_calls(trace: Trace) -> Iterator[StepCalls]:
+    """What may mark steps, the surest first. Of traces with so many calls that they repeat."""
+    marks = (Kind.USER, Kind.CPU_OP)
+    of_optimizer = rows_named(trace, marks, lambda name: bool(OPTIMIZER_STEP.match(name)))
+    yield from _calls(trace, of_optimizer, at_end=True)
+    yield from _calls(trace, rows_named(trace, marks, lambda name: bool(_ZERO_GRAD.match(name))))
+    yield from _calls(trace, _loader_marks(trace))
+    yield from _longest(trace, module_frames(trace))
+    yield from _calls(trace, rows_named(trace, (Kind.USER,), lambda name: bool(_SERVING_STEP.match(name))))
+    yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
+    yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
+    yield from _graphs(trace)
+
+
+def _calls(trace: Trace, rows: Int64, *, at_end: bool = False) -> Iterator[StepCalls]:
+    """Of the thread with most of them."""
+    if len(rows):
+        mine = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
+        yield StepCalls(mine, at_end, trace.strings[int(np.bincount(trace.events.name[mine]).argmax())])
+
+
+def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
+    """Calls of the one name that takes most of the time from its first call to its last one's end."""
+    events = trace.events
+    for calls in _calls(trace, rows):
+        total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
+        name = int(total.argmax())
+        mine = calls.rows[events.name[calls.rows] == name]
+        if total[name] >= MOST_OF_THE_TIME * (events.ends(mine).max() - events.start_ns[mine[0]]):
+            yield StepCalls(mine, False, trace.strings[name])
+
+
+def _loader_marks(trace: Trace) -> Int64:
+    rows = np.flatnonzero(loader_names(trace)[trace.events.name])
+    return rows[np.isin(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+
+
+def _graphs(trace: Trace) -> Iterator[StepCalls]:
+    """Launches of whole graphs; of several to a step the one with most kernels."""
+    rows = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(_GRAPH_LAUNCH.match(name)))
+    for calls in _calls(trace, rows):
+        launched = find_launches(trace).call
+        kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
+        most = int(kernels.max())
+        if most >= WHOLE_GRAPH_KERNELS:
+            yield calls._replace(rows=calls.rows[kernels == most])
+
+
+def _outermost(trace: Trace, rows: Int64) -> Int64:
+    """Of calls of one thread, sorted by (start, longer first), those that are in no other."""
+    reach = np.maximum.accumulate(trace.events.ends(rows))
+    outer: Bool = np.append(True, trace.events.start_ns[rows[1:]] >= reach[:-1])
+    return rows[outer]

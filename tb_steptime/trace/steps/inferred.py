@@ -1,0 +1,119 @@
+"""Steps of a recording without step marks, where calls that repeat show them (`calls`); else None.
+
+    calls         O          O          O          O     ends of the optimizer's steps
+    work       wwwwww wwwwwwwwww  wwwwwwwwww wwwwwwwwww  www
+    steps              |---- 1 ---|--- 2 ---|--- 3 ---|          what is before and after is none
+
+Three alike are needed. Calls that alternate, such as those of two optimizers, make one step together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps.calls import StepCalls, step_calls
+from tb_steptime.trace.table import Bool, Int64, Kind
+
+#: Fewer that are alike may be so by chance.
+FEWEST_STEPS = 3
+#: As much work: steps that evaluate or log have more than others.
+ALIKE_FRACTION = 0.2
+#: So many of the steps have to be alike.
+ALIKE_STEPS = 0.5
+#: Work at the edge of a recording is a step from as much as a cut last one of marked steps needs; a first step may
+#: also set up the optimizer's state.
+EDGE_LEAST, EDGE_MOST = 0.8, 1.5
+#: A window with less work holds no step: the loader says there that the epoch is over.
+NO_STEP_FRACTION = 0.2
+#: So many calls may belong to one step.
+MOST_CALLS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class InferredSteps:
+    """Windows of the host, disjoint, in time order; calls of `name` on `thread` show them."""
+
+    start_ns: Int64
+    end_ns: Int64
+    thread: int
+    calls: int
+    name: str
+
+
+@shared(find_launches, loader_names)
+def inferred_steps(trace: Trace) -> InferredSteps | None:
+    """By the first kind of calls that shows steps."""
+    begins = _work_begins(trace)
+    return next((found for calls in step_calls(trace) for found in _steps_of(trace, calls, begins)), None)
+
+
+def _work_begins(trace: Trace) -> Int64:
+    """When ops and runtime calls of any thread begin, in time order."""
+    rows = trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+    return trace.events.start_ns[rows]
+
+
+def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[InferredSteps]:
+    """One, or none where these calls show no steps."""
+    rows = _that_begin_steps(trace, calls, begins)
+    if len(rows) < FEWEST_STEPS or not len(begins):
+        return
+    each = _calls_a_step(trace, rows, calls.at_end, begins)
+    edges = _edges(trace, rows, calls.at_end, each, begins)
+    work = np.diff(np.searchsorted(begins, edges))
+    kept = _whole(work, calls.at_end)
+    if len(kept) >= FEWEST_STEPS and _alike(work[kept], float(np.median(work[kept]))).mean() >= ALIKE_STEPS:
+        thread = int(trace.events.thread[rows[0]])
+        yield InferredSteps(edges[:-1][kept], edges[1:][kept], thread, len(rows), calls.name)
+
+
+def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
+    """The calls without those that hardly any work follows, where a step begins with its call."""
+    if calls.at_end or len(calls.rows) < FEWEST_STEPS:
+        return calls.rows
+    start = trace.events.start_ns[calls.rows]
+    work = np.diff(np.searchsorted(begins, np.append(start, max(start[-1], begins[-1]) + 1))) if len(begins) else start
+    return calls.rows[work >= NO_STEP_FRACTION * np.median(work)]
+
+
+def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
+    """After how many calls names and work repeat, where the work between single calls does not; else 1."""
+    instants = trace.events.ends(rows) if at_end else trace.events.start_ns[rows]
+    work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
+    for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1):
+        if (names[period:] == names[:-period]).all() and _alike(work[period:], work[:-period]).all():
+            return period
+    return 1
+
+
+def _edges(trace: Trace, rows: Int64, at_end: bool, each: int, begins: Int64) -> Int64:
+    """Where windows begin and end, the one at the edge of the recording included."""
+    if at_end:
+        return np.append(min(begins[0], trace.events.start_ns[rows[0]]), trace.events.ends(rows[each - 1 :: each]))
+    ops = trace.events.rows(Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+    last = max(int(trace.events.ends(ops).max()), int(trace.events.ends(rows).max()))
+    return np.append(trace.events.start_ns[rows[::each]], last)
+
+
+def _whole(work: Int64, at_end: bool) -> Int64:
+    """The places of the windows that are whole steps: of that at the edge its work decides."""
+    inner = work[1:] if at_end else work[:-1]
+    usual = float(np.median(inner)) if len(inner) else 0.0
+    edge = work[0] if at_end else work[-1]
+    places = np.arange(len(work))
+    if EDGE_LEAST * usual <= edge <= EDGE_MOST * usual:
+        return places
+    return places[1:] if at_end else places[:-1]
+
+
+def _alike(work: Int64, other: Int64 | float) -> Bool:
+    """Which differ by little."""
+    alike: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
+    return alike

@@ -1,0 +1,98 @@
+"""All jobs of the corpus: a label, and the recordings that it is about."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from tests.drawn.real_traces import SHARED
+from tests.judged.found import Found, found_in
+from tests.judged.jobs.demo import DEMO
+from tests.judged.jobs.edges import AT_THE_EDGES
+from tests.judged.jobs.healthy import HEALTHY
+from tests.judged.jobs.kernels import SLOW_KERNELS
+from tests.judged.jobs.mixtures import MIXTURES
+from tests.judged.jobs.ranks import RANKS
+from tests.judged.jobs.shared import SHARED_TRACES
+from tests.judged.jobs.waits import WAITING
+from tests.judged.labels import Label
+from tests.truth.simulate.causes import Training
+from tests.truth.simulate.chrome import head
+from tests.truth.simulate.demo import recordings
+from tests.truth.simulate.events import events
+from tests.truth.simulate.machine import Machine
+from tests.truth.simulate.mixtures import mixtures, training_with
+
+
+@dataclass(frozen=True)
+class Job:
+    """training None: the label is of a real trace."""
+
+    label: Label
+    training: Training | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """Why it cannot be judged here."""
+        if self.training is None and not (SHARED / "traces" / self.label.job).exists():
+            return f"no {self.label.job} among the real traces at {SHARED}"
+        return None
+
+    def found(self) -> tuple[Found, ...]:
+        """What is found in each of its recordings."""
+        return _simulated(self.training) if self.training else _read(self.label.job)
+
+
+#: Simulated for the corpus alone.
+GROUPS = (HEALTHY, AT_THE_EDGES, WAITING, RANKS, SLOW_KERNELS)
+
+
+@cache
+def corpus() -> tuple[Job, ...]:
+    """Labels and trainings with the same name."""
+    known = [*recordings(), *(training_with(causes) for causes in mixtures())]
+    return (
+        *(Job(label) for label in SHARED_TRACES),
+        *_matched((*DEMO, *MIXTURES), known),
+        *(Job(label, training) for group in GROUPS for label, training in group),
+    )
+
+
+def _matched(labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
+    """Each training with its label; a label without training, or the other way round, is an error."""
+    waiting = {label.job: label for label in labels}
+    for training in trainings:
+        yield Job(waiting.pop(training.name), training)
+    if waiting:
+        raise ValueError(f"labels of no training: {', '.join(waiting)}")
+
+
+def judged_here() -> Iterator[tuple[Label, Found]]:
+    """Every recording that is here, with its label."""
+    for job in corpus():
+        if job.missing is None:
+            yield from ((job.label, found) for found in job.found())
+
+
+@cache
+def _read(name: str) -> tuple[Found, ...]:
+    path = SHARED / "traces" / name
+    return tuple(found_in(file) for file in (sorted(path.glob("*.json*")) if path.is_dir() else [path]))
+
+
+@cache
+def _simulated(training: Training) -> tuple[Found, ...]:
+    """As its files are read. Neither packed nor in Kineto's lines: that would take most of the time."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for span in Machine(training).run():
+            path = Path(folder) / f"{span.end_ns}.pt.trace.json"
+            document = {**head(training, span), "traceEvents": list(events(training, span))}
+            path.write_bytes(msgspec.json.encode(document))
+            found.append(found_in(path))
+    return tuple(found)

@@ -1,0 +1,41 @@
+"""What the package says of a recording, as far as labels speak of it. The only module here that runs the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Severity
+from tb_steptime.trace.kineto import read_trace
+
+
+@dataclass(frozen=True)
+class Card:
+    id: str
+    minor: bool
+    gain: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """A span's verdict and its cards, in the order in which they are shown."""
+
+    bound: str
+    cards: tuple[Card, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(card.id for card in self.cards)
+
+    @property
+    def above_minor(self) -> frozenset[str]:
+        return frozenset(card.id for card in self.cards if not card.minor)
+
+
+def found_in(path: Path) -> Found:
+    trace = read_trace(path)
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    cards = (Card(card.id, card.severity is Severity.MINOR, card.gain_fraction) for card in judgement.insights)
+    return Found(judgement.verdict.bound.value, tuple(cards))

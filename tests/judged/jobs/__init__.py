@@ -1,0 +1,1 @@
+"""The labels, by kind of job."""

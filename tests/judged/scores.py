@@ -1,0 +1,98 @@
+"""A label beside what was found: what is wrong, what is missed; and over all jobs, how often each card is right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tests.judged.found import Found
+from tests.judged.labels import Label
+
+#: A reader acts on the first cards: what limits the job has to be among them.
+FIRST_CARDS = 3
+
+
+def verdict_is_right(label: Label, found: Found) -> bool:
+    return found.bound in label.bounds
+
+
+def missed(label: Label, found: Found) -> list[frozenset[str]]:
+    """Cards that have to be there and are not; the one of the main cause has to be among the first."""
+    first = found.ids[:FIRST_CARDS]
+    return [
+        names
+        for place, names in enumerate(label.asked_for)
+        if names.isdisjoint(first if place == 0 and label.main else found.ids)
+    ]
+
+
+def wrong(label: Label, found: Found) -> list[str]:
+    """Cards above minor that nobody who reads the events would sign, and minor ones that the events contradict."""
+    major = found.above_minor - label.allowed
+    return [id for id in found.ids if id in major or id in label.forbidden]
+
+
+def main_is_found(label: Label, found: Found) -> bool:
+    """The verdict and, where a card says it, the card of the declared cause."""
+    names = label.asked_for[0] if label.main else frozenset[str]()
+    return verdict_is_right(label, found) and not (names and names.isdisjoint(found.ids[:FIRST_CARDS]))
+
+
+@dataclass
+class Scores:
+    """Over a corpus. fired_right and fired_wrong count cards above minor, missed those that have to be there."""
+
+    fired_right: Counter[str] = field(default_factory=Counter)
+    fired_wrong: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    jobs: int = 0
+    verdicts_right: int = 0
+    causes: int = 0
+    causes_found: int = 0
+
+    def add(self, label: Label, found: Found) -> None:
+        self.jobs += 1
+        self.verdicts_right += verdict_is_right(label, found)
+        self.causes += bool(label.main)
+        self.causes_found += bool(label.main) and main_is_found(label, found)
+        self.fired_wrong.update(wrong(label, found))
+        self.fired_right.update(found.above_minor & label.allowed)
+        self.missed.update("|".join(sorted(names)) for names in missed(label, found))
+
+    @property
+    def recall(self) -> float:
+        """Share of the declared main causes that verdict and first cards tell."""
+        return self.causes_found / self.causes if self.causes else 1.0
+
+    @property
+    def precision(self) -> float:
+        """Share of the cards above minor that are right."""
+        fired = self.fired_right.total() + self.fired_wrong.total()
+        return self.fired_right.total() / fired if fired else 1.0
+
+
+def scored(pairs: Iterable[tuple[Label, Found]]) -> Scores:
+    scores = Scores()
+    for label, found in pairs:
+        scores.add(label, found)
+    return scores
+
+
+def table(scores: Scores) -> Iterator[str]:
+    """Markdown: a line for each card that fired above minor or was missed."""
+    yield "| card | right | wrong | missed |"
+    yield "|---|---:|---:|---:|"
+    for id in sorted({*scores.fired_right, *scores.fired_wrong, *scores.missed}):
+        yield f"| `{id}` | {scores.fired_right[id]} | {scores.fired_wrong[id]} | {scores.missed[id]} |"
+
+
+def summary(scores: Scores) -> Iterator[str]:
+    yield "| | |"
+    yield "|---|---:|"
+    yield f"| recordings | {scores.jobs} |"
+    yield f"| right verdicts | {scores.verdicts_right} |"
+    yield f"| false cards above minor | {scores.fired_wrong.total()} |"
+    yield f"| precision of cards above minor | {100 * scores.precision:.1f} % |"
+    yield f"| declared main causes that are found | {scores.causes_found} of {scores.causes} |"
+    yield f"| recall of the declared main cause | {100 * scores.recall:.1f} % |"

@@ -1,0 +1,68 @@
+"""`tb-steptime explain`: what a card rests on, as text and as JSON, and what is said where there is no such card."""
+
+import json
+
+import pytest
+
+from tb_steptime import cli
+from tests.drawn.small_trace import write_trace
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return write_trace(tmp_path / "logs" / "run" / "host_1.pt.trace.json")
+
+
+def explain(capsys, *arguments):
+    code = cli.main(["explain", *map(str, arguments)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_card_of_the_loader(capsys, trace):
+    code, out, _ = explain(capsys, trace, "no_workers", "--format", "json")
+    (card,) = json.loads(out)["cards"]
+    assert (code, card["id"], card["gain_ns"], card["view"]) == (0, "no_workers", 30_000, "data_loading")
+    assert card["card"]["fires"].startswith("Fires when the loader that is waited for most")
+    assert {"similar_pattern", "needs", "jobs", "gain", "left_out"} <= card["card"].keys()
+
+
+def test_as_text(capsys, trace):
+    code, out, _ = explain(capsys, trace, "no_workers")
+    lines = out.splitlines()
+    assert (code, lines[0]) == (0, "Load batches in worker processes  [no_workers]")
+    assert [line[:17].strip() for line in lines if line[:1].isupper()][1:7] == [
+        "Evidence", "Gain", "Confidence", "Fires when", "Similar pattern", "Left out",
+    ]  # fmt: skip
+    assert "\N{REPLACEMENT CHARACTER}" not in out
+
+
+def test_all_cards_of_a_log_directory(capsys, trace):
+    code, out, _ = explain(capsys, trace.parents[1], "--format", "json")
+    assert code == 0
+    assert "no_workers" in {card["id"] for card in json.loads(out)["cards"]}
+
+
+def test_events_of_a_range(capsys, tmp_path):
+    trace = write_trace(tmp_path / "host_1.pt.trace.json", steps=6)
+    _, out, _ = explain(capsys, trace, "--format", "json")
+    ranges = [each for card in json.loads(out)["cards"] for each in card["evidence"]]
+    assert ranges
+    for each in ranges:
+        assert each["start_ns"] < each["end_ns"]
+        for event in each["events"]:
+            end = event["start_ns"] + event["duration_ns"]
+            covers = min(end, each["end_ns"]) - max(event["start_ns"], each["start_ns"])
+            assert event["covers_ns"] == max(0, covers)
+
+
+def test_a_card_that_the_trace_does_not_have(capsys, trace):
+    code, out, err = explain(capsys, trace, "alignment")
+    assert (code, out) == (2, "")
+    assert err.startswith("There is no card alignment for this trace. Its cards are: ")
+
+
+def test_a_file_that_is_not_there(capsys, tmp_path):
+    code, out, err = explain(capsys, tmp_path / "gone.json", "alignment")
+    assert (code, out) == (1, "")
+    assert "gone.json" in err

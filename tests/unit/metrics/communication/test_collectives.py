@@ -1,0 +1,99 @@
+"""Which collectives a trace holds, what they do and how much they send."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.kinds import KINDS, kind_of
+from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
+from tests.drawn.timeline import timeline
+
+
+def told(found: Collectives) -> list[tuple[str, int, int, int]]:
+    """Kind, bytes, ranks and start of each."""
+    kinds = [KINDS[kind] for kind in found.kind]
+    return list(zip(kinds, found.bytes.tolist(), found.group_size.tolist(), found.start.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("allreduce_coalesced", "all_reduce"),
+        ("_allgather_base", "all_gather"),
+        ("all_gather_into_tensor_coalesced", "all_gather"),
+        ("_reduce_scatter_base", "reduce_scatter"),
+        ("reduce_scatter_tensor_coalesced", "reduce_scatter"),
+        ("all_to_allv", "all_to_all"),
+        ("nccl:all_to_all", "all_to_all"),
+        ("c10d::alltoall_base_", "all_to_all"),
+        ("_broadcast_oop", "broadcast"),
+        ("_reduce_oop", "reduce"),
+        ("nccl:send 0->1", "send_receive"),
+        ("nccl:recv 0<-1", "send_receive"),
+        ("gloo:gather", "gather"),
+        ("nccl:coalesced", "unknown"),
+        ("wait", "unknown"),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "send_receive"),
+        ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "reduce_scatter"),
+        ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)", "all_reduce"),
+        ("void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*)", "all_reduce"),
+    ],
+)
+def test_kinds_by_every_spelling(name: str, kind: str):
+    assert KINDS[kind_of(name)] == kind
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [("Double", 8), ("long int", 8), ("c10::Half", 2), ("Short", 2), ("unsigned char", 1), ("Bool", 1), ("Int", 4),
+     ("c10::complex<float>", 4), ("Tensor", None), ("Float8_e5m2", 1)],
+)  # fmt: skip
+def test_bytes_of_an_element(dtype: str, size: int | None):
+    assert element_bytes(dtype) == size
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtypes", "size"),
+    [
+        ("[[3,5],[7],[]]", '["float","c10::Half","Scalar"]', 74),
+        ("[[3,5]]", '["unheard"]', None),
+        ("[[3,5]]", "[]", None),
+        ("[[3,[5]]]", '["float"]', None),
+        ("[]", "[]", None),
+    ],
+)
+def test_bytes_of_inputs(shapes: str, dtypes: str, size: int | None):
+    assert input_bytes(shapes, dtypes) == size
+
+
+def test_arguments_of_the_kernel_count_before_those_of_the_op_and_its_mark():
+    trace = timeline(
+        """
+        step    | 0000000000000000000000000000 |
+        op      | AAAAA.BBBBB.CCCCC........... |
+        runtime | .a.....b.....c.............. |
+        nccl 40 | ...aaaa....bbb......ccc..ddd |""",
+        names={"A": "record_param_comms", "B": "record_param_comms", "C": "nccl:_all_gather_base", "c": "ncclKernel"},
+        inputs={"C": ("[[256]]", '["c10::BFloat16"]')},
+        exchanges={
+            "A": ("broadcast", "Float", 100, "0", 8),
+            "B": ("_reduce_scatter_base", "Half", 100, "1", 4),
+            "a": ("allreduce", "Float", 500, "0", 8),
+        },
+    )
+    assert told(find_collectives(trace)) == [
+        ("all_reduce", 2000, 8, 3000),
+        ("reduce_scatter", 200, 4, 11_000),
+        ("all_gather", 512, -1, 20_000),
+        ("all_reduce", -1, -1, 25_000),  # by the name of its kernel alone: its launch is not recorded
+    ]
+
+
+def test_without_a_gpu_marks_of_gloo_are_collectives_and_those_of_nccl_are_not():
+    trace = timeline("""
+        step                    | 00000000000000 |
+        user gloo:all_reduce    | .gggg......... |
+        user nccl:all_reduce    | ......nn...... |
+        user gloo:broadcast @io | ........bbbb.. |""")
+    assert told(find_collectives(trace)) == [("all_reduce", -1, -1, 1000), ("broadcast", -1, -1, 8000)]

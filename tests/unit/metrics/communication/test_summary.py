@@ -1,0 +1,123 @@
+"""What of communication is exposed, what may be waiting, and what is in a row: drawn, and its laws on real traces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.summary import (
+    CollectiveRow,
+    CommRange,
+    Communication,
+    InARow,
+    communication,
+)
+from tb_steptime.metrics.communication.waits import est_wait_ns
+from tb_steptime.metrics.steps.parts import step_breakdown
+from tests.drawn.real_traces import REAL, SHARED, read_real
+from tests.drawn.timeline import timeline
+
+ALL_REDUCE = ("allreduce", "Float", 250_000, "0", 8)
+
+
+def test_two_steps_with_a_hidden_and_two_exposed_collectives():
+    trace = timeline(
+        """
+        step      | 00000000000000000000111111111111111111111 |
+        runtime   | kabsud..............lqrvwyz.............. |
+        kernel 7  | .kkkkkk...ss.uu......lll..vv.wyz......... |
+        nccl 40   | ..aaaaaaaa..........................rrrr. |
+        nccl 41   | ....bbbb............qqqqq................ |
+        memcpy 9  | .................dd.......xx.............. |""",
+        exchanges={"a": ALL_REDUCE, "q": ALL_REDUCE, "r": ALL_REDUCE, "b": ("broadcast", "Long", 8, "0", 8)},
+    )
+    assert communication(trace) == Communication(
+        running_ns=8500,
+        exposed_ns=4500,
+        wait_ns=1500,
+        free_compute_ns=5000,
+        rows=[
+            CollectiveRow("all_reduce", "0", 8, "Float", 1.5, 1_500_000, 8500, 4500, 1500, 0, InARow(
+                count=1.0, exposed_ns=2500, bytes_p50=1_000_000, ns_p50=6500, one_ns=5000)),
+            CollectiveRow("broadcast", "0", 8, "Long", 0.5, 32, 2000, 0, 0, 0, InARow(
+                count=0.5, exposed_ns=0, bytes_p50=64, ns_p50=4000, one_ns=2000)),
+        ],
+        examples=[CommRange("1", 36_000, 40_000), CommRange("0", 7_000, 10_000), CommRange("1", 20_000, 21_000),
+                  CommRange("1", 24_000, 25_000)],
+        waits=[CommRange("0", 2_000, 10_000)],
+    )  # fmt: skip
+
+
+def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():
+    """Only where three are alike and nothing computes beside it; one of few bytes has its time from its bytes."""
+    trace = timeline(
+        """
+        step      | 000000000000000000000000000000000000000000000000000000000000 |
+        kernel 7  | ...............................kkk............k............. |
+        nccl 40   | aa..a..bbb..aaaaa..............aaaaa......ccccc.......ccccc. |
+        nccl 41   | ...........................f................................ |""",
+        exchanges={
+            "a": ALL_REDUCE,
+            "b": (*ALL_REDUCE[:2], 1000000, "0", 8),
+            "c": (*ALL_REDUCE[:3], "1", 2),
+            "f": ("broadcast", "Long", 8, "0", 8),
+        },
+        cell_ns=1_000_000,
+    )
+    by_cell = dict(zip((find_collectives(trace).start // 1_000_000).tolist(), est_wait_ns(trace).tolist(), strict=True))
+    none = dict.fromkeys((4, 7, 42, 54), 0)
+    assert by_cell == none | {0: 1_000_000, 12: 4_000_000, 31: 2_000_000, 27: 500_000}
+
+
+def test_collectives_on_the_stream_of_the_model_and_on_their_own():
+    """Stream 9 has less than a tenth of the computing time: the model does not compute there."""
+    trace = timeline("""
+        step      | 000000000000000000000000000000 |
+        kernel 7  | kkkkkkkkkk.....kkkkkkkkkkk.... |
+        kernel 9  | ............................k. |
+        nccl 7    | ..........aaa................. |
+        nccl 9    | .............bb............... |""")
+    found = exposure(trace)
+    assert (found.on_compute_stream.tolist(), found.in_a_row.tolist()) == ([True, False], [True, True])
+    assert communication(trace).rows[0].compute_stream_ns == 3_000
+
+
+def test_collectives_between_layers_are_not_in_a_row():
+    trace = timeline("""
+        step      | 0000000000000000000000 |
+        kernel 7  | kkk..abc..abc..abcd... |
+        nccl 40   | ...nn...nn...nn....nn. |""")
+    assert exposure(trace).in_a_row.tolist() == [False] * 4
+
+
+def test_without_a_gpu_ops_hide_collectives():
+    trace = timeline(
+        """
+        step                    | 00000000000000 |
+        op                      | aaaa....bb.rr. |
+        user gloo:all_reduce @1 | ..ggggggg..... |""",
+        names={"r": "record_param_comms"},
+    )
+    found = communication(trace)
+    assert (found.running_ns, found.exposed_ns, found.free_compute_ns) == (7_000, 4_000, 3_000)
+
+
+def test_a_trace_without_collectives():
+    assert communication(timeline("step | 00 |\n kernel 7 | kk |")) is None
+
+
+@pytest.mark.parametrize("path", REAL)
+def test_on_real_traces_exposed_times_are_the_part_of_the_steps(path: str):
+    trace = read_real(SHARED / "traces" / path)
+    found, shown = communication(trace), exposure(trace)
+    parts = sum(each.communication for each in step_breakdown(trace))
+    if found is None:
+        assert parts == 0 or not len(trace.kernels)  # marks of NCCL in a recording of the CPU alone
+        return
+    assert int(shown.exposed_ns.sum()) == parts == shown.alone.total_ns
+    assert sum(row.exposed_ns for row in found.rows) == found.exposed_ns <= found.running_ns
+    assert (est_wait_ns(trace) <= shown.exposed_ns).all()
+    assert {KINDS[kind] for kind in np.unique(find_collectives(trace).kind)} >= {row.kind for row in found.rows}

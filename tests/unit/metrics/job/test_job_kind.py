@@ -1,0 +1,163 @@
+"""What kind of job a recording is of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.kind import JobKind, job_kind
+from tb_steptime.metrics.job.machine import where_it_runs
+from tb_steptime.metrics.job.purpose import MANY
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Device, Job, Trace
+from tests.drawn.timeline import A100, timeline
+
+
+def line(trace: Trace) -> str:
+    return plain(judge({each.id: each.analyse(trace) for each in ANALYSES}).job.line)
+
+
+def test_a_step_of_an_eager_training_on_one_gpu_of_eight_ranks():
+    trace = timeline(
+        """
+        step      | 00000000000000000000 |
+        op        | .ll................. |
+        op engine | ......bbbb.......... |
+        user Optimizer.step#SGD.step | ............oo...... |
+        runtime   | .k.................. |
+        kernel 7  | ....kkkkkkkkkkkkk... |""",
+        names={"b": "autograd::engine::evaluate_function: AddmmBackward0", "l": "aten::addmm"},
+        devices={0: A100},
+        job=Job(rank=3, world_size=8),
+    )
+    assert job_kind(trace) == JobKind(
+        purpose="training",
+        execution="eager",
+        compiled_share=0.0,
+        graph_share=0.0,
+        device="gpu",
+        vendor="nvidia",
+        ranks="many",
+        rank=3,
+        world_size=8,
+        evidence=(
+            JobEvidence("autograd_nodes", 1),
+            JobEvidence("optimizer_steps", 1, "Optimizer.step#SGD.step"),
+            JobEvidence("device_activities", 1),
+            JobEvidence("world_size", 8),
+        ),
+    )
+    assert line(trace) == "training · eager · NVIDIA A100-SXM4-80GB · rank 3 of 8"
+
+
+@pytest.mark.parametrize(("layers", "purpose"), [(MANY, "inference"), (MANY - 1, "unknown")])
+def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, purpose):
+    trace = timeline(f"op | {'a.' * layers} |", names={"a": "aten::addmm"})
+    assert job_kind(trace).purpose == purpose
+
+
+def test_without_ops_the_names_of_kernels_show_a_training():
+    trace = timeline(
+        "kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": "cudnn::bn_bw_1C11_dgrad_kernel"}
+    )
+    assert (job_kind(trace).purpose, job_kind(trace).evidence[0]) == (
+        "training",
+        JobEvidence("backward_kernels", 1, "cudnn::bn_bw_1C11_dgrad_kernel"),
+    )
+
+
+#: How the kernel e is launched, and the others: in compiled code, as a generated kernel, with a graph.
+LAUNCHES = """
+    op       | ccccccccccc....... |
+    runtime  | ..k...t.......e.g. |
+    kernel 7 | {} |"""
+
+
+@pytest.mark.parametrize(
+    ("kernels", "execution"),
+    [
+        ("....kkkkkkkkkkkkee", "compiled"),
+        ("....kkkkkkkkkee...", "compiled"),
+        ("....kkkkkkkkkeee..", "mixed"),
+        (".......tttteeeegg.", "mixed"),
+        ("..............eggg", "mixed"),
+        ("..............eeee", "eager"),
+        ("...........kgggggg", "graphs"),
+    ],
+)
+def test_what_makes_four_fifths_of_kernel_time_is_how_the_job_runs(kernels, execution):
+    trace = timeline(
+        LAUNCHES.format(kernels),
+        names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert job_kind(trace).execution == execution
+
+
+def test_collectives_are_no_work_that_is_launched_in_one_way_or_another():
+    trace = timeline(
+        LAUNCHES.format("....kkkkk.........") + "\n    nccl 8 | .....eeeeeeeeeeeee |",
+        names={"c": "CompiledFunction"},
+    )
+    kind = job_kind(trace)
+    assert (kind.execution, kind.compiled_share, kind.ranks) == ("compiled", 1.0, "many")
+
+
+AMD = Device(0, "AMD Radeon Graphics")
+ON_DEVICE = JobEvidence("device_activities", 1)
+
+
+@pytest.mark.parametrize(
+    ("drawing", "names", "devices", "expected"),
+    [
+        ("op | a |", {"a": "aten::addmm"}, {}, ("cpu", None, [])),
+        ("op | a |", {"a": "aten::addmm"}, {0: A100}, ("unknown", None, [])),
+        (
+            "op | a |",
+            {"a": "aten::mkldnn_convolution"},
+            {0: A100},
+            ("cpu", None, [JobEvidence("cpu_ops", 1, "aten::mkldnn_convolution")]),
+        ),
+        ("runtime | a |", {}, {}, ("gpu", "nvidia", [JobEvidence("runtime_calls", 1, "cudaLaunchKernel")])),
+        ("user nccl:all_reduce | a |", {}, {}, ("gpu", None, [JobEvidence("gpu_ops", 1, "nccl:all_reduce")])),
+        ("kernel 7 | a |", {}, {0: AMD}, ("gpu", "amd", [ON_DEVICE])),
+        ("kernel 7 | a |", {}, {0: Device(0, "MTIA")}, ("gpu", "other", [ON_DEVICE])),
+    ],
+)  # fmt: skip
+def test_where_it_runs(drawing, names, devices, expected):
+    assert tuple(where_it_runs(timeline(drawing, names=names, devices=devices))) == expected
+
+
+@pytest.mark.parametrize(
+    ("drawing", "job", "ranks", "end"),
+    [
+        ("op | a |", Job(), "one", "eager · CPU"),
+        ("op | a |", Job(rank=0), "unknown", "eager · CPU"),
+        ("op | a |", Job(rank=1), "many", "eager · CPU · several ranks"),
+        ("op | a |", Job(world_size=1), "one", "eager · CPU"),
+        ("op | a |", Job(world_size=2), "many", "eager · CPU · 2 ranks"),
+        ("user gloo:all_reduce | a |\nop | a |", Job(), "many", "eager · CPU · several ranks"),
+    ],
+)
+def test_ranks_are_as_the_file_says_or_as_collectives_show(drawing, job, ranks, end):
+    trace = timeline(drawing, job=job)
+    assert (job_kind(trace).ranks, line(trace)) == (ranks, end)
+
+
+def test_what_shows_the_kind_is_said_with_numbers():
+    trace = timeline(
+        LAUNCHES.format("....kkkkttttteeegg"),
+        names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
+        calls={"g": "cudaGraphLaunch"},
+    )
+    words = judge({each.id: each.analyse(trace) for each in ANALYSES}).job
+    assert plain(words.line) == "partly compiled · drawn GPU"
+    assert list(map(plain, words.shown_by)) == [
+        "Of kernel time, 64 % is compiled code and 14 % in graphs.",
+        "Graphs: 1 call of cudaGraphLaunch.",
+        "Compiled: 1 range of compiled code, such as Torch-Compiled Region: 0/0.",
+        "Compiled: 1 generated kernel, such as triton_poi_fused_add_0.",
+        "GPU: 4 kernels, copies and sets run on it.",
+    ]

@@ -1,0 +1,171 @@
+"""Steps of recordings without step marks: what shows them, where they begin and end, and when nothing does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.text import count, text
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import as_one_step, find_steps
+from tests.drawn.timeline import timeline
+
+OPTIMIZER = "user Optimizer.step#SGD.step"
+
+
+def windows(trace: Trace) -> list[tuple[str, int, int]]:
+    return [(step.name, step.start_ns, step.end_ns) for step in find_steps(trace).steps]
+
+
+def shown_by(trace: Trace) -> tuple[int, str] | None:
+    """How many calls of what, as the note says it."""
+    (note,) = find_steps(trace).notes
+    return (note.values["count"].value, note.values["name"].value) if note.id == "inferred_steps" else None
+
+
+def test_a_step_goes_from_the_end_of_an_optimizer_step_to_the_end_of_the_next():
+    trace = timeline(f"""
+        op          | .a.b.c.a.b.c.a.b.c.z. |
+        {OPTIMIZER} | .....o.....o.....oo.. |""")
+    steps = find_steps(trace)
+    assert windows(trace) == [("1", 1_000, 6_000), ("2", 6_000, 12_000), ("3", 12_000, 19_000)]
+    assert [step.number for step in steps.steps] == [None] * 3
+    assert steps.by == "inferred"
+    (note,) = steps.notes
+    assert (note.id, note.values) == ("inferred_steps", {"count": count(3), "name": text("Optimizer.step#SGD.step")})
+
+
+def test_with_a_device_they_reach_to_the_end_of_the_work_that_they_launched():
+    trace = timeline(f"""
+        op          | .a.b..a.b..a.b....... |
+        runtime     | .k....l....m......... |
+        {OPTIMIZER} | ....o....o....o...... |
+        kernel 7    | ..kkkkkkk.llll.mmmmm. |""")
+    assert windows(trace) == [("1", 1_000, 9_000), ("2", 9_000, 14_000), ("3", 14_000, 20_000)]
+
+
+@pytest.mark.parametrize(
+    ("before", "first"),
+    [("a.b.c.", ("1", 0, 6_000)), ("...b..", ("1", 6_000, 12_000)), ("abcabc", ("1", 6_000, 12_000))],
+)
+def test_what_comes_before_the_first_call_is_a_step_where_it_has_the_work_of_one(before, first):
+    trace = timeline(f"""
+        op          | {before}a.b.c.a.b.c.a.b.c. |
+        {OPTIMIZER} | .....o.....o.....o.....o |""")
+    assert windows(trace)[0] == first
+
+
+def test_calls_that_alternate_in_name_or_in_work_make_one_step():
+    """As two optimizers do, each of which steps once in a loop."""
+    alike = timeline(f"""
+        op          | a.b.a.b.a.b.a.b.a.b.a.b. |
+        {OPTIMIZER} | ...o...o...o...o...o...o |""")
+    by_name = timeline("""
+        op                           | a.b.a.b.a.b.a.b.a.b.a.b. |
+        user Optimizer.step#SGD.step | ...o.......o.......o.... |
+        user Optimizer.step#Lion.step | .......o.......o.......o |""")
+    by_work = timeline(f"""
+        op          | abababaaabababaaabababaa |
+        {OPTIMIZER} | .....o.o.....o.o.....o.o |""")
+    whole = [("1", 0, 8_000), ("2", 8_000, 16_000), ("3", 16_000, 24_000)]
+    assert len(windows(alike)) == 6
+    assert (windows(by_name), windows(by_work)) == (whole, whole)
+
+
+def test_fewer_than_three_show_no_steps():
+    trace = timeline(f"""
+        op          | .a.b.c.a.b.c. |
+        {OPTIMIZER} | .....o.....o. |""")
+    assert (windows(trace), find_steps(trace).by) == ([("0", 1_000, 12_000)], "recording")
+    assert shown_by(trace) is None
+
+
+def test_steps_that_are_not_alike_are_none():
+    trace = timeline(f"""
+        op          | abcdefgh.a.b.......abcdefabcdefabcdef. |
+        {OPTIMIZER} | ........o...o...o...................o. |""")
+    assert shown_by(trace) is None
+
+
+def test_without_an_optimizer_steps_begin_with_the_wait_for_a_batch():
+    """The loader's last mark says that the epoch is over, and begins none."""
+    trace = timeline("""
+        loader | l......l......l......l.. |
+        op     | .a.b.c..a.b.c..a.b.c...z |""")
+    assert windows(trace) == [("1", 0, 7_000), ("2", 7_000, 14_000), ("3", 14_000, 21_000)]
+    epochs = timeline("""
+        loader | l......l......l.l......l...... |
+        op     | .a.b.c..a.b.c....a.b.c..a.b.c. |""")
+    assert windows(epochs) == [("1", 0, 7_000), ("2", 7_000, 16_000), ("3", 16_000, 23_000), ("4", 23_000, 29_000)]
+
+
+@pytest.mark.parametrize(
+    ("line", "names", "evidence"),
+    [
+        ("python", {"m": "nn.Module: Net_0"}, "nn.Module: Net_0"),
+        ("user model_inference", {}, "model_inference"),
+        ("op", {"m": "Torch-Compiled Region: 0/0"}, "Torch-Compiled Region: 0/0"),
+        ("user execute_context_1(8)_generation_0(0)", {}, "execute_context_1(8)_generation_0(0)"),
+    ],
+)
+def test_an_inference_begins_a_step_with_each_call_of_its_model(line, names, evidence):
+    trace = timeline(
+        f"""
+        {line} | mmmmm..mmmmm..mmmmm.. |
+        op     | .abcd.e.abcd.e.abcd.e |""",
+        names=names,
+    )
+    assert windows(trace) == [("1", 0, 7_000), ("2", 7_000, 14_000), ("3", 14_000, 21_000)]
+    assert shown_by(trace) == (3, evidence)
+
+
+def test_a_range_that_is_a_small_part_of_the_time_marks_no_step():
+    trace = timeline("""
+        user attention | mm....mm....mm.... |
+        op             | abcdefabcdefabcdef |""")
+    assert shown_by(trace) is None
+
+
+def test_layers_within_a_model_are_none():
+    trace = timeline(
+        """
+        python | NNNNNNNNNNNNNNNNNN |
+        python | .mmmm.mmmm.mmmm... |
+        op     | .abcd.abcd.abcd... |""",
+        names={"N": "nn.Module: Net_0", "m": "nn.Module: Linear_0"},
+    )
+    assert shown_by(trace) is None
+
+
+@pytest.mark.parametrize(("kernels", "evidence"), [(30, (3, "cudaGraphLaunch")), (29, None)])
+def test_launches_of_a_whole_graph_begin_steps(kernels, evidence):
+    launches = "".join(char + "." * (2 * kernels) for char in "abc")
+    launched = "".join("." + f"{char}." * kernels for char in "abc")
+    trace = timeline(
+        f"""
+        runtime  | {launches} |
+        kernel 7 | {launched} |""",
+        calls=dict.fromkeys("abc", "cudaGraphLaunch"),
+    )
+    assert shown_by(trace) == evidence
+
+
+def test_marked_steps_stay_as_they_are_marked():
+    trace = timeline(f"""
+        step        | 555555666666 |
+        op          | abc.abc.abc. |
+        {OPTIMIZER} | ...o...o...o |""")
+    assert windows(trace) == [("5", 0, 6_000), ("6", 6_000, 12_000)]
+
+
+def test_the_whole_recording_may_be_asked_for_as_one_step():
+    inferred = as_one_step(
+        timeline(f"""
+        op          | .a.b.c.a.b.c.a.b.c.z. |
+        {OPTIMIZER} | .....o.....o.....oo.. |""")
+    )
+    marked = as_one_step(timeline("step | 555666 |\n op | a..b.c |"))
+    assert (windows(inferred), windows(marked)) == ([("0", 1_000, 20_000)], [("0", 0, 6_000)])
+    assert [[note.id for note in find_steps(each).notes] for each in (inferred, marked)] == [
+        ["no_steps"],
+        ["whole_recording"],
+    ]
