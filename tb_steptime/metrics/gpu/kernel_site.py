@@ -51,12 +51,17 @@ class KernelSite(msgspec.Struct, frozen=True):
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
     """Of some rows of the kernel table, at least one: each part is what holds for most of their time."""
-    events, origins = trace.events, kernel_origins(trace)
-    event, op = trace.kernels.event[rows], origins.op[rows].astype(np.int64)
-    dur = events.dur_ns[event] + 1  # clocks of microseconds write lengths of 0
+    origins = kernel_origins(trace)
+    call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
+    return activity_site(trace, trace.kernels.event[rows], call, op)
+
+
+def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelSite:
+    """The same of kernels and copies; rows of the event table: of what ran, of the launching call, of the op."""
+    events, dur = trace.events, trace.events.dur_ns[event] + 1  # clocks of microseconds write lengths of 0
     name, op_name = _leading(events.name[event], dur), _leading(np.where(op >= 0, events.name[op], -1), dur)
     mine = (op >= 0) & (events.name[op] == op_name)
-    anchor = np.where(origins.call[rows] >= 0, origins.call[rows], op)
+    anchor = np.where(call >= 0, call, op)
     made = forward_of(trace, anchor).astype(np.int64)
     user = np.where(made >= 0, made, anchor)
     return KernelSite(

@@ -14,18 +14,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
-from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, stream_kernels
+from tb_steptime.metrics.gpu.copy_directions import way
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
+from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.tensor_cores.work import types_of
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
 
@@ -48,17 +50,52 @@ class CopiesOfKind(msgspec.Struct, frozen=True):
     total_ns: float
 
 
+class _Copies(NamedTuple):
+    """Kernels and copies; rows of the event table: of what ran, of its launching call, of its op. joins: by cat."""
+
+    event: Int64
+    call: Int64
+    op: Int64
+    joins: Bool
+
+    def chosen(self, which: Bool) -> _Copies:
+        return _Copies(self.event[which], self.call[which], self.op[which], self.joins[which])
+
+    def and_those(self, more: _Copies) -> _Copies:
+        event, call, op = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
+        return _Copies(event, call, op, np.concatenate((self.joins, more.joins)))
+
+
 def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
-    """Of the device's kernels in the span's window, those with most time first."""
-    kernels = stream_kernels(trace, device)
-    copies = np.isin(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
-    rows, joins = kernels.row[copies], kernels.kind[copies] == KernelKind.CONCATENATION
-    op = kernel_origins(trace).op[rows].astype(np.int64)
-    asked, kind = _kinds(trace, op, joins)
+    """Of the device, what starts in the span's window; those with most time first."""
+    copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
+    asked, kind = _kinds(trace, copies.op, copies.joins)
     found = [
-        _of_kind(trace, KINDS[each], rows[kind == each], asked[kind == each]) for each in distinct_in(kind).tolist()
+        _of_kind(trace, KINDS[each], copies.chosen(kind == each), asked[kind == each])
+        for each in distinct_in(kind).tolist()
     ]
     return sorted(found, key=lambda each: -each.total_ns)
+
+
+def _by_kernels(trace: Trace, device: int) -> _Copies:
+    kernels, origins = stream_kernels(trace, device), kernel_origins(trace)
+    chosen = np.isin(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
+    rows, joins = kernels.row[chosen], kernels.kind[chosen] == KernelKind.CONCATENATION
+    call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
+    return _Copies(trace.kernels.event[rows], call, op, joins)
+
+
+def _by_copy_engines(trace: Trace, device: int) -> _Copies:
+    """What contiguous() and clone() leave to the driver, as the layout stays the same."""
+    within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
+    low, high = find_steps(trace).window
+    start = trace.events.start_ns[within]
+    event = within[(trace.events.device[within] == device) & (start >= low) & (start < high)]
+    launches = find_launches(trace)
+    call = launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
+    op = op_at(trace, call)
+    known = (op >= 0) & in_layer(trace, call)
+    return _Copies(event, call, op, np.zeros(len(event), bool)).chosen(known)
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
@@ -97,11 +134,10 @@ def _two(dtypes: str) -> bool:
     return len({each for each in types_of(dtypes)[:2] if each}) > 1
 
 
-def _of_kind(trace: Trace, kind: CopyKind, rows: Int64, asked: Int64) -> CopiesOfKind:
-    steps, dur = len(find_steps(trace).steps), trace.events.dur_ns[trace.kernels.event[rows]]
+def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, asked: Int64) -> CopiesOfKind:
+    steps, dur = len(find_steps(trace).steps), trace.events.dur_ns[copies.event]
     names, place = np.unique(trace.events.name[asked], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
-    of_leading = rows[trace.events.name[asked] == leading]
-    return CopiesOfKind(
-        kind, trace.strings[leading], kernel_site(trace, of_leading), len(rows) / steps, int(dur.sum()) / steps
-    )
+    event, call, op, _ = copies.chosen(trace.events.name[asked] == leading)
+    site = activity_site(trace, event, call, op)
+    return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)

@@ -137,11 +137,16 @@ def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
 
 
 def _of_layer(trace: Trace, rows: Int64) -> Bool:
-    events, origins = trace.events, kernel_origins(trace)
-    apart = np.isin(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
-    ranges = events.rows(Kind.CPU_OP, Kind.USER)
-    named = _named(trace, ranges, _NO_LAYER)
+    origins = kernel_origins(trace)
     anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
-    within = innermost(trace, ranges[named[events.name[ranges]]], anchor)
-    of_layer: Bool = (origins.op[rows] >= 0) & ~apart & (within < 0)
+    apart = np.isin(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
+    of_layer: Bool = (origins.op[rows] >= 0) & ~apart & in_layer(trace, anchor)
     return of_layer
+
+
+def in_layer(trace: Trace, calls: Int64) -> Bool:
+    """Of calls or ops: is none of the ranges around them an optimizer's, a sum of gradients or their exchange?"""
+    ranges = trace.events.rows(Kind.CPU_OP, Kind.USER)
+    apart = ranges[_named(trace, ranges, _NO_LAYER)[trace.events.name[ranges]]]
+    inside: Bool = innermost(trace, apart, calls) < 0
+    return inside

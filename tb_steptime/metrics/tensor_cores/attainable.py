@@ -22,8 +22,8 @@ EMPTY_NS = 5_000
 MEMORY_FRACTION = 0.8
 #: Rows and columns of the output that a block computes: cuBLAS' most frequent tile.
 TILE = 128
-#: Where no product of the trace shows what aligned ones reach: the share of the peak that large ones always do.
-ALIGNED_FRACTION = 0.25
+#: Where no product of the trace shows what aligned ones reach: large ones reach half of the peak and more.
+ALIGNED_FRACTION = 0.4
 
 #: Below so many rows, columns or summed elements most of a tile multiplies nothing.
 SMALL_LENGTH = 32
@@ -57,12 +57,28 @@ def peak_rate(peaks: Peaks, dtype: str) -> float | None:
 
 def attainable_ns(work: Work, best: float, chip: Chip) -> float:
     """The shortest time of one call of a product, when others reach `best` TFLOP/s."""
+    return max(_computing_ns(work, best * _spread(work, chip)), _moving_ns(work, chip), EMPTY_NS)
+
+
+def shows_rate(work: Work, chip: Chip) -> bool:
+    """Would others reach what one of this size does: is it limited neither by memory nor by few tiles?"""
+    return _spread(work, chip) == 1.0 and _computing_ns(work, chip.peak) >= _moving_ns(work, chip)
+
+
+def _computing_ns(work: Work, rate: float) -> float:
+    return work.flops / (rate * 1000)  # TFLOP/s = 1000 FLOP/ns
+
+
+def _moving_ns(work: Work, chip: Chip) -> float:
+    return (work.least_bytes or 0) / (MEMORY_FRACTION * chip.memory)  # GB/s = bytes/ns
+
+
+def _spread(work: Work, chip: Chip) -> float:
+    """Share of the SMs that the tiles of a product fill; of a convolution, which has other tiles, 1."""
+    if len(work.lengths) != 3 or not chip.sm_count:
+        return 1.0
     m, n, _ = work.lengths
-    tiles = work.batch * -(-m // TILE) * -(-n // TILE)
-    spread = min(1.0, tiles / chip.sm_count) if chip.sm_count else 1.0
-    computing_ns = work.flops / (best * spread * 1000)  # TFLOP/s = 1000 FLOP/ns
-    moving_ns = (work.least_bytes or 0) / (MEMORY_FRACTION * chip.memory)  # GB/s = bytes/ns
-    return max(computing_ns, moving_ns, EMPTY_NS)
+    return min(1.0, work.batch * -(-m // TILE) * -(-n // TILE) / chip.sm_count)
 
 
 def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:

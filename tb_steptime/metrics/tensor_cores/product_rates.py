@@ -22,10 +22,11 @@ from tb_steptime.metrics.tensor_cores.attainable import (
     Slowness,
     attainable_ns,
     peak_rate,
+    shows_rate,
     why_slow,
 )
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
-from tb_steptime.metrics.tensor_cores.peaks import Peaks, peaks_of
+from tb_steptime.metrics.tensor_cores.peaks import peaks_of
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.metrics.tensor_cores.work import Work
 from tb_steptime.text import Reason
@@ -76,13 +77,14 @@ class ProductRates(msgspec.Struct, frozen=True):
 
 
 class _Group(NamedTuple):
-    """Calls of one product; rows: of the kernel table."""
+    """Calls of one product; rows: of the kernel table; why: what keeps it from being fast."""
 
     product: Product
     work: Work
     rows: Int64
     calls: int
     total_ns: int
+    why: Slowness | None
 
     @property
     def tflops(self) -> float:
@@ -100,11 +102,12 @@ def product_rates(trace: Trace, device: int) -> ProductRates:
     if known is None or peaks is None:
         return ProductRates([], {}, {})
     groups = _groups(trace, device)
-    peak = {dtype: rate for dtype in {each.work.dtype for each in groups} if (rate := peak_rate(peaks, dtype))}
-    best = _best(groups, peak)
-    rows = [_rate(trace, group, best, _chip(peak, peaks, known.sm_count, group)) for group in groups]
+    types = {group.work.dtype: peak_rate(peaks, group.work.dtype) for group in groups}
+    chips = {dtype: Chip(peak, peaks.memory, known.sm_count) for dtype, peak in types.items() if peak is not None}
+    best = _best(groups, chips)
+    rows = [_rate(trace, group, best, chips.get(group.work.dtype)) for group in groups]
     rows.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.site.op or "", row.site.shapes or ""))
-    return ProductRates(rows[:RATE_ROWS], best, peak)
+    return ProductRates(rows[:RATE_ROWS], best, {dtype: chip.peak for dtype, chip in chips.items()})
 
 
 def _groups(trace: Trace, device: int) -> list[_Group]:
@@ -116,9 +119,14 @@ def _groups(trace: Trace, device: int) -> list[_Group]:
         mine = rows[place == number]
         product = products.distinct[products.place[mine[0]]]
         if product.work is not None and not product.work.depthwise:
-            calls = len(distinct_in(products.op[mine]))
-            groups.append(_Group(product, product.work, mine, calls, int(dur[mine].sum())))
+            calls, why = len(distinct_in(products.op[mine])), _why(trace, product.work, mine)
+            groups.append(_Group(product, product.work, mine, calls, int(dur[mine].sum()), why))
     return groups
+
+
+def _why(trace: Trace, work: Work, rows: Int64) -> Slowness | None:
+    names = distinct_in(trace.events.name[trace.kernels.event[rows]])
+    return why_slow(work, [trace.strings[name] for name in names.tolist()]) if len(work.lengths) == 3 else None
 
 
 def _chosen(trace: Trace, device: int) -> Int64:
@@ -133,27 +141,21 @@ def _chosen(trace: Trace, device: int) -> Int64:
     return rows[~np.isin(products.op[rows], distinct_in(products.op[rows[~usable]]))]
 
 
-def _best(groups: list[_Group], peak: dict[str, float]) -> dict[str, float]:
-    """By type, TFLOP/s; what is beyond the peak leaves work out."""
+def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
+    """By type, TFLOP/s, of those that nothing slows down; what is beyond the peak leaves work out."""
     best: dict[str, float] = {}
     for group in groups:
-        dtype = group.work.dtype
-        if dtype in peak and group.call_ns >= REFERENCE_NS and group.tflops <= peak[dtype]:
-            best[dtype] = max(best.get(dtype, 0.0), group.tflops)
-    return best
-
-
-def _chip(peak: dict[str, float], peaks: Peaks, sm_count: int | None, group: _Group) -> Chip | None:
-    rate = peak.get(group.work.dtype)
-    return None if rate is None or len(group.work.lengths) != 3 else Chip(rate, peaks.memory, sm_count)
+        chip = chips.get(group.work.dtype)
+        if chip and group.why is None and group.call_ns >= REFERENCE_NS and group.tflops <= chip.peak:
+            shown = group.tflops if shows_rate(group.work, chip) else 0.0
+            best[group.work.dtype] = max(best.get(group.work.dtype, 0.0), shown)
+    return {dtype: rate for dtype, rate in best.items() if rate}
 
 
 def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None) -> ProductRate:
-    names = distinct_in(trace.events.name[trace.kernels.event[group.rows]])
-    why = why_slow(group.work, [trace.strings[name] for name in names.tolist()]) if chip else None
-    ideal_ns = _ideal_ns(group, best, chip, why)
-    if ideal_ns is None or group.call_ns < LEAST_NS or group.call_ns * SLOW_FRACTION <= ideal_ns:
-        why = None
+    ideal_ns = _ideal_ns(group, best, chip)
+    is_slow = ideal_ns is not None and group.call_ns >= LEAST_NS and group.call_ns * SLOW_FRACTION > ideal_ns
+    why = group.why if is_slow else None
     site, product = kernel_site(trace, group.rows), group.product
     return ProductRate(
         site=msgspec.structs.replace(site, op=product.op, shapes=product.shapes, dtypes=product.dtypes),
@@ -169,9 +171,10 @@ def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None
     )
 
 
-def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None, why: Slowness | None) -> float | None:
-    """Of one call. Products whose operands are not aligned are measured by what aligned ones of their size do reach."""
-    rate = best.get(group.work.dtype, 0.0)
-    if chip and why and why.id == "alignment":
-        rate = max(rate, ALIGNED_FRACTION * chip.peak)
-    return attainable_ns(group.work, rate, chip) if chip and rate else None
+def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
+    """Of one call. Where no product shows what aligned ones reach, those that are not are held against the peak."""
+    if chip is None or len(group.work.lengths) != 3:
+        return None
+    unaligned = group.why is not None and group.why.id == "alignment"
+    rate = best.get(group.work.dtype, ALIGNED_FRACTION * chip.peak if unaligned else 0.0)
+    return attainable_ns(group.work, rate, chip) if rate else None

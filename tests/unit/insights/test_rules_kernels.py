@@ -90,7 +90,7 @@ def multiplying(slow: str = SLOW, kernel: str = UNALIGNED, drawing: str = MULTIP
 
 
 def test_unaligned_products_are_to_be_padded():
-    insight = sure(multiplying(), "slow_products")
+    insight = sure(multiplying(), "slow_matmul")
     rate, best = (2 * 4096 * each / 1e3 for each in (4095 * 2048 / 2_100_000, 4096**2 / 700_000))
     assert up_to(insight) == pytest.approx(2_100_000 * (1 - rate / best), abs=2)
     assert said(insight) == (
@@ -101,7 +101,7 @@ def test_unaligned_products_are_to_be_padded():
 
 
 def test_small_products_are_to_be_merged():
-    insight = sure(multiplying("[[65536,4096],[4096,8]]", ALIGNED), "slow_products")
+    insight = sure(multiplying("[[65536,4096],[4096,8]]", ALIGNED), "slow_matmul")
     assert insight.title.template.startswith(("Merge small", "After the first fix: merge small"))
     assert "as a size of 8 fills little of a tile: aten::mm 65536×4096, 4096×8." in said(insight)
 
@@ -114,12 +114,12 @@ def test_small_products_are_to_be_merged():
     ],
 )
 def test_products_that_are_not_slow_for_a_known_reason(slow: str, kernel: str):
-    assert card(multiplying(slow, kernel), "slow_products") is None
+    assert card(multiplying(slow, kernel), "slow_matmul") is None
 
 
 def test_products_of_attention_that_is_written_out_are_replaced_not_padded():
     sizes = {"Q": ("[[128,64,33],[128,33,64]]", HALVES), "V": ("[[128,64,64],[128,64,32]]", HALVES), **SIZES}
-    insight = sure(drawn(ATTENDING, names={"q": UNALIGNED}, inputs=sizes), "slow_products")
+    insight = sure(drawn(ATTENDING, names={"q": UNALIGNED}, inputs=sizes), "slow_matmul")
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
 
 
@@ -150,14 +150,16 @@ def test_a_norm_that_is_written_out():
 
 def test_chains_are_worth_a_card_from_a_twentieth_of_the_step_on():
     def step(width: int) -> Trace:
-        lines = {"step": "1" * width, "op": "RRMM", "runtime": "r.myyyyy", "kernel 7": ".r.m"}
+        product = "q" * (width - 5)
+        lines = {"op": "RRMMQQ", "runtime": f"r.m.q{'y' * (width - 5)}", "kernel 7": f".r.m.{product}"}
         two = {
-            label: line.ljust(width, ".") + line.replace("1", "2").ljust(width, ".") for label, line in lines.items()
+            "step": "1" * width + "2" * width,
+            **{label: 2 * line.ljust(width, ".") for label, line in lines.items()},
         }
         return drawn("\n".join(f"{label} | {line} |" for label, line in two.items()), names=NORM)
 
-    assert card(step(20), "fusible_chains") is not None
-    assert card(step(24), "fusible_chains") is None
+    assert card(step(19), "fusible_chains") is not None
+    assert card(step(22), "fusible_chains") is None
 
 
 def test_where_a_compiler_generated_kernels_nothing_is_said():
@@ -168,17 +170,19 @@ def test_where_a_compiler_generated_kernels_nothing_is_said():
 
 
 def copying(copies: int, cells: int = 1) -> Trace:
-    """A step of 400 cells, 1 us each, in which so many copies run."""
-    line, calls, ops = (one * copies for one in ("." + "c" * cells, "c" + "." * cells, "C" * cells + "."))
-    width = 400
-    step = f"""
-    step     | {"1" * width}{"2" * width} |
-    op       | {"".join(("A" * len(ops)).ljust(width, ".") for _ in "12")} |
-    op       | {"".join(ops.ljust(width, ".") for _ in "12")} |
-    runtime  | {"".join((calls + "y" * 60).ljust(width, ".") for _ in "12")} |
-    kernel 7 | {"".join(line.ljust(width, ".") for _ in "12")} |"""
-    given = {"names": {"C": "aten::copy_", "c": COPY, "A": "aten::reshape"}, "cell_ns": US}
-    return drawn(step, inputs={"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}, **given)
+    """Two steps of 400 cells, 1 us each, in which so many copies run, and then a product."""
+    width, copied = 400, copies * (cells + 1)
+    lines = {
+        "op": "A" * copied,
+        "op ": ("C" * cells + ".") * copies + "QQ",
+        "runtime": ("c" + "." * cells) * copies + "q" + "y" * (width - copied - 1),
+        "kernel 7": ("." + "c" * cells) * copies + "." + "q" * (width - copied - 1),
+    }
+    two = {"step": "1" * width + "2" * width, **{label: 2 * line.ljust(width, ".") for label, line in lines.items()}}
+    drawing = "\n".join(f"{label} | {line} |" for label, line in two.items())
+    names = {"C": "aten::copy_", "c": COPY, "A": "aten::reshape"}
+    inputs = {"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}
+    return drawn(drawing, names=names, inputs=inputs, cell_ns=US)
 
 
 def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
@@ -202,4 +206,4 @@ def test_a_healthy_step_has_none_of_these_cards():
         "s": "flash_fwd_kernel<64>(int)",
     }
     ids = {insight.id for insight in judged(drawn(ATTENDING, names=healthy)).insights}
-    assert not ids & {"eager_attention", "slow_products", "fusible_chains", "device_copies", "small_grids"}
+    assert not ids & {"eager_attention", "slow_matmul", "fusible_chains", "device_copies", "small_grids"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.tensor_cores.attainable import Chip, attainable_ns, why_slow
+from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, Chip, attainable_ns, why_slow
 from tb_steptime.metrics.tensor_cores.flops import work_of
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, product_rates
 from tb_steptime.metrics.tensor_cores.work import Work
@@ -119,9 +119,17 @@ def test_half_of_what_is_in_reach_is_not_slow():
     assert [row.slow for row in rates(slow="[[4096,4095],[4095,8192]]").rows] == [None, None]
 
 
-def test_where_all_products_are_unaligned_a_quarter_of_the_peak_is_in_reach():
-    (slow,) = rates(TWO.replace("a", ".").replace("A", ".")).rows
-    assert (slow.slow, slow.attainable_tflops) == ("alignment", pytest.approx(312 / 4))
+def test_where_all_products_are_unaligned_a_part_of_the_peak_is_in_reach():
+    found = rates(names={"a": UNALIGNED}, inputs={"A": ("[[4096,4097],[4097,4096]]", HALVES)})
+    assert found.best_tflops == {}
+    assert [(row.slow, row.attainable_tflops) for row in found.rows] == [
+        ("alignment", pytest.approx(312 * ALIGNED_FRACTION)), (None, pytest.approx(312 * ALIGNED_FRACTION)),
+    ]  # fmt: skip
+
+
+def test_a_product_that_memory_limits_shows_no_rate():
+    thin = rates(inputs={"A": ("[[512,4096],[4096,128]]", HALVES)})
+    assert thin.best_tflops == {}
 
 
 def test_a_slow_product_without_a_reason_is_not_called_slow():

@@ -8,7 +8,7 @@ from tb_steptime.insights.rules.gpu.alignment import padding
 from tb_steptime.insights.rules.gpu.eager_attention import FUSED
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
-from tb_steptime.metrics.tensor_cores.attainable import MEMORY_FRACTION
+from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRate
 from tb_steptime.text import Phrase, Quantity, Unit, fraction, joined, ns, phrase
 
@@ -27,7 +27,7 @@ _BATCHED = ("aten::bmm", "aten::baddbmm")
 _MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
 
 
-def slow_products(facts: Facts) -> Insight | None:
+def slow_matmul(facts: Facts) -> Insight | None:
     """Fires when products reach less than half of the rate that is within their reach, for a reason that shows.
 
     Similar pattern: small products, long and thin ones, and those that memory limits are slow by nature: tiles, launch
@@ -52,7 +52,7 @@ def slow_products(facts: Facts) -> Insight | None:
     return kernel_card(
         facts,
         KernelCard(
-            id="slow_products",
+            id="slow_matmul",
             title=phrase(title),
             later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
             why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),
@@ -91,7 +91,7 @@ _LIMITS = (
 def _formula(best: float | None) -> Phrase:
     part = fraction(MEMORY_FRACTION)
     if best is None:
-        return phrase(_LIMITS + "and a quarter of the peak limit that.", part=part)
+        return phrase(_LIMITS + "and {share} of the peak limit that.", part=part, share=fraction(ALIGNED_FRACTION))
     return phrase(
         _LIMITS + "and the best rate of this trace, {best} TFLOP/s, limit that.",
         part=part,
