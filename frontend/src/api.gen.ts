@@ -280,6 +280,17 @@ export interface Catalogue {
   cards: CardMeaning[];
 }
 
+/** Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ. */
+export interface ChainsOfKind {
+  kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
+  site: KernelSite;
+  ops: string[];
+  chains: number;
+  kernels: number;
+  total_ns: number;
+  gain_ns: number;
+}
+
 /** From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps). */
 export interface Change {
   metric: string;
@@ -344,6 +355,15 @@ export interface Communication {
 }
 
 export type Confidence = "high" | "low" | "medium";
+
+/** Means per step. op: that which asks for most of the copies; site: of the copies with most time. */
+export interface CopiesOfKind {
+  kind: "assignment" | "concatenation" | "layout" | "type";
+  op: string;
+  site: KernelSite;
+  count: number;
+  total_ns: number;
+}
 
 /**
  * Copies of one direction between two kinds of memory, by the activity's name; means per step.
@@ -524,7 +544,7 @@ export interface DeviceLevel {
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
  * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
- * waste is per step.
+ * waste is per step. rates: how fast products run on tensor cores; None in summaries of before it was measured.
  */
 export interface DeviceSplit {
   device: number;
@@ -548,6 +568,21 @@ export interface DeviceSplit {
   opportunities_more_ns: number;
   opportunities_more_gain_ns: number;
   waste: LaunchWaste;
+  rates: ProductRates | null;
+}
+
+/**
+ * Means per step. site: of the softmax with most time; its shapes are those of the weights.
+ * calls       softmaxes, forward and backward
+ * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
+ * written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+ */
+export interface EagerAttention {
+  site: KernelSite;
+  calls: number;
+  softmax_ns: number;
+  other_ns: number;
+  written_out: number;
 }
 
 /**
@@ -603,6 +638,12 @@ export interface Evidence {
   step: string;
   start_ns: number;
   end_ns: number;
+}
+
+/** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
+export interface FusibleChains {
+  kinds: ChainsOfKind[];
+  compiled: boolean;
 }
 
 /** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
@@ -940,6 +981,25 @@ export interface KernelRow {
 }
 
 /**
+ * Where most time of some kernels comes from.
+ * kernel           short name, without return type, parameters and what all names share
+ * op               innermost op; None where none is recorded
+ * shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
+ * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
+ * the innermost line outside torch; None in traces without call stacks
+ * backward         launched by a node of the backward pass
+ */
+export interface KernelSite {
+  kernel: string;
+  op: string | null;
+  shapes: string | null;
+  dtypes: string | null;
+  module: string | null;
+  source: string | null;
+  backward: boolean;
+}
+
+/**
  * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
  * for each whether it is the second sense of the lane's colour (a wait that is hidden).
  */
@@ -1028,12 +1088,16 @@ export interface LaunchTimes {
  * Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
  * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
  * while an optimizer runs
+ * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
   small_tails: Waste | null;
   layout_conversions: Waste;
   optimizer: Waste;
+  attention: EagerAttention | null;
+  chains: FusibleChains | null;
+  copies: CopiesOfKind[];
 }
 
 /**
@@ -1371,6 +1435,37 @@ export interface Problem {
   problem: string;
   file: string;
   hint: string;
+}
+
+/**
+ * Calls of one op on inputs of the same shapes and types, on tensor cores.
+ * total_ns           of their kernels over the span
+ * tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
+ * attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
+ * slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
+ * gain_ns            over the span, at most; 0 where it is not slow
+ */
+export interface ProductRate {
+  site: KernelSite;
+  dtype: string;
+  count: number;
+  total_ns: number;
+  tflops: number;
+  attainable_tflops: number | null;
+  causal: boolean | null;
+  slow: string | null;
+  why: Reason | null;
+  gain_ns: number;
+}
+
+/**
+ * Rows with most gain first, then with most time. By type of the inputs: best_tflops is what longer calls reach at
+ * most, peak_tflops what the data sheet says.
+ */
+export interface ProductRates {
+  rows: ProductRate[];
+  best_tflops: Record<string, number>;
+  peak_tflops: Record<string, number>;
 }
 
 /**
@@ -1888,7 +1983,8 @@ export interface Waiting {
 }
 
 /**
- * Kernels with the same fault, a step. name is that with most of the gain, None where there is none.
+ * Kernels with the same fault, a step. name is that with most of the gain, and site where it comes from; None where
+ * there is none.
  * gain_ns   at most, if the fault were mended
  */
 export interface Waste {
@@ -1896,6 +1992,7 @@ export interface Waste {
   count: number;
   total_ns: number;
   gain_ns: number;
+  site: KernelSite | null;
 }
 
 /**
