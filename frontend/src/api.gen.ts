@@ -224,6 +224,8 @@ export interface Boxes {
  * consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
+  consumer_ns: number;
+  waits: BurstStep[];
   workers: number | null;
   workers_from: "period" | "stacks" | null;
   period: number | null;
@@ -232,9 +234,7 @@ export interface Burst {
   short_wait_ns: number | null;
   production_ns: number | null;
   spread_ns: number | null;
-  consumer_ns: number;
   why: Reason | null;
-  waits: BurstStep[];
 }
 
 /** A wait in the order of the batches: of which step, how long, and whether it is one of the long ones. */
@@ -588,8 +588,8 @@ export interface EagerAttention {
 /**
  * Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
  * mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
- * wait: new iterators are set up. respawned: worker processes start again for each epoch; None where no recorder says
- * so. steps: that wait for these batches.
+ * wait: new iterators are set up. respawned: worker processes start again for each epoch; produced_ns: mean production
+ * of these batches; both None where no recorder says so. steps: that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
@@ -597,6 +597,7 @@ export interface EpochStarts {
   exposed_ns: number;
   setup_ns: number;
   respawned: boolean | null;
+  produced_ns: number | null;
   steps: string[];
 }
 
@@ -1550,12 +1551,13 @@ export interface Reason {
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
  * is None where they are too few.
- * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
- * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
- * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
- * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
- * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
+ * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
+ * until it is an object of the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop
+ * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
+ * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
+ * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
+ * `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
+ * trace show more.
  */
 export interface Recorded {
   files: number;
@@ -2000,8 +2002,8 @@ export interface Waste {
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
  * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
  * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
- * deeper_ns: of the measured step, what DEEP_PREFETCH saves with as many workers. batches: that a step takes. cores:
- * of the recording machine, where a recorder says it; limits: what may keep the curve from coming true.
+ * batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
+ * curve from coming true.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -2012,7 +2014,6 @@ export interface WorkerCurve {
   gain_ns: number;
   needed: number;
   epochs_ns: number;
-  deeper_ns: number;
   batches: number;
   cores: number | null;
   limits: Reason[];

@@ -62,6 +62,19 @@ def test_the_number_of_workers_and_of_those_needed_is_exact(tmp_path):
     assert throughput.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
 
 
+def test_each_workers_first_batch_of_a_pass_is_not_what_batches_take(tmp_path):
+    """It opens files. Where there are no others, it is."""
+    write_two_workers(tmp_path)
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}").produced(worker, 7 * worker - 40, 7 * worker - 1, 7 * worker + 1)
+        for batch in range(worker + 2, 5, 2):
+            file.produced(batch, 7 * batch - 13, 7 * batch - 1, 7 * batch + 1)
+        file.write()
+    result = recorded(drawn(tmp_path))
+    assert (result.production_ns, result.production_spread_ns) == (14_000, 0)
+    assert needed(drawn(tmp_path)) == 3
+
+
 def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
     write_two_workers(tmp_path)
     lane = recorded(drawn(tmp_path)).lanes[1]
