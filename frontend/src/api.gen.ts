@@ -608,8 +608,8 @@ export interface Headline {
  * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
- * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
- * call stacks.
+ * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+ * before which the host does one thing for long. with_stack: recorded with call stacks.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -637,6 +637,8 @@ export interface HostResult {
   copies: CopyRow[];
   several_devices: SeveralDevices | null;
   pauses: Pause[];
+  one_time: OneTimeCost[];
+  long_gaps: LongGaps[];
   grown: Grown[];
   bucket_copies: number;
   bucket_late_ns: number;
@@ -644,7 +646,8 @@ export interface HostResult {
 
 /**
  * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
- * launches: kernels, copies and sets that start in it. phase_spans: when the host is in which phase, in time order.
+ * launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
+ * phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
@@ -654,6 +657,7 @@ export interface HostStep {
   queue_mean: number | null;
   launches: number;
   phase_spans: PhaseSpan[];
+  left_out_ns: number;
 }
 
 /**
@@ -664,6 +668,8 @@ export interface HostStep {
  * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
  * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
  * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
+ * The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+ * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
  */
 export interface IdleNs {
   data_loading: number;
@@ -678,6 +684,9 @@ export interface IdleNs {
   unrecorded_work: number;
   unknown: number;
   tail: number;
+  before_recording: number;
+  once: number;
+  after_recording: number;
 }
 
 /**
@@ -1014,6 +1023,34 @@ export interface LoaderStep {
 }
 
 /**
+ * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
+ * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code.
+ */
+export interface LongGap {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  late_ns: number;
+  doing: "call" | "frame" | "nothing" | "op" | "range";
+  name: string | null;
+  inside: string | null;
+  compiles: boolean;
+  compiled: boolean;
+}
+
+/**
+ * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
+ * steps; compiled_ns is a part. longest: at most KEPT.
+ */
+export interface LongGaps {
+  site: string;
+  count: number;
+  late_ns: number;
+  compiled_ns: number;
+  longest: LongGap[];
+}
+
+/**
  * id is stable and public. `meaning` is one or two sentences for a person who has never seen the figure.
  * `short` is the label where room is scarce, as in table heads; empty: the label itself. `colour` names the meaning's
  * colour token (style only the front end knows): kernel, tensor, copy, comm, data, cpu, runtime, blocking, other, ink.
@@ -1091,6 +1128,23 @@ export interface Obstacle {
   total_ns: number;
   bound_ns: number;
   gain_ns: number;
+}
+
+/**
+ * What comes once, of one cause, over the span; ns. idle_ns: of total_ns the time in which the device is idle; all
+ * of it without a device. The rest describes the longest one: op, in which it is, or None; name, of the longest call
+ * in it, or its own; step and time range.
+ */
+export interface OneTimeCost {
+  cause: "allocation" | "compilation" | "first_call" | "graph_capture" | "loading" | "set_up";
+  count: number;
+  total_ns: number;
+  idle_ns: number;
+  op: string | null;
+  name: string;
+  worst_step: string;
+  worst_start_ns: number;
+  worst_end_ns: number;
 }
 
 /** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
@@ -1191,13 +1245,13 @@ export interface Parts {
 }
 
 /**
- * Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
- * cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
- * that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
- * mean; worst_*: the longest one.
+ * Pauses of one cause in the steps.
+ * sure: the trace names the cause; else it is inferred from the pattern. name: of the longest one, as the trace has
+ * it; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step mean;
+ * worst_*: the longest one.
  */
 export interface Pause {
-  cause: "garbage_collection" | "lazy_loading" | "unexplained";
+  cause: "garbage_collection" | "unexplained";
   sure: boolean;
   name: string | null;
   count: number;
@@ -1630,16 +1684,19 @@ export interface SplitStep {
   split: Split;
 }
 
-/** Where a step is in its span, relative to the span's origin. */
+/** Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged. */
 export interface StepMark {
   name: string;
   start_ns: number;
   end_ns: number;
+  left_out_ns: number;
 }
 
 /**
  * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
  * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+ * The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+ * work from before the recording; it is idle while the host does what comes once; nothing of it follows.
  */
 export interface StepRow {
   name: string;
@@ -1649,6 +1706,9 @@ export interface StepRow {
   parts_ns: Parts;
   slow: boolean;
   gpu_busy_ns: number | null;
+  before_recording_ns: number;
+  once_ns: number;
+  after_recording_ns: number;
 }
 
 /** unknown says why there is nothing to split (no kernels, a GPU without tensor cores). */

@@ -13,12 +13,15 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judg
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
+from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
+from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
@@ -32,7 +35,8 @@ from tb_steptime.trace.steps import find_steps
 class HostStep(msgspec.Struct, frozen=True):
     """A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
 
-    launches: kernels, copies and sets that start in it. phase_spans: when the host is in which phase, in time order.
+    launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
+    phase_spans: when the host is in which phase, in time order.
     """
 
     name: str
@@ -42,6 +46,7 @@ class HostStep(msgspec.Struct, frozen=True):
     queue_mean: float | None = None
     launches: int = 0
     phase_spans: list[PhaseSpan] = []
+    left_out_ns: int = 0
 
 
 class DeviceIdle(msgspec.Struct, frozen=True):
@@ -62,8 +67,8 @@ class HostResult(msgspec.Struct, frozen=True):
     bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
     bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
-    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
-    call stacks.
+    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+    before which the host does one thing for long. with_stack: recorded with call stacks.
     """
 
     unknown: Reason | None
@@ -91,6 +96,8 @@ class HostResult(msgspec.Struct, frozen=True):
     copies: list[CopyRow] = []
     several_devices: SeveralDevices | None = None
     pauses: list[Pause] = []
+    one_time: list[OneTimeCost] = []
+    long_gaps: list[LongGaps] = []
     grown: list[Grown] = []
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
@@ -138,7 +145,9 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
-        grown=slow_steps(find_steps(trace).steps, aggregates),
+        long_gaps=long_gaps(trace, device),
+        one_time=one_time_rows(trace, device),
+        grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
     )
@@ -157,6 +166,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         phases=host_phase_rows(host_ns),
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
+        one_time=one_time_rows(trace, None),
     )
 
 
@@ -190,8 +200,12 @@ def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostSt
 
 def _steps_of_host(trace: Trace) -> list[HostStep]:
     """What of each step is measured on the host."""
-    steps = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
-    return [HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans) for step, spans in steps]
+    judged = judged_ns(trace, main_device(trace)).tolist()
+    steps = zip(find_steps(trace).steps, phase_spans(trace), judged, strict=True)
+    return [
+        HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans, left_out_ns=step.duration_ns - ns)
+        for step, spans, ns in steps
+    ]
 
 
 def _devices(trace: Trace) -> list[DeviceIdle]:

@@ -77,12 +77,19 @@ class Facts:
 
     @property
     def step_ns(self) -> int:
-        return self.overview.mean_duration_ns
+        """The mean step without what is left out: work from before the recording, what comes once, the tail."""
+        steps = self.overview.steps
+        return (2 * sum(step.judged_ns for step in steps) + len(steps)) // (2 * len(steps)) if steps else 0
+
+    @property
+    def left_out_ns(self) -> int:
+        """What of the steps is left out, in all."""
+        return sum(step.duration_ns - step.judged_ns for step in self.overview.steps)
 
     @property
     def idle(self) -> IdleNs | None:
-        """Of the span's main device, the mean step's idle time by reason; None without a device."""
-        return next((each.mean for each in self.host.devices if each.device == self.host.device), None)
+        """Of the span's main device, the mean step's idle time by reason, as far as it is judged; None without one."""
+        return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
 
     def share(self, ns: float) -> float:
         """Of the mean step."""

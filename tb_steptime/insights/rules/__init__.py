@@ -26,16 +26,17 @@ from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
     gradient_buckets,
-    launch_graphs,
-    long_stretches,
     zero_gradients,
 )
-from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops, lazy_loading
+from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
+from tb_steptime.insights.rules.host.launch_graphs import launch_graphs
+from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.sync_bubble import sync_bubble
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
+from tb_steptime.insights.rules.steps.one_time import one_time
 from tb_steptime.insights.rules.steps.slow_steps import slow_steps
 from tb_steptime.insights.rules.steps.trace_quality import trace_quality
 
@@ -63,10 +64,10 @@ RULES: dict[Rule, Gain] = {
     pageable_copies: Gain.DISJOINT,
     allocator_steady: Gain.DISJOINT,
     garbage_collection: Gain.DISJOINT,
-    lazy_loading: Gain.DISJOINT,
     host_stops: Gain.DISJOINT,
     launch_graphs: Gain.DISJOINT,
     long_stretches: Gain.DISJOINT,
+    compiled_waits: Gain.DISJOINT,
     buffer_broadcast: Gain.DISJOINT,
     gradient_buckets: Gain.DISJOINT,
     zero_gradients: Gain.DISJOINT,
@@ -81,6 +82,7 @@ RULES: dict[Rule, Gain] = {
     small_grids: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
+    one_time: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,
     unrecorded_work: Gain.OVERLAPS,
 }

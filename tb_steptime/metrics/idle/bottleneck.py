@@ -69,7 +69,7 @@ class Pace(NamedTuple):
 
 def judge(pace: Pace) -> Bound:
     """The one cause that would have to be fixed first."""
-    idle_ns = pace.idle.total_ns
+    idle_ns = pace.idle.judged.total_ns
     if not idle_ns + pace.device_ns:
         return Bound.UNKNOWN
     if idle_ns < IDLE_FRACTION * (idle_ns + pace.device_ns):
@@ -81,7 +81,7 @@ def judge(pace: Pace) -> Bound:
 
 
 def causes(pace: Pace) -> dict[Bound, int]:
-    """The idle time by what would have to become faster, ns; sums to all of it."""
+    """The idle time by what would have to become faster, ns; sums to all of it that is judged."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
     return {

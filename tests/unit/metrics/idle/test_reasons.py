@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
 from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
@@ -402,7 +402,8 @@ def assert_conserved(trace: Trace) -> None:
         assert (sums.bubble_ns <= sums.ns).all()
         assert sums.bubble_ns.sum() == bubbles(trace, device).idle_ns.sum()
         by_reason = dict(zip(REASONS, sums.ns.sum(axis=(0, 1)).tolist(), strict=True))
-        charged = sum(by_reason.values()) - by_reason["data_loading"] - by_reason["tail"]
+        nobodys = ("data_loading", "tail", *SET_ASIDE)
+        charged = sum(by_reason.values()) - sum(by_reason[reason] for reason in nobodys)
         assert idle_of_activity(trace, device).sum() == charged
         for segments in idle_segments(trace, device):
             assert (segments.start[1:] >= segments.end[:-1]).all()
@@ -421,7 +422,7 @@ def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
     ms = {reason: round(float(ns.mean()) / 1e6, 1) for reason, ns in partition.per_step_ns.items() if ns.any()}
     assert ms == {
         "blocking_call": 0.0, "cpu_work": 134.4, "nothing_recorded": 24.9, "launch_latency": 9.7, "queued": 0.6,
-        "dependency": 0.0, "tail": 0.2,
+        "dependency": 0.0, "after_recording": 0.2,
     }  # fmt: skip
     assert devices_by_activity(trace) == (0,)
     assert len(idle_of_activity(trace, 0)) == len(find_launches(trace).activity)
