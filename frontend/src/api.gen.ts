@@ -608,8 +608,8 @@ export interface Headline {
  * bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
- * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
- * call stacks.
+ * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+ * before which the host does one thing for long. with_stack: recorded with call stacks.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -638,6 +638,7 @@ export interface HostResult {
   several_devices: SeveralDevices | null;
   pauses: Pause[];
   one_time: OneTimeCost[];
+  long_gaps: LongGaps[];
   grown: Grown[];
   bucket_copies: number;
   bucket_late_ns: number;
@@ -1019,6 +1020,34 @@ export interface LoaderStep {
   wait_ns: number;
   exposed_ns: number;
   hidden_ns: number;
+}
+
+/**
+ * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
+ * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code.
+ */
+export interface LongGap {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+  late_ns: number;
+  doing: "call" | "frame" | "nothing" | "op" | "range";
+  name: string | null;
+  inside: string | null;
+  compiles: boolean;
+  compiled: boolean;
+}
+
+/**
+ * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
+ * steps; compiled_ns is a part. longest: at most KEPT.
+ */
+export interface LongGaps {
+  site: string;
+  count: number;
+  late_ns: number;
+  compiled_ns: number;
+  longest: LongGap[];
 }
 
 /**

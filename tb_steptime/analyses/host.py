@@ -13,6 +13,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judg
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
+from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
@@ -66,8 +67,8 @@ class HostResult(msgspec.Struct, frozen=True):
     bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
     bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
-    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
-    call stacks.
+    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+    before which the host does one thing for long. with_stack: recorded with call stacks.
     """
 
     unknown: Reason | None
@@ -96,6 +97,7 @@ class HostResult(msgspec.Struct, frozen=True):
     several_devices: SeveralDevices | None = None
     pauses: list[Pause] = []
     one_time: list[OneTimeCost] = []
+    long_gaps: list[LongGaps] = []
     grown: list[Grown] = []
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
@@ -143,6 +145,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
+        long_gaps=long_gaps(trace, device),
         one_time=one_time_rows(trace, device),
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates),
         bucket_copies=copies.per_step,

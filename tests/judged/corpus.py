@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from tests.drawn.real_traces import SHARED
 from tests.judged.found import Found, found_in
 from tests.judged.jobs.demo import DEMO
+from tests.judged.jobs.edges import AT_THE_EDGES
+from tests.judged.jobs.healthy import HEALTHY
+from tests.judged.jobs.kernels import SLOW_KERNELS
 from tests.judged.jobs.mixtures import MIXTURES
+from tests.judged.jobs.ranks import RANKS
 from tests.judged.jobs.shared import SHARED_TRACES
+from tests.judged.jobs.waits import WAITING
 from tests.judged.labels import Label
 from tests.truth.simulate.causes import Training
-from tests.truth.simulate.chrome import chrome_trace
+from tests.truth.simulate.chrome import head
 from tests.truth.simulate.demo import recordings
+from tests.truth.simulate.events import events
 from tests.truth.simulate.machine import Machine
 from tests.truth.simulate.mixtures import mixtures, training_with
 
@@ -40,6 +48,10 @@ class Job:
         return _simulated(self.training) if self.training else _read(self.label.job)
 
 
+#: Simulated for the corpus alone.
+GROUPS = (HEALTHY, AT_THE_EDGES, WAITING, RANKS, SLOW_KERNELS)
+
+
 @cache
 def corpus() -> tuple[Job, ...]:
     """Labels and trainings with the same name."""
@@ -47,6 +59,7 @@ def corpus() -> tuple[Job, ...]:
     return (
         *(Job(label) for label in SHARED_TRACES),
         *_matched((*DEMO, *MIXTURES), known),
+        *(Job(label, training) for group in GROUPS for label, training in group),
     )
 
 
@@ -74,11 +87,12 @@ def _read(name: str) -> tuple[Found, ...]:
 
 @cache
 def _simulated(training: Training) -> tuple[Found, ...]:
-    """As its files are read. Not packed: that would take most of the time."""
+    """As its files are read. Neither packed nor in Kineto's lines: that would take most of the time."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for span in Machine(training).run():
             path = Path(folder) / f"{span.end_ns}.pt.trace.json"
-            path.write_text(chrome_trace(training, span))
+            document = {**head(training, span), "traceEvents": list(events(training, span))}
+            path.write_bytes(msgspec.json.encode(document))
             found.append(found_in(path))
     return tuple(found)

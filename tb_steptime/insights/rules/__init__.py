@@ -26,11 +26,11 @@ from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
     gradient_buckets,
-    launch_graphs,
-    long_stretches,
     zero_gradients,
 )
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
+from tb_steptime.insights.rules.host.launch_graphs import launch_graphs
+from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
@@ -67,6 +67,7 @@ RULES: dict[Rule, Gain] = {
     host_stops: Gain.DISJOINT,
     launch_graphs: Gain.DISJOINT,
     long_stretches: Gain.DISJOINT,
+    compiled_waits: Gain.DISJOINT,
     buffer_broadcast: Gain.DISJOINT,
     gradient_buckets: Gain.DISJOINT,
     zero_gradients: Gain.DISJOINT,

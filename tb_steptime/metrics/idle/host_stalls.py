@@ -11,6 +11,8 @@ The stops of different rows are disjoint: the first of these causes has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -74,17 +76,27 @@ class _Stops(NamedTuple):
 
 def pauses(trace: Trace, device: int) -> list[Pause]:
     """Of the steps, by the idle time of the device, most first."""
+    idle = idle_outside_loader(trace, device)
+    found = [_pause(trace, stops, own, own & idle) for stops, own in _own_stops(trace, device)]
+    return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
+
+
+def pause_intervals(trace: Trace, device: int) -> Intervals:
+    """When the host pauses, whatever the cause."""
+    return reduce(or_, (own for _, own in _own_stops(trace, device)), Intervals.empty())
+
+
+def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
+    """The stops of each cause that has any, less those of the causes before it."""
     steps = find_steps(trace)
     rest = Intervals.union(steps.start_ns, steps.end_ns)
-    idle, found = idle_outside_loader(trace, device), []
     for stops in _stops(trace, device):
         own = rest & Intervals.union(stops.start, stops.end)
         long = own.end - own.start >= stops.least_ns
         own = Intervals(own.start[long], own.end[long])
         if len(own):
-            found.append(_pause(trace, stops, own, own & idle))
+            yield stops, own
             rest = rest - own
-    return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:

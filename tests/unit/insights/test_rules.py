@@ -71,14 +71,14 @@ def test_late_launches_are_worth_the_idle_time_before_them():
         op       | {repeated("aaaaaaaa..")} |
         runtime  | {repeated(".....k....")} |
         kernel 7 | {repeated("......kkkk")} |""")
-    insight = card(judgement, "launch_graphs")
+    insight = card(judgement, "long_stretches")
     assert insight is not None
     assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
     assert judgement.headlines["overview"].verdict.template.endswith("kernels are not launched in time.")
 
 
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
-    latency = card(judged(WAITING), "launch_graphs")  # 1 us after the wait
+    latency = card(judged(WAITING), "long_stretches")  # 1 us after the wait
     assert latency is not None
     assert latency.gain_ns == 1_000
     assert judged(WAITING).insights[0].id == "no_workers"
@@ -90,7 +90,7 @@ def test_a_queue_that_is_full_is_not_launch_bound():
         step     | {STEPS[:20]} |
         runtime  | kqrs................ |
         kernel 7 | .kkkkkqqqqrrrrrsssss |""")
-    insight = card(judgement, "launch_graphs")
+    insight = card(judgement, "long_stretches")
     assert insight is not None
     assert insight.gain_ns == 1_000  # before the first kernel
 
