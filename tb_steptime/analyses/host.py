@@ -9,19 +9,25 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
-from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judge
+from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
+from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
+from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
+from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.text import Reason
@@ -32,7 +38,8 @@ from tb_steptime.trace.steps import find_steps
 class HostStep(msgspec.Struct, frozen=True):
     """A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
 
-    launches: kernels, copies and sets that start in it. phase_spans: when the host is in which phase, in time order.
+    launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
+    phase_spans: when the host is in which phase, in time order.
     """
 
     name: str
@@ -42,6 +49,7 @@ class HostStep(msgspec.Struct, frozen=True):
     queue_mean: float | None = None
     launches: int = 0
     phase_spans: list[PhaseSpan] = []
+    left_out_ns: int = 0
 
 
 class DeviceIdle(msgspec.Struct, frozen=True):
@@ -62,8 +70,9 @@ class HostResult(msgspec.Struct, frozen=True):
     bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in the
     bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
-    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. with_stack: recorded with
-    call stacks.
+    of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
+    before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
+    nothing ran on a GPU.
     """
 
     unknown: Reason | None
@@ -91,9 +100,12 @@ class HostResult(msgspec.Struct, frozen=True):
     copies: list[CopyRow] = []
     several_devices: SeveralDevices | None = None
     pauses: list[Pause] = []
+    one_time: list[OneTimeCost] = []
+    long_gaps: list[LongGaps] = []
     grown: list[Grown] = []
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
+    cpu: CpuWork | None = None
 
 
 #: Rows of the table of blocking calls; the rest are counted.
@@ -138,7 +150,9 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
-        grown=slow_steps(find_steps(trace).steps, aggregates),
+        long_gaps=long_gaps(trace, device),
+        one_time=one_time_rows(trace, device),
+        grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
     )
@@ -157,6 +171,8 @@ def _of_host_alone(trace: Trace) -> HostResult:
         phases=host_phase_rows(host_ns),
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
+        one_time=one_time_rows(trace, None),
+        cpu=cpu_work(trace),
     )
 
 
@@ -169,9 +185,12 @@ def _bound(mean: StepAggregates, launches: LaunchFigures) -> Bound:
 
 
 def _bound_of_host(trace: Trace) -> Bound:
-    """Without a device the loader's waits are the only ones that are known."""
-    share = measure(trace, "data_loading_exposed_share", None).value
-    return Bound.INPUT if share is not None and share >= IDLE_FRACTION else Bound.UNKNOWN
+    """Without a device: by what the host does for most of the step."""
+    rows = step_breakdown(trace)
+    parts = mean_parts(rows, mean_duration_ns(rows))
+    computes_ns = parts.cpu_exec + parts.runtime
+    on_cpu = job_kind(trace).device == "cpu"
+    return judge_cpu(CpuPace(parts.data_loader, parts.communication, computes_ns, parts.other, on_cpu))
 
 
 def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:
@@ -190,8 +209,12 @@ def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostSt
 
 def _steps_of_host(trace: Trace) -> list[HostStep]:
     """What of each step is measured on the host."""
-    steps = zip(find_steps(trace).steps, phase_spans(trace), strict=True)
-    return [HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans) for step, spans in steps]
+    judged = judged_ns(trace, main_device(trace)).tolist()
+    steps = zip(find_steps(trace).steps, phase_spans(trace), judged, strict=True)
+    return [
+        HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans, left_out_ns=step.duration_ns - ns)
+        for step, spans, ns in steps
+    ]
 
 
 def _devices(trace: Trace) -> list[DeviceIdle]:

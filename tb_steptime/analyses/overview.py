@@ -15,6 +15,7 @@ from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATI
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import JobKind, job_kind
 from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.parts import (
     Parts,
     collective_kernels,
@@ -31,6 +32,8 @@ class StepRow(msgspec.Struct, frozen=True):
     """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
 
     gpu_busy_ns is the time in which any device works; None in a trace without device activity.
+    The last three are in the step, and left out of verdicts, of means behind gains and of cards: the main device runs
+    work from before the recording; it is idle while the host does what comes once; nothing of it follows.
     """
 
     name: str
@@ -40,6 +43,14 @@ class StepRow(msgspec.Struct, frozen=True):
     parts_ns: Parts
     slow: bool
     gpu_busy_ns: int | None
+    before_recording_ns: int = 0
+    once_ns: int = 0
+    after_recording_ns: int = 0
+
+    @property
+    def judged_ns(self) -> int:
+        """Its length without what is left out."""
+        return self.duration_ns - self.before_recording_ns - self.once_ns - self.after_recording_ns
 
 
 class DeviceFigures(msgspec.Struct, frozen=True):
@@ -103,10 +114,23 @@ def analyse(trace: Trace) -> OverviewResult:
     )
 
 
+#: Fields of StepRow, and the ranges of which they are the length.
+_LEFT_OUT = {
+    "before_recording_ns": "before_recording",
+    "once_ns": "once",
+    "after_recording_ns": "after_recording",
+}
+
+
 def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
     parts = step_breakdown(trace)
-    outlier = slow(steps.end_ns - steps.start_ns)
+    device = main_device(trace)
+    outlier, aside = slow(judged_ns(trace, device)), set_aside(trace, device)
+    left_out = {
+        field: getattr(aside, reason).overlap_ns(steps.start_ns, steps.end_ns).tolist()
+        for field, reason in _LEFT_OUT.items()
+    }
     busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
     on_device = has_device_activity(trace)
     return [
@@ -118,6 +142,7 @@ def _step_rows(trace: Trace) -> list[StepRow]:
             parts_ns=parts[i],
             slow=bool(outlier[i]),
             gpu_busy_ns=busy[i] if on_device else None,
+            **{field: ns[i] for field, ns in left_out.items()},
         )
         for i, step in enumerate(steps.steps)
     ]

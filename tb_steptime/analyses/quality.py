@@ -8,12 +8,20 @@ from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.text import Note, count, fraction, text
+from tb_steptime.metrics.set_aside.costs import one_time_rows
+from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
 
 #: Kernel time for which Kineto's occupancy is a wrong 0: from here on the two figures differ visibly.
 KINETO_ZERO_FRACTION = 0.01
+
+#: Of a step: what judgement leaves out is said from here on.
+LEFT_OUT_FRACTION = 0.01
+#: Longer names would fill the note.
+NAME_LENGTH = 40
 
 
 def notes(trace: Trace) -> list[Note]:
@@ -23,6 +31,7 @@ def notes(trace: Trace) -> list[Note]:
         *trace.notes,
         *_cpu_only(trace),
         *find_steps(trace).notes,
+        *_left_out(trace),
         *_profiling_slows(trace),
         *_call_stacks(trace),
         *_several_devices(trace),
@@ -37,6 +46,33 @@ def _simulated(trace: Trace) -> list[Note]:
 
 def _cpu_only(trace: Trace) -> list[Note]:
     return [] if has_device_activity(trace) else [Note("cpu_only")]
+
+
+def _left_out(trace: Trace) -> list[Note]:
+    """What of the steps is not judged, for each reason that takes a visible share of a step."""
+    device = main_device(trace)
+    steps, aside = find_steps(trace), set_aside(trace, device)
+    notes = []
+    for id, when in (
+        ("before_recording", aside.before_recording),
+        ("once", aside.once),
+        ("after_recording", aside.after_recording),
+    ):
+        left_out = when.overlap_ns(steps.start_ns, steps.end_ns)
+        if (left_out >= LEFT_OUT_FRACTION * (steps.end_ns - steps.start_ns)).any() and left_out.any():
+            notes.append(Note(id, _values_of(trace, device, id, left_out), ("overview", "host", "trends")))
+    return notes
+
+
+def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> dict[str, Quantity]:
+    values = {"time": ns(int(left_out.sum())), "step": text(find_steps(trace).steps[int(left_out.argmax())].name)}
+    if id == "once":
+        longest = one_time_rows(trace, device)[0]
+        values |= {
+            "longest": ns(longest.worst_end_ns - longest.worst_start_ns),
+            "name": text(shortened(longest.op or longest.name, NAME_LENGTH)),
+        }
+    return values
 
 
 def _call_stacks(trace: Trace) -> list[Note]:

@@ -9,6 +9,7 @@ from tb_steptime.analyses.base import Analysis, Series
 from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
@@ -19,11 +20,16 @@ TIME_BINS = 440
 
 
 class StepMark(msgspec.Struct, frozen=True):
-    """Where a step is in its span, relative to the span's origin."""
+    """Where a step is in its span, relative to the span's origin. left_out_ns: what of it is not judged."""
 
     name: str
     start_ns: int
     end_ns: int
+    left_out_ns: int = 0
+
+    @property
+    def judged_ns(self) -> int:
+        return self.end_ns - self.start_ns - self.left_out_ns
 
 
 class MetricBins(msgspec.Struct, frozen=True):
@@ -68,7 +74,10 @@ def analyse(trace: Trace) -> TrendsResult:
     device = main_device(trace)
     return TrendsResult(
         origin_ns=trace.origin_ns,
-        steps=[StepMark(step.name, step.start_ns, step.end_ns) for step in steps.steps],
+        steps=[
+            StepMark(step.name, step.start_ns, step.end_ns, step.duration_ns - ns)
+            for step, ns in zip(steps.steps, judged_ns(trace, device).tolist(), strict=True)
+        ],
         series=[measure(trace, metric.id, device) for metric in METRICS],
         time_bins=[bins for each in devices_by_activity(trace) for bins in _time_bins(trace, each)],
         slow_steps=_slow_steps(trace),
@@ -89,13 +98,15 @@ def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:
+    """By the lengths that are judged."""
     steps = find_steps(trace)
-    durations = steps.end_ns - steps.start_ns
+    durations = judged_ns(trace, main_device(trace))
     parts = step_breakdown(trace)
     middle = _median_parts(parts)
     rows = np.flatnonzero(slow(durations)).tolist()
     rows.sort(key=lambda row: -durations[row])
-    return [_slow_step(trace, steps.steps[row], parts[row], middle, int(np.median(durations))) for row in rows]
+    usual_ns = int(np.median(durations))
+    return [_slow_step(trace, steps.steps[row], parts[row], middle, int(durations[row]) - usual_ns) for row in rows]
 
 
 def _median_parts(parts: tuple[Parts, ...]) -> Int64:
@@ -104,7 +115,7 @@ def _median_parts(parts: tuple[Parts, ...]) -> Int64:
     return middle
 
 
-def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, median_ns: int) -> SlowStep:
+def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, over_median_ns: int) -> SlowStep:
     growth = np.array(msgspec.structs.astuple(parts), np.int64) - middle
     most = int(growth.argmax())
     part = PART_MEANINGS[most].id
@@ -112,7 +123,7 @@ def _slow_step(trace: Trace, step: Step, parts: Parts, middle: Int64, median_ns:
     return SlowStep(
         name=step.name,
         duration_ns=step.duration_ns,
-        over_median_ns=step.duration_ns - median_ns,
+        over_median_ns=over_median_ns,
         grew=part,
         grew_ns=int(growth[most]),
         longest_event=None if event is None else trace.strings[int(trace.events.name[event])],

@@ -94,16 +94,11 @@ def late_by_site(host: HostResult) -> dict[str, int]:
     """ns a step in which the device waits for a launch from each site, less what blocking calls and pauses cause."""
     late = {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns) for row in host.sites}
     quiet = {row.site: min(late[row.site], row.idle_ns.nothing_recorded) for row in host.sites}
-    late = _less(late, quiet, _pause_ns(host, ("garbage_collection", "unexplained")))
-    return _less(late, late, _pause_ns(host, ("lazy_loading",)))
+    return _less(late, quiet, sum(pause.idle_ns for pause in host.pauses))
 
 
 def late_ns(host: HostResult, sites: Collection[str]) -> int:
     return sum(ns for site, ns in late_by_site(host).items() if site in sites)
-
-
-def _pause_ns(host: HostResult, causes: Collection[str]) -> int:
-    return sum(pause.idle_ns for pause in host.pauses if pause.cause in causes)
 
 
 def _less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:

@@ -28,7 +28,9 @@ class IdleReport(msgspec.Struct, frozen=True):
     """Why a device is idle, ns.
 
     collective_wait: the next work is a collective. unrecorded_work: the device must be busy with what the trace does
-    not show. unknown: the launch is not recorded, or nothing follows in this recording.
+    not show. unknown: the launch is not recorded; tail: nothing follows in this recording. The last three are in the
+    step and in no verdict, mean or gain: before_recording, the device runs work that was launched before it; once, the
+    host does what comes once; after_recording, the recording ends before the next work.
     """
 
     data_loading: int
@@ -42,6 +44,10 @@ class IdleReport(msgspec.Struct, frozen=True):
     dependency: int
     unrecorded_work: int
     unknown: int
+    tail: int
+    before_recording: int
+    once: int
+    after_recording: int
 
 
 class StepDeviceReport(msgspec.Struct, frozen=True):
@@ -55,7 +61,9 @@ class StepDeviceReport(msgspec.Struct, frozen=True):
 class StepReport(msgspec.Struct, frozen=True):
     """A step, or the mean one, which has no name and no start. start_ns is relative to the span's origin_ns.
 
-    gpu_busy_ns: any device works; devices: each by itself.
+    gpu_busy_ns: any device works; devices: each by itself. before_recording_ns, once_ns, after_recording_ns: of
+    duration_ns, in no verdict and in no gain: the busiest device runs work that was launched before the recording; it
+    is idle while the host does what comes once; it has no more work in this recording.
     """
 
     name: str | None
@@ -66,6 +74,9 @@ class StepReport(msgspec.Struct, frozen=True):
     data_loading_ns: LoadingNs
     gpu_busy_ns: int | None
     slow: bool | None
+    before_recording_ns: int
+    once_ns: int
+    after_recording_ns: int
     devices: list[StepDeviceReport]
 
 

@@ -93,6 +93,9 @@ def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResul
             data_loading_ns=_loading(loader.get(row.name)),
             gpu_busy_ns=row.gpu_busy_ns,
             slow=row.slow,
+            before_recording_ns=row.before_recording_ns,
+            once_ns=row.once_ns,
+            after_recording_ns=row.after_recording_ns,
             devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
         )
         for i, row in enumerate(overview.steps)
@@ -110,14 +113,20 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
         data_loading_ns=_loading(loading.mean),
         gpu_busy_ns=overview.mean_gpu_busy_ns,
         slow=None,
+        before_recording_ns=_mean_of([row.before_recording_ns for row in overview.steps]),
+        once_ns=_mean_of([row.once_ns for row in overview.steps]),
+        after_recording_ns=_mean_of([row.after_recording_ns for row in overview.steps]),
         devices=[_in_step(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
 
 
+def _mean_of(values: list[int]) -> int:
+    """In whole ns; halves go up."""
+    return (2 * sum(values) + len(values)) // (2 * len(values))
+
+
 def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:
-    reasons = msgspec.structs.asdict(idle)
-    reasons["unknown"] += reasons.pop("tail")
-    return StepDeviceReport(device, busy_ns, IdleReport(**reasons))
+    return StepDeviceReport(device, busy_ns, msgspec.convert(msgspec.structs.asdict(idle), IdleReport))
 
 
 def _job(job: JobKind, words: JobText) -> JobReport:

@@ -26,6 +26,8 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "dependency": ("the work was in the queue and waited for other work (an event, a stream or another GPU)",) * 2,
     "unrecorded_work": ("the GPU was busy with work that this trace does not show",) * 2,
     "unknown": ("the trace has no launch call for it",) * 2,
+    "before_recording": ("the GPU still ran work that was launched before the recording",) * 2,
+    "once": ("the host did what comes once, such as compiling, loading or setting up",) * 2,
 }
 
 

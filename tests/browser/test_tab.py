@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,26 @@ def test_a_link_opens_what_it_was_copied_from(tensorboard: StartTensorBoard, rec
     second = tab(server, link)
     second.view("data_loading")
     assert second.verdict() == verdict
+
+
+def test_back_goes_to_the_view_before_and_stays_in_the_tab(
+    tensorboard: StartTensorBoard, recording: Path, tab: OpenTab
+) -> None:
+    one = tab(tensorboard(recording))
+    one.view("overview")
+    for title in ("Data loading", "Host"):
+        one.go_to(title)
+        one.view(VIEWS[title])
+    expect(one.page).to_have_title(re.compile("^Host · .* · Step Insights$"))
+
+    one.page.go_back()
+    one.view("data_loading")
+    expect(one.page).to_have_title(re.compile("^Data loading · "))
+    one.page.go_back()
+    one.view("overview")
+    one.page.go_forward()
+    one.view("data_loading")
+    assert one.verdict()
 
 
 def test_empty_log_directory_shows_how_to_record(tensorboard: StartTensorBoard, tab: OpenTab, tmp_path: Path) -> None:

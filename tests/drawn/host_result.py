@@ -16,6 +16,7 @@ from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment
@@ -73,8 +74,9 @@ def _sum(idles: Sequence[IdleNs]) -> IdleNs:
     return IdleNs(*map(sum, zip(*map(msgspec.structs.astuple, (IdleNs(), *idles)), strict=True)))
 
 
-def judged(host: HostResult) -> Judgement:
-    """The host's result beside those of a plain trace with the same steps."""
+def judged(host: HostResult, job: JobKind | None = None) -> Judgement:
+    """The host's result beside those of a plain trace with the same steps. job: another than that trace's, an eager one
+    that shows neither training nor inference."""
     marks = "".join(str(i) * 10 for i in range(STEPS))
     trace = timeline(
         f"""
@@ -84,11 +86,13 @@ def judged(host: HostResult) -> Judgement:
         cell_ns=100 * US,
     )
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id != "host"}
+    if job is not None:
+        results["overview"] = msgspec.structs.replace(results["overview"], job=job)
     return judge(results | {"host": host})
 
 
-def card(host: HostResult, id: str) -> Insight | None:
-    return next((insight for insight in judged(host).insights if insight.id == id), None)
+def card(host: HostResult, id: str, job: JobKind | None = None) -> Insight | None:
+    return next((insight for insight in judged(host, job).insights if insight.id == id), None)
 
 
 def fired(host: HostResult) -> list[str]:

@@ -8,23 +8,32 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from tests.drawn.real_traces import SHARED
 from tests.judged.found import Found, found_in
 from tests.judged.jobs.demo import DEMO
+from tests.judged.jobs.edges import AT_THE_EDGES
+from tests.judged.jobs.healthy import HEALTHY
+from tests.judged.jobs.kernels import SLOW_KERNELS
 from tests.judged.jobs.mixtures import MIXTURES
+from tests.judged.jobs.ranks import RANKS
 from tests.judged.jobs.shared import SHARED_TRACES
+from tests.judged.jobs.waits import WAITING
 from tests.judged.labels import Label
 from tests.truth.simulate.causes import Training
-from tests.truth.simulate.chrome import chrome_trace
+from tests.truth.simulate.chrome import head
 from tests.truth.simulate.demo import recordings
+from tests.truth.simulate.events import events
 from tests.truth.simulate.machine import Machine
 from tests.truth.simulate.mixtures import mixtures, training_with
 
 
 @dataclass(frozen=True)
 class Job:
-    """training None: the label is of a real trace."""
+    """training None: the label is of a real trace. group: what kind of job it is."""
 
+    group: str
     label: Label
     training: Training | None = None
 
@@ -40,30 +49,43 @@ class Job:
         return _simulated(self.training) if self.training else _read(self.label.job)
 
 
+#: Simulated for the corpus alone.
+GROUPS = {
+    "healthy jobs": HEALTHY,
+    "edges of a recording, what happens once, what is not recorded": AT_THE_EDGES,
+    "jobs that wait": WAITING,
+    "several ranks": RANKS,
+    "slow kernels": SLOW_KERNELS,
+}
+
+
 @cache
 def corpus() -> tuple[Job, ...]:
     """Labels and trainings with the same name."""
-    known = [*recordings(), *(training_with(causes) for causes in mixtures())]
     return (
-        *(Job(label) for label in SHARED_TRACES),
-        *_matched((*DEMO, *MIXTURES), known),
+        *(Job("real traces", label) for label in SHARED_TRACES),
+        *_matched("the demo's recordings", DEMO, recordings()),
+        *_matched("one or two declared causes", MIXTURES, [training_with(causes) for causes in mixtures()]),
+        *(Job(group, *labelled) for group, jobs in GROUPS.items() for labelled in jobs),
     )
 
 
-def _matched(labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
+def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
     """Each training with its label; a label without training, or the other way round, is an error."""
     waiting = {label.job: label for label in labels}
     for training in trainings:
-        yield Job(waiting.pop(training.name), training)
+        yield Job(group, waiting.pop(training.name), training)
     if waiting:
         raise ValueError(f"labels of no training: {', '.join(waiting)}")
 
 
-def judged_here() -> Iterator[tuple[Label, Found]]:
-    """Every recording that is here, with its label."""
+def judged_here() -> dict[str, list[tuple[Label, Found]]]:
+    """By group every recording that is here, with its label."""
+    groups: dict[str, list[tuple[Label, Found]]] = {}
     for job in corpus():
-        if job.missing is None:
-            yield from ((job.label, found) for found in job.found())
+        found = () if job.missing else job.found()
+        groups.setdefault(job.group, []).extend((job.label, each) for each in found)
+    return groups
 
 
 @cache
@@ -74,11 +96,12 @@ def _read(name: str) -> tuple[Found, ...]:
 
 @cache
 def _simulated(training: Training) -> tuple[Found, ...]:
-    """As its files are read. Not packed: that would take most of the time."""
+    """As its files are read. Neither packed nor in Kineto's lines: that would take most of the time."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for span in Machine(training).run():
             path = Path(folder) / f"{span.end_ns}.pt.trace.json"
-            path.write_text(chrome_trace(training, span))
+            document = {**head(training, span), "traceEvents": list(events(training, span))}
+            path.write_bytes(msgspec.json.encode(document))
             found.append(found_in(path))
     return tuple(found)

@@ -18,8 +18,6 @@ class Label:
     empty: no card says it, because the job is healthy or its recording does not tell. must: further cards that have to
     be there. may: cards that may be there too. never: cards that may not even be there as minor ones. All other cards
     are at most minor.
-
-    open: what of it is not yet right, as "verdict", "cards" or "extra" with what it waits for.
     """
 
     job: str
@@ -29,7 +27,6 @@ class Label:
     may: str = ""
     never: str = ""
     why: str = ""
-    open: tuple[tuple[str, str], ...] = ()
 
     @property
     def bounds(self) -> frozenset[str]:

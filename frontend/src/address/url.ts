@@ -10,6 +10,9 @@ import { type Address, type Changes, decode, encode } from "./keys";
 const PLUGIN = "tb_steptime";
 const PREFIX = `p.${PLUGIN}.`;
 
+/** Where the user is. To go elsewhere is a step that Back undoes; all other keys change in place. */
+const PLACES = ["view", "run", "worker", "span", "steps", "with", "opened"] as const;
+
 /** The plugin's keys in a hash. Keys of TensorBoard and of other plugins are not ours to see. */
 export function parse(hash: string): Address {
   const ours = fields(hash).filter((field) => field.startsWith(PREFIX));
@@ -27,10 +30,12 @@ export function write(hash: string, changes: Changes): string {
   return `#${[...(namesPlugin ? [] : [PLUGIN]), ...others, ...ours].join("&")}`;
 }
 
-/** The address of the page: read, change, be told of changes (back, a hand-edited address). */
+/** The address of the page: read, change, listen to changes (back, a hand-edited address). */
 export interface UrlStore {
   read(): Address;
   update(changes: Changes): void;
+  /** The title of the page while it shows this plugin; null: what it was before. */
+  entitle(title: string | null): void;
   /** The whole address with changes made, to be shared or opened elsewhere. */
   address(changes?: Changes): string;
   listen(changed: () => void): () => void;
@@ -38,7 +43,13 @@ export interface UrlStore {
 
 export function openUrlStore(page: Window = outerPage()): UrlStore {
   const listeners = new Set<() => void>();
+  const before = page.document.title;
+  let title: string | null = null;
+  const showTitle = () => {
+    page.document.title = title !== null && isHere(page.location.hash) ? title : before;
+  };
   const notify = () => {
+    showTitle();
     for (const changed of listeners) changed();
   };
   page.addEventListener("hashchange", notify);
@@ -48,8 +59,13 @@ export function openUrlStore(page: Window = outerPage()): UrlStore {
     update(changes) {
       const hash = write(page.location.hash, changes);
       if (hash === page.location.hash) return;
-      page.history.replaceState(page.history.state, "", hash);
+      if (isElsewhere(page.location.hash, hash)) page.history.pushState(page.history.state, "", hash);
+      else page.history.replaceState(page.history.state, "", hash);
       notify();
+    },
+    entitle(wanted) {
+      title = wanted;
+      showTitle();
     },
     address(changes = {}) {
       const { href, hash } = page.location;
@@ -60,6 +76,17 @@ export function openUrlStore(page: Window = outerPage()): UrlStore {
       return () => listeners.delete(changed);
     },
   };
+}
+
+/** Another plugin's name at the front: its tab is shown, and this frame is hidden. */
+const isHere = (hash: string): boolean => {
+  const [first] = fields(hash);
+  return first === undefined || first.includes("=") || first === PLUGIN;
+};
+
+function isElsewhere(before: string, after: string): boolean {
+  const [from, to] = [parse(before), parse(after)];
+  return PLACES.some((key) => from[key] !== to[key]);
 }
 
 /** The page around the frame, where it may be read; never further out than one level. */

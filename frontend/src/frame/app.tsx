@@ -32,7 +32,7 @@ export function App({ client, url }: AppProps) {
   const index = watched?.index ?? null;
   if (index === null || meanings === null) return <Outside trouble={trouble} again={() => watch?.now()} />;
   const tab: Tab = { meanings, index, state, events: client, update: url.update, address: url.address };
-  return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} />;
+  return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
 /** Before the first answer: nothing for a moment, then why. */
@@ -48,10 +48,18 @@ function Outside({ trouble, again }: { trouble: Problem | null; again(): void })
   );
 }
 
-function Inside({ tab, source }: { tab: Tab; source: Source }) {
+interface InsideProps {
+  tab: Tab;
+  source: Source;
+  entitle: UrlStore["entitle"];
+}
+
+function Inside({ tab, source, entitle }: InsideProps) {
   const selection = useSelection(tab.index, tab.state);
   const spansAtFirst = useRef(tab.index.spans_total).current;
   const view = isViewId(tab.state.view) ? tab.state.view : "overview";
+  const title = [tab.meanings.viewTitle(view), selection?.run.name, "Step Insights"].filter(Boolean).join(" · ");
+  useEffect(() => entitle(title), [title, entitle]);
   return (
     <div class="app">
       <Hatches />

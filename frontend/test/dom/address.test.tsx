@@ -27,6 +27,28 @@ describe("the address", () => {
     expect(await screen.findByText("Most of the wait leaves the GPU idle")).toBeTruthy();
   });
 
+  test("another view is a step that Back undoes; what changes within one is not", async () => {
+    await openTab("view=overview");
+    const before = window.history.length;
+    fireEvent.click(await screen.findByRole("button", { name: /^Kernel/ }));
+    expect(window.history.length).toBe(before);
+    press(/^Host/, "link");
+    expect(window.history.length).toBe(before + 1);
+    press(/^Host/, "link");
+    expect(window.history.length).toBe(before + 1);
+  });
+
+  test("the title of the page says view and run, and is TensorBoard's own on another tab", async () => {
+    document.title = "TensorBoard";
+    await openTab("view=host&run=b");
+    await waitFor(() => expect(document.title).toBe("Host · b · Step Insights"));
+    await act(async () => {
+      window.location.hash = "#scalars";
+      window.dispatchEvent(new Event("hashchange"));
+    });
+    expect(document.title).toBe("TensorBoard");
+  });
+
   test("keeps what others wrote in it", async () => {
     window.location.hash = "";
     await openTab("view=overview");

@@ -87,6 +87,8 @@ def upgrade(view: str, result: Json) -> Json:
     if view == "host" and result.get("answer"):
         figures = {each["id"]: each["value"]["value"] for each in result["answer"]["figures"]}
         result["figures"] = {_HOST_FIGURES.get(id, id): value for id, value in figures.items()}
+    if view == "host":  # kernels that are loaded come once, and are no pauses now
+        result["pauses"] = [pause for pause in result["pauses"] if pause["cause"] != "lazy_loading"]
     if view == "trends":
         result["slow_steps"] = [row | _longest_event(row["seen"]) for row in result["slow_steps"]]
     return _data_loading(result) if view == "data_loading" else result

@@ -19,6 +19,9 @@ IDLE_WHEN = {
     "unrecorded_work": "The GPU must be busy with work that this trace does not show",
     "unknown": "The GPU is idle for {idle} of the steps",
     "tail": "The GPU is idle after its last kernel",
+    "before_recording": "The GPU runs work from before the recording for {idle} of the steps",
+    "once": "The GPU is idle while the host does what comes once",
+    "after_recording": "The GPU is idle after its last kernel",
 }
 _LOADING_AND_RANGE = "The GPU is idle while the training process waits for data, and again in {range}"
 

@@ -83,6 +83,18 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "The recording ends inside a step.",
         "Incomplete steps at the end are left out: {dropped}.",
     ),
+    "before_recording": NoteWords(
+        "Step {step} still runs [{time}] of work that was launched before the recording began.",
+        "It is a part of the step, and left out of the verdict, of gains and of slow steps.",
+    ),
+    "once": NoteWords(
+        "[{time}] of these steps come only once, the longest {longest} in the first {name}.",
+        "Left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
+    ),
+    "after_recording": NoteWords(
+        "The recording ends [{time}] after the GPU's last work in it.",
+        "That time is a part of step {step}, and left out of the verdict, of gains and of slow steps.",
+    ),
     "profiling_slows": NoteWords(
         "Profiling slows the host by 1.5 to 2 times.",
         "The unprofiled step is shorter and its idle share smaller; the order of the causes holds.",

@@ -28,6 +28,7 @@ from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -87,9 +88,17 @@ def bubbles(trace: Trace, device: int) -> Bubbles:
     """Of each of `blocking_groups`; of many it is empty."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
-    lasts = _when_covered(idle, idle.covered_before(start) + groups.blocked_ns)
+    lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)
     return Bubbles(start, end, idle.overlap_ns(start, end))
+
+
+def blocked_ns(trace: Trace, device: int) -> Int64:
+    """Of each of `blocking_groups` how long it blocks the host; what judgement leaves out does not count."""
+    groups = blocking_groups(trace)
+    left_out = set_aside(trace, device).total.overlap_ns(groups.start, groups.end)
+    blocked: Int64 = np.maximum(groups.blocked_ns - left_out, 0)
+    return blocked
 
 
 def _stalls(trace: Trace, device: int, groups: Groups) -> tuple[Int64, Int64]:
@@ -131,12 +140,13 @@ def blocking_rows(trace: Trace, device: int) -> list[BlockingRow]:
     groups, bubble = blocking_groups(trace), bubbles(trace, device)
     if not len(groups):
         return []
+    blocked = blocked_ns(trace, device)
     standing = _standing(trace, groups)
     _, place = np.unique(standing.keys(groups), axis=0, return_inverse=True)
     place = place.reshape(-1)
-    columns = (np.ones(len(groups), np.int64), groups.blocked_ns, bubble.idle_ns, np.maximum(groups.bytes, 0))
+    columns = (np.ones(len(groups), np.int64), blocked, bubble.idle_ns, np.maximum(groups.bytes, 0))
     totals = np.stack([_by_place(place, values) for values in columns], axis=1)
-    worst = np.lexsort((groups.start, -groups.blocked_ns, -bubble.idle_ns))
+    worst = np.lexsort((groups.start, -blocked, -bubble.idle_ns))
     worst = worst[np.unique(place[worst], return_index=True)[1]]
     order = np.lexsort((groups.start[worst], -totals[:, 1], -totals[:, 2]))
     ends = np.maximum(groups.end, np.where(bubble.idle_ns > 0, bubble.end, 0))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -51,7 +52,7 @@ def launch_rows(trace: Trace, device: int) -> Int32:
 
 
 def idle_outside_loader(trace: Trace, device: int) -> Intervals:
-    """When the device is idle within the steps, the loader's waits left out."""
+    """When the device is idle within the steps, the loader's waits left out, and what judgement leaves out."""
     steps = find_steps(trace)
     idle = Intervals.union(steps.start_ns, steps.end_ns) - busy_intervals(trace, device)
-    return idle - loader_intervals(trace)
+    return idle - loader_intervals(trace) - set_aside(trace, device).total

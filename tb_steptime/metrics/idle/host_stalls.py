@@ -1,7 +1,6 @@
-"""Rare long pauses of the host that no op explains: garbage collection, lazy loading of kernels, and unexplained ones.
+"""Rare long pauses of the host that no op explains: garbage collection, and unexplained ones.
 
 thread   --op--[garbage collection]--op--      what the trace names comes first (trace/stops.py)
-         --op--[ first launch of k  ]-op-      then launch calls that must have loaded their kernel
          --op--                     --op--     then nothing at all, in a few steps only
 device   kkkk                         kk
 idle         iiiiiiiiiiiiiiiiiiiiii            what of the stop the device spends idle
@@ -11,36 +10,30 @@ The stops of different rows are disjoint: the first of these causes has them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
-from tb_steptime.metrics.launches.queue import FULL_QUEUE, LaunchCalls, find_queue, launch_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps import Step, find_steps
-from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_overheads
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.stops import garbage_collections
+from tb_steptime.trace.table import Int64, distinct_in
 
 #: What makes the host pause, as it is called.
-PauseCause = Literal["garbage_collection", "lazy_loading", "unexplained"]
+PauseCause = Literal["garbage_collection", "unexplained"]
 
 CAUSE_WORDS: dict[PauseCause, str] = {
     "garbage_collection": "Garbage collection",
-    "lazy_loading": "Lazy loading of kernels",
     "unexplained": "Nothing recorded",
 }
-
-#: A first launch that takes so many usual ones has loaded its kernel: 100 us and more, where 5 us are usual.
-LOADING_TIMES = 20
 
 #: Python between two ops takes microseconds; a training loop that reads a file or prints takes less than this.
 UNEXPLAINED_NS = 2_000_000
@@ -51,10 +44,11 @@ LEAST_STEPS = 3
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """Pauses of one cause in the steps. cause: garbage_collection, lazy_loading, unexplained. sure: the trace names the
-    cause; else it is inferred from the pattern. name: of the longest one, as the trace has it: the event, or the kernel
-    that was loaded; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step
-    mean; worst_*: the longest one.
+    """Pauses of one cause in the steps.
+
+    sure: the trace names the cause; else it is inferred from the pattern. name: of the longest one, as the trace has
+    it; None where it has none. count, total_ns: over the span; idle_ns: device idle time in them, per step mean;
+    worst_*: the longest one.
     """
 
     cause: PauseCause
@@ -69,40 +63,45 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 class _Stops(NamedTuple):
-    """Stops of one cause. rows: events of which each is or, for a loaded kernel, that each led to; None without.
-    least_ns: what another cause leaves of a stop counts if it is that long."""
+    """Stops of one cause. rows: events of which each is; None without. least_ns: what another cause leaves of a stop
+    counts if it is that long."""
 
     cause: PauseCause
     sure: bool
     start: Int64
     end: Int64
-    rows: Int32 | Int64 | None
+    rows: Int64 | None
     least_ns: int = 0
 
 
 def pauses(trace: Trace, device: int) -> list[Pause]:
     """Of the steps, by the idle time of the device, most first."""
+    idle = idle_outside_loader(trace, device)
+    found = [_pause(trace, stops, own, own & idle) for stops, own in _own_stops(trace, device)]
+    return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
+
+
+def pause_intervals(trace: Trace, device: int) -> Intervals:
+    """When the host pauses, whatever the cause."""
+    return reduce(or_, (own for _, own in _own_stops(trace, device)), Intervals.empty())
+
+
+def _own_stops(trace: Trace, device: int) -> Iterator[tuple[_Stops, Intervals]]:
+    """The stops of each cause that has any, less those of the causes before it."""
     steps = find_steps(trace)
     rest = Intervals.union(steps.start_ns, steps.end_ns)
-    idle, found = idle_outside_loader(trace, device), []
     for stops in _stops(trace, device):
         own = rest & Intervals.union(stops.start, stops.end)
         long = own.end - own.start >= stops.least_ns
         own = Intervals(own.start[long], own.end[long])
         if len(own):
-            found.append(_pause(trace, stops, own, own & idle))
+            yield stops, own
             rest = rest - own
-    return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
 def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
-    collections = garbage_collections(trace)
-    loads = np.sort(np.concatenate((loading_calls(trace), loading_overheads(trace))))
-    recorded: dict[PauseCause, Int64] = {"garbage_collection": collections, "lazy_loading": loads}
-    for cause, rows in recorded.items():
-        yield _Stops(cause, True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
-    slow = _slow_first_launches(trace, device, Intervals.union(trace.events.start_ns[loads], trace.events.ends(loads)))
-    yield _Stops("lazy_loading", False, trace.events.start_ns[slow.call], trace.events.ends(slow.call), slow.activity)
+    rows = garbage_collections(trace)
+    yield _Stops("garbage_collection", True, trace.events.start_ns[rows], trace.events.ends(rows), rows)
     yield _Stops("unexplained", False, *_unexplained(trace, device), None, UNEXPLAINED_NS)
 
 
@@ -135,34 +134,6 @@ def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
 def _step_at(trace: Trace, instant: int) -> Step:
     steps = find_steps(trace)
     return steps.steps[int(np.searchsorted(steps.start_ns, instant, side="right")) - 1]
-
-
-def _slow_first_launches(trace: Trace, device: int, named: Intervals) -> LaunchCalls:
-    """Launches, each the first one of its kernel in the recording, that took far longer than usual although the queue
-    had room. Those in which the trace names the loading are left out, and captured graphs: their first launch takes
-    long for other reasons."""
-    events, launches = trace.events, launch_calls(trace, device)
-    call, activity = launches.call, launches.activity
-    plain = (events.kind[activity] == Kind.KERNEL) & ~_named(trace, call, GRAPH_CALL)
-    plain &= np.isin(call, blocking_calls(trace).row, invert=True)
-    call, activity = call[plain], activity[plain]
-    if not len(call):
-        return LaunchCalls(call, activity)
-    usual_ns = float(np.median(events.dur_ns[call]))
-    first = np.sort(np.unique(events.name[activity], return_index=True)[1])
-    first = first[events.dur_ns[call[first]] >= LOADING_TIMES * usual_ns]
-    first = first[named.overlap_ns(events.start_ns[call[first]], events.ends(call[first])) == 0]
-    first = first[find_queue(trace, device).depth_at(events.start_ns[call[first]] - 1) < FULL_QUEUE]
-    return LaunchCalls(call[first], activity[first])
-
-
-def _named(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
-    """Which events have a name in which the pattern is found."""
-    wanted = np.zeros(len(trace.strings), bool)
-    names = distinct_in(trace.events.name[rows])
-    wanted[names] = [pattern.search(trace.strings[name]) is not None for name in names.tolist()]
-    named: Bool = wanted[trace.events.name[rows]]
-    return named
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:

@@ -29,4 +29,11 @@ IDLE_MEANINGS = (
             "kernel", True),
     _reason("unknown", "Unknown", "The launch of the next work is not in the trace.", "other", True),
     _reason("tail", "Tail", "No work follows on the GPU in this recording.", "other", True),
+    _reason("before_recording", "Before recording",
+            "The GPU runs work that was launched before the recording began. Not counted in verdicts and gains.",
+            "other", True),
+    _reason("once", "Once", "The host compiles, loads or sets up what later steps have. Not counted in verdicts and "
+            "gains.", "runtime", True),
+    _reason("after_recording", "After recording",
+            "The recording ends before the GPU's next work. Not counted in verdicts and gains.", "other", True),
 )  # fmt: skip

@@ -15,6 +15,8 @@ from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 #: catalogue too: the launch call had not begun.
 HOST_LATE = ("blocking_call", "allocator", "cpu_work", "nothing_recorded")
 HOST_BOUND = (*HOST_LATE, "launch_latency")
+#: Reasons whose time tells nothing about a step of the job.
+SET_ASIDE = ("before_recording", "once", "after_recording")
 
 
 class IdleNs(msgspec.Struct, frozen=True):
@@ -26,6 +28,8 @@ class IdleNs(msgspec.Struct, frozen=True):
     more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
     unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
     far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
+    The last three are left out of judgement (`set_aside`): before_recording, the device runs work from before the
+    recording; once, the host does what comes once; after_recording, the end of the recording hides what follows.
     """
 
     data_loading: int = 0
@@ -40,6 +44,14 @@ class IdleNs(msgspec.Struct, frozen=True):
     unrecorded_work: int = 0
     unknown: int = 0
     tail: int = 0
+    before_recording: int = 0
+    once: int = 0
+    after_recording: int = 0
+
+    @property
+    def judged(self) -> IdleNs:
+        """What verdicts and gains rest on: without the time that is left out."""
+        return msgspec.structs.replace(self, **dict.fromkeys(SET_ASIDE, 0))
 
     @property
     def total_ns(self) -> int:

@@ -15,10 +15,11 @@ from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.idle.attribution import few_segments, idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
@@ -36,7 +37,11 @@ BUBBLE_TIME = Metric(
     colour="blocking",
 )  # fmt: skip
 
-_LOADING, _UNRECORDED = REASONS.index("data_loading"), REASONS.index("unrecorded_work")
+_LOADING = REASONS.index("data_loading")
+#: Reasons that are no launch's and no call's.
+_OF_NOBODY = [_LOADING, *(REASONS.index(reason) for reason in SET_ASIDE)]
+#: Reasons that no blocking call causes.
+_NO_BUBBLE = [*_OF_NOBODY, REASONS.index("unrecorded_work")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +67,7 @@ class Idle:
 @dataclass(frozen=True, eq=False)
 class IdleSums:
     """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: what of it is in bubbles behind blocking
-    calls, of which data loading and unrecorded work are no part."""
+    calls, of which data loading and unrecorded work are no part, nor what judgement leaves out."""
 
     ns: Int64
     bubble_ns: Int64
@@ -88,6 +93,7 @@ class Longest(NamedTuple):
     find_launches,
     find_steps,
     loader_intervals,
+    set_aside,
     training_threads,
     unrecorded_work,
 )
@@ -106,11 +112,11 @@ def idle_partition(trace: Trace) -> Mapping[int, Idle]:
 def idle_of_activity(trace: Trace, device: int) -> Int64:
     """For each row of `find_launches` the idle time of the device that it ended, ns over all steps, loader's left out.
 
-    What is left of the idle time is the loader's and the tail.
+    What is left of the idle time is the loader's, the tail, and what judgement leaves out.
     """
     total = np.zeros(len(find_launches(trace).activity), np.int64)
     for segments in idle_segments(trace, device):
-        charged = (segments.launch >= 0) & (segments.reason != _LOADING)
+        charged = (segments.launch >= 0) & np.isin(segments.reason, _OF_NOBODY, invert=True)
         launch, ns = segments.launch[charged], (segments.end - segments.start)[charged]
         if len(launch):
             first = int(launch.min())  # the launches of some gaps lie together
@@ -145,8 +151,8 @@ def _sums(trace: Trace, device: int) -> IdleSums:
     behind = Intervals.union(*bubbles(trace, device)[:2])
     for segments in idle_segments(trace, device):
         place = np.ravel_multi_index((segments.step, segments.site, segments.reason), shape)
-        outside = np.isin(segments.reason, (_LOADING, _UNRECORDED))
-        in_bubble = np.where(outside, 0, behind.overlap_ns(segments.start, segments.end))
+        in_bubble = behind.overlap_ns(segments.start, segments.end)
+        in_bubble[np.isin(segments.reason, _NO_BUBBLE)] = 0
         for total, ns in zip(found, (segments.end - segments.start, in_bubble), strict=True):
             total += exact_sums(place, ns, size)
     return IdleSums(found[0].reshape(shape), found[1].reshape(shape))

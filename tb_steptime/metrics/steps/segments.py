@@ -16,9 +16,13 @@ from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.steps import Step
+from tb_steptime.trace.table import Int64
 
 #: Phases with a segment of CPU work of their own; the rest are one.
 _CPU_PHASES = ("forward", "backward", "optimizer")
+
+#: Segments that are left out of judgement, and what they are called.
+_LEFT_OUT = {"before_recording": "Before recording", "once": "Once", "after_recording": "After recording"}
 
 #: A segment has grown if it holds this share of what a slow step takes longer.
 GROWN_FRACTION = 0.05
@@ -82,6 +86,7 @@ def _gaps(idle: IdleNs) -> list[Segment]:
         _wait("unrecorded_work", "Unrecorded work", idle.unrecorded_work, "kernel", hatched=True),
         _wait("unknown", "Unknown", idle.unknown, "other", hatched=True),
         _wait("tail", "Tail", idle.tail, "other", hatched=True),
+        *(_wait(id, label, getattr(idle, id), "other", hatched=True) for id, label in _LEFT_OUT.items()),
     ]
 
 
@@ -95,22 +100,21 @@ def _wait(
     return Segment(id, label, ns, colour, hatched, False, reasons or (id,))
 
 
-def slow_steps(steps: tuple[Step, ...], aggregates: StepAggregates) -> list[Grown]:
-    """Outliers above the rest, longest first. The segments of a step without a device are not known: nothing grew."""
-    lengths = np.array([step.duration_ns for step in steps], np.int64)
+def slow_steps(steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates) -> list[Grown]:
+    """Outliers above the rest, longest first, by the lengths that are judged. The segments of a step without a device
+    are not known: nothing grew."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     others = [row for row in range(len(steps)) if row not in rows]
     of_step = [segments(aggregates, row) for row in range(len(steps))] if rows else []
-    return [_grown(steps, of_step, row, others) for row in rows]
+    return [_grown(steps[row], int(lengths[row] - np.median(lengths[others])), of_step, row, others) for row in rows]
 
 
-def _grown(steps: tuple[Step, ...], of_step: list[list[Segment]], row: int, others: list[int]) -> Grown:
-    step = steps[row]
-    excess_ns = step.duration_ns - round(statistics.median(steps[other].duration_ns for other in others))
+def _grown(step: Step, excess_ns: int, of_step: list[list[Segment]], row: int, others: list[int]) -> Grown:
     parts = [
         GrownPart(each.id, each.label, each.ns - round(statistics.median(of_step[other][place].ns for other in others)))
         for place, each in enumerate(of_step[row])
+        if each.id not in _LEFT_OUT
     ]
     parts = [part for part in parts if part.excess_ns >= max(1, GROWN_FRACTION * excess_ns)]
     parts.sort(key=lambda part: -part.excess_ns)

@@ -18,7 +18,6 @@ DEMO = (
         "transforms", "host", main="launch_graphs", may="fused_optimizer", never="more_workers input_bound slow_steps",
         why="Three workers of 7 ms are just fast enough. Kernels of 5 us are launched by ops of 50: the host is the "
         "limit.",
-        open=(("extra", "9"),),
     ),
     Label(
         "resnet50_baseline", "gpu", main="tensor_cores_unused", may="small_grids back_pressure",
@@ -55,13 +54,11 @@ DEMO = (
         "forum_workers8", "host", main="launch_graphs", may="fused_optimizer",
         never="more_workers input_bound slow_steps",
         why="Eight workers are fast enough; taking a batch costs the loop 0.15 ms of 2.2.",
-        open=(("extra", "9"),),
     ),
     Label(
         "forum_workers8_item", "host", main="launch_graphs", may="fused_optimizer sync_bubble",
         never="more_workers input_bound slow_steps",
         why="As above, with a read-back that waits for nothing.",
-        open=(("extra", "9"),),
     ),
     Label(
         "forum_sparse_one_gpu", "gpu", main="tensor_cores_unused", may="hidden_sync_backward small_grids",

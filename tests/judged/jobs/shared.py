@@ -10,19 +10,17 @@ from tests.judged.labels import Label
 #: By path within `traces/`.
 SHARED_TRACES = (
     Label(
-        "hta_a100_alexnet_cudasync", "host unknown", main="one_time", may="lazy_loading",
+        "hta_a100_alexnet_cudasync", "host unknown", main="one_time",
         never="launch_graphs allocator_steady slow_steps no_workers tensor_cores_unused",
         why="Benchmark of two forward passes without step marks, cold: 29.9 of 43.4 s in one call that creates the "
         "CUDA context, 8.4 s in first mallocs and frees, 3.1 s in a first launch; the GPU works for 66 ms, 55 of "
         "them copies of weights.",
-        open=(("cards", "11"), ("extra", "11")),
     ),
     Label(
         "hta_a100_ddp_control", "communication host mixed", main="exposed_communication",
         may="launch_graphs", never="slow_steps pageable_copies pageable_batch_copies input_bound",
         why="Recommender, rank 3 of 8, 77 ms a step: NCCL 27 ms, 14.7 of them exposed (19 %), most in the all-to-all "
         "of the inputs; idle 16 %, nearly all of it gaps under 0.2 ms before late launches of kernels of 9 us.",
-        open=(("cards", "4"),),
     ),
     Label(
         "hta_a100_ddp_nccl", "host", main="launch_graphs",
@@ -37,7 +35,6 @@ SHARED_TRACES = (
         never="launch_graphs slow_steps",
         why="A test of 5 kernels (51 us) in one step of 3.2 ms, 2.2 ms of it in the first aten::empty: too little to "
         "conclude from.",
-        open=(("extra", "11"),),
     ),
     Label(
         "hta_a100_triton", "unknown host", never="launch_graphs long_stretches small_grids",
@@ -50,10 +47,9 @@ SHARED_TRACES = (
         "of the training thread nothing but the step mark is recorded.",
     ),
     Label(
-        "hta_mi250_toy", "host", main="lazy_loading|one_time", never="slow_steps pageable_copies small_grids",
+        "hta_mi250_toy", "host", main="one_time", never="slow_steps pageable_copies small_grids",
         why="One cold step of 9.3 ms, 6.5 ms of it in one first hipLaunchKernel; 14 kernels of 0.1 ms in all. What "
         "is left is the first pass of everything and shows no steady state.",
-        open=(("extra", "11"),),
     ),
     Label(
         "hta_no_gpu_in_trace", "unknown", never="input_bound no_workers",
@@ -66,7 +62,6 @@ SHARED_TRACES = (
         why="ResNet-50 in FP32 on a V100: busy 98.4 %, the queue is full; convolutions and GEMMs 298 of 472 ms, all "
         "volta_sgemm, scudnn and FFMA. The first step is 5 ms longer because the recording began with an empty "
         "queue: its first kernel starts after 3.5 ms.",
-        open=(("extra", "1"),),
     ),
     Label(
         "kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz", "input", main="no_workers",
@@ -96,7 +91,6 @@ SHARED_TRACES = (
         never="slow_steps input_bound more_workers no_workers",
         why="As before: busy 101 of 122 ms. Step 16 waits 46 ms in its first copy for work from before the "
         "recording, and step 21 ends 85 ms after its last op: both are the recording's edges.",
-        open=(("extra", "1"),),
     ),
     Label(
         "tracelens_b200_eager", "host", main="launch_graphs", may="long_stretches",
@@ -112,24 +106,21 @@ SHARED_TRACES = (
     ),
     Label(
         "tracelens_h100_timesformer", "host input mixed", main="long_stretches", must="eager_attention",
-        may="alignment slow_matmul",
+        may="alignment slow_products",
         never="launch_graphs lazy_loading slow_steps pageable_copies",
         why="Inference of one video, 383 ms: 217 ms decode and resize it on the CPU before the first launch, then "
         "busy 158 of 160 ms: softmax 69 ms and align1 bmm 43 ms (eager attention), its scaling 16 ms.",
-        open=(("cards", "5"),),
     ),
     Label(
         "tracelens_mi300_resnet", "communication", main="exposed_communication", may="layout_conversion",
         never="slow_steps launch_graphs input_bound",
         why="ResNet, rank 0 of 8, 19 ms a step: two all-reduces of 6.7 and 9 ms, 11.8 ms exposed; busy 97 %. The 968 "
         "activities of the first 30 ms were launched before the recording.",
-        open=(("cards", "4"),),
     ),
     Label(
         "tracelens_mi300_vllm_graph", "gpu unknown", never="launch_graphs host_stops long_stretches small_grids",
         why="One decode step, the whole of it in one graph of 425 kernels: launched at 1.5 ms, starts at 8.4 ms "
         "behind work from before the recording, then busy 10.72 of 10.74 ms; mixture-of-experts GEMMs 7.0 ms of "
         "it.",
-        open=(("verdict", "2"), ("extra", "2")),
     ),
 )  # fmt: skip

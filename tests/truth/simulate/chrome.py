@@ -37,7 +37,15 @@ def file_name(span: Span, worker: str = "gpu") -> str:
 
 
 def chrome_trace(training: Training, span: Span) -> str:
-    head = {
+    """The file's text, a key on each line."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head(training, span).items()]
+    written = ",\n".join(_text(event) for event in events(training, span))
+    return "{\n" + "\n".join(lines) + f'\n  "traceEvents": [\n{written}\n  ],\n  "traceName": ""\n}}\n'
+
+
+def head(training: Training, span: Span) -> dict[str, Any]:
+    """What stands before the events."""
+    return {
         "schemaVersion": 1,
         STATEMENT_KEY: statement(training),
         TRUTH_KEY: span.truth,
@@ -48,9 +56,6 @@ def chrome_trace(training: Training, span: Span) -> str:
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": BASE_NS,
     }
-    lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
-    written = ",\n".join(_text(event) for event in events(training, span))
-    return "{\n" + "\n".join(lines) + f'\n  "traceEvents": [\n{written}\n  ],\n  "traceName": ""\n}}\n'
 
 
 def _text(event: dict[str, Any]) -> str:

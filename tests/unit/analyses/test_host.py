@@ -167,12 +167,12 @@ def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
 
 
 def test_a_host_bound_ddp_job_gets_what_each_remedy_gains(trace_path):
-    """Four cards that share 169 of 170 ms out; the rest is a tail, gaps and a blocking call."""
+    """Four cards that share 163 of 170 ms out; the rest is a tail, gaps, a blocking call and a few long gaps."""
     trace = read_real(trace_path("hta_a100_ddp_nccl"))
     judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
     gains = {insight.id: round(insight.gain_ns / 1e6, 1) for insight in judgement.insights if insight.gain_ns}
     assert gains == {
-        "launch_graphs": 101.1,
+        "launch_graphs": 94.6,  # 6.5 ms are in long gaps of several causes
         "buffer_broadcast": 39.4,
         "gradient_buckets": 14.5,
         "fused_optimizer": 14.0,

@@ -71,14 +71,14 @@ def test_late_launches_are_worth_the_idle_time_before_them():
         op       | {repeated("aaaaaaaa..")} |
         runtime  | {repeated(".....k....")} |
         kernel 7 | {repeated("......kkkk")} |""")
-    insight = card(judgement, "launch_graphs")
+    insight = card(judgement, "long_stretches")
     assert insight is not None
     assert (insight.gain_ns, insight.gain_fraction) == (6_000, 0.6)
     assert judgement.headlines["overview"].verdict.template.endswith("kernels are not launched in time.")
 
 
 def test_a_gpu_that_waits_for_data_is_not_launch_bound():
-    latency = card(judged(WAITING), "launch_graphs")  # 1 us after the wait
+    latency = card(judged(WAITING), "long_stretches")  # 1 us after the wait
     assert latency is not None
     assert latency.gain_ns == 1_000
     assert judged(WAITING).insights[0].id == "no_workers"
@@ -90,7 +90,7 @@ def test_a_queue_that_is_full_is_not_launch_bound():
         step     | {STEPS[:20]} |
         runtime  | kqrs................ |
         kernel 7 | .kkkkkqqqqrrrrrsssss |""")
-    insight = card(judgement, "launch_graphs")
+    insight = card(judgement, "long_stretches")
     assert insight is not None
     assert insight.gain_ns == 1_000  # before the first kernel
 
@@ -172,7 +172,7 @@ def test_two_runs_are_before_and_after():
 
 
 def test_slow_steps_are_worth_the_mean_less_the_median():
-    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 10, 10, 60))])
+    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 60, 10, 10))])
     assert headline.action is not None
     assert headline.action.values["gain"].value == (112_000 / 6) - 10_000
     assert titles["slow"].values["slow"].value == 1  # 12 is near the middle, 60 is not

@@ -14,10 +14,11 @@ from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.host_stalls import Pause
+from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
+from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.steps.segments import Grown, GrownPart
-from tb_steptime.metrics.steps.sites import GapExample
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -63,9 +64,35 @@ def test_idle_time_that_no_launch_ends_is_not_the_host_s():
     ],
 )
 def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str):
-    insight = card(host_result([site(each, late(100)) for each in sites]), "launch_graphs")
+    host = host_result([site(each, late(100)) for each in sites])
+    insight = card(host, "launch_graphs", JobKind(purpose="training"))
     assert insight is not None
     assert plain(insight.title) == title
+
+
+@pytest.mark.parametrize(
+    ("job", "graphs", "title", "why"),
+    [
+        (JobKind(), 0.0, "Launch the model as a CUDA graph", _LATE := "the CPU cannot launch them in time."),
+        (JobKind(purpose="inference"), 0.0, "Launch the model as a CUDA graph", _LATE),
+        (JobKind(vendor="amd"), 0.0, "Launch the model as a HIP graph", _LATE),
+        (JobKind(compiled_share=0.6), 0.0, "Launch the compiled model as a CUDA graph", "average, come late."),
+        (JobKind(), 2.0, "Capture more of the step in CUDA graphs", "average, start late."),
+        (
+            JobKind(graph_share=0.6),
+            2.0,
+            "Shorten what the CPU does between graph launches",
+            "100 µs a step for the CPU.",
+        ),
+    ],
+)
+def test_the_advice_names_what_is_there(job: JobKind, graphs: float, title: str, why: str):
+    host = host_result([site(FORWARD, late(100))], launches=msgspec.structs.replace(LAUNCHES, graphs=graphs))
+    insight = card(host, "launch_graphs", job)
+    assert insight is not None
+    assert plain(insight.title) == title
+    assert plain(insight.why).endswith(why)
+    assert len(plain(insight.why)) <= 160
 
 
 def test_what_ddp_copies_has_cards_of_its_own():
@@ -119,28 +146,73 @@ def test_gradients_need_no_zeros():
     assert card(host_result([site("other", late(20))]), "zero_gradients") is None
 
 
-def test_a_few_long_waits_are_no_matter_of_graphs():
-    def stretched(longest_us: int, launches: float = 100.0) -> HostResult:
-        row = site(FORWARD, late(100), launches=launches)
-        return host_result([msgspec.structs.replace(row, examples=[GapExample("1", STEP, STEP + longest_us * US)])])
-
-    assert fired(stretched(199)) == ["launch_graphs"]
-    assert fired(stretched(200)) == ["long_stretches"]  # half of the 400 us of four steps
-    assert fired(stretched(200, launches=12.0)) == ["launch_graphs"]  # few launches: few waits, however it is
-    insight = card(stretched(200), "long_stretches")
-    assert insight is not None
-    assert (insight.gain_ns, insight.why.values["longest"].value) == (100 * US, 200 * US)
-    pause = Pause("unexplained", False, None, 1, 200 * US, 50 * US, "1", STEP, STEP + 200 * US)
-    paused = msgspec.structs.replace(stretched(200), pauses=[pause])
-    assert fired(paused) == ["launch_graphs", "host_stops"]
+def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles: bool = False) -> LongGap:
+    doing = "nothing" if name is None else "call" if inside else "op"
+    return LongGap("1", STEP, STEP + int(ms * 1000) * US, int(ms * 1000) * US, doing, name, inside, compiles, compiles)
 
 
-def test_where_graphs_are_launched_already_they_are_to_hold_more():
-    host = host_result([site(FORWARD, late(100))], launches=msgspec.structs.replace(LAUNCHES, graphs=2.0))
-    insight = card(host, "launch_graphs")
-    assert insight is not None
-    assert plain(insight.title) == "Capture more of the step in CUDA graphs"
-    assert len(plain(insight.why)) <= 160
+def waited(*gaps: LongGap, late_us: int = 60, compiled_us: int = 0, launches: float = 100.0) -> HostResult:
+    """100 us of each step are late, some of it in long gaps."""
+    rows = [LongGaps(FORWARD, len(gaps), late_us * US, compiled_us * US, list(gaps))] if gaps else []
+    return host_result([site(FORWARD, late(100), launches=launches)], long_gaps=rows)
+
+
+def said(host: HostResult, id: str) -> tuple[int, str, str] | None:
+    insight = card(host, id)
+    return None if insight is None else (insight.gain_ns // US, plain(insight.title), plain(insight.why))
+
+
+def test_long_waits_are_about_what_the_cpu_does_in_them():
+    named = waited(long_gap("/home/me/data.py(9): crop", 0.2), long_gap(None, 0.1))
+    assert said(named, "launch_graphs") == (
+        40, "Launch the model as a CUDA graph",
+        "100 launches a step, for 0 ms of GPU work each on average: the CPU cannot launch them in time.",
+    )  # fmt: skip
+    assert said(named, "long_stretches") == (
+        60, "Shorten crop, or overlap it with GPU work",
+        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in data.py(9): crop.",
+    )  # fmt: skip
+    called = waited(long_gap("cudaFree", 0.2, inside="aten::cudnn_convolution"))
+    assert said(called, "long_stretches") == (
+        60, "Shorten cudaFree, or overlap it with GPU work",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in cudaFree in aten::cudnn_convolution.",
+    )  # fmt: skip
+    assert card(named, "long_stretches").evidence == [  # type: ignore[union-attr]
+        Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US),
+    ]  # fmt: skip
+
+
+def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
+    several = [long_gap("a", 0.1), long_gap("b", 0.1), long_gap(None, 0.1)]
+    assert said(waited(*several, late_us=49), "long_stretches") is None
+    assert said(waited(*several, late_us=50), "long_stretches") == (
+        50, "Shorten what the CPU does between launches",
+        "3 long waits, of up to 100 µs, leave the GPU idle; no one op or function makes most of them.",
+    )  # fmt: skip
+    assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
+
+
+def test_few_launches_are_no_matter_of_graphs():
+    assert fired(waited(launches=10)) == ["launch_graphs"]
+    assert fired(waited(launches=9)) == ["long_stretches"]
+    assert said(waited(launches=9), "long_stretches") == (
+        100, "Shorten what the CPU does between launches",
+        "9 launches a step leave the GPU idle for 100 µs: too few for a graph to help.",
+    )  # fmt: skip
+
+
+def test_long_waits_of_compiled_code_are_about_torch_compile():
+    looks_up = waited(long_gap("TorchDynamo Cache Lookup", 0.2, compiles=True), compiled_us=45)
+    assert said(looks_up, "compiled_waits") == (
+        45, "Keep torch.compile from working during the steps",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in TorchDynamo Cache Lookup.",
+    )  # fmt: skip
+    assert [insight.gain_ns // US for insight in judged(looks_up).insights[:2]] == [45, 40]
+    compiled = msgspec.structs.replace(long_gap(None, 0.2), compiled=True)
+    assert said(waited(compiled, compiled_us=60), "compiled_waits") == (
+        60, "Find out what delays the compiled code",
+        "1 long wait, of 200 µs, leaves the GPU idle; no one op or function makes most of it.",
+    )  # fmt: skip
 
 
 # What belongs to one card belongs to no other.
@@ -159,13 +231,13 @@ def test_a_bubble_is_the_blocking_call_s_and_not_the_launches():
 
 def test_gains_of_the_partition_add_up_to_no_more_than_the_idle_time():
     pause = Pause("garbage_collection", True, "gc", 1, 50 * US, 33_333, "1", 0, 50 * US)
-    load = Pause("lazy_loading", False, None, 1, 50 * US, 22_222, "1", 0, 50 * US)
+    stop = Pause("unexplained", False, None, 1, 50 * US, 22_222, "1", 0, 50 * US)
     sites = [
         site(FORWARD, IdleNs(cpu_work=100_001, nothing_recorded=50_003, launch_latency=10_007), bubble=20_001),
         site(NODES, IdleNs(cpu_work=70_001, nothing_recorded=20_002)),
         site("optimizer", IdleNs(allocator=15_001, nothing_recorded=30_001)),
     ]
-    host = host_result(sites, pauses=[pause, load], blocking=[blocking(20_001)])
+    host = host_result(sites, pauses=[pause, stop], blocking=[blocking(20_001)])
     judgement = judged(host)
     late_ns = sum(row.idle_ns.late_ns for row in sites)
     total = sum(insight.gain_ns for insight in judgement.insights if insight.view == "host")
@@ -323,7 +395,6 @@ def pause(cause: str, idle_us: int, sure: bool = True) -> Pause:
     ("cause", "id"),
     [
         ("garbage_collection", "garbage_collection"),
-        ("lazy_loading", "lazy_loading"),
         ("unexplained", "host_stops"),
     ],
 )
@@ -516,7 +587,7 @@ def test_the_host_view_opens_with_what_the_host_can_do():
     host = host_result([site(FORWARD, late(300))])
     headline = judged(host).headlines["host"]
     assert headline.action is not None
-    assert plain(headline.action) == "Launch the forward pass as a CUDA graph: up to 300 µs a step (30 %)."
+    assert plain(headline.action) == "Launch the model as a CUDA graph: up to 300 µs a step (30 %)."
     assert judged(host).sidebar["host"].share == 0.3
     assert judged(host_result()).headlines["host"].action is None
 

@@ -1,4 +1,4 @@
-"""Rare long pauses of the CPU: garbage collection, kernels loaded at their first launch, pauses without a reason."""
+"""Rare long pauses of the CPU: garbage collection, and pauses without a reason."""
 
 from __future__ import annotations
 
@@ -28,13 +28,6 @@ _GARBAGE = _Card(
     "Python's garbage collector stops the CPU {times} (time, for|times, for up to) {longest}.",
     "gc.freeze()  # after the first steps\n# or gc.disable(), and gc.collect() every 1000 steps",
 )
-_LOADING = _Card(
-    "lazy_loading",
-    "lazy_loading",
-    phrase("Load CUDA kernels before the measured steps"),
-    "{times} (kernel is loaded at its first launch, in|kernels are loaded at their first launch, in up to) {longest}.",
-    "CUDA_MODULE_LOADING=EAGER python train.py  # or a longer warm-up",
-)
 _UNEXPLAINED = _Card(
     "host_stops",
     "unexplained",
@@ -60,22 +53,6 @@ def garbage_collection(facts: Facts) -> Insight | None:
     Left out: pauses during which the GPU works.
     """
     return _card(facts, _GARBAGE)
-
-
-def lazy_loading(facts: Facts) -> Insight | None:
-    """Fires when kernels that are loaded at their first launch leave the GPU idle.
-
-    Similar pattern: a slow launch of a kernel that was loaded before: only the first launch of each kernel counts.
-
-    Needs: the launch calls; driver calls that load modules make it certain.
-
-    Jobs: those with a GPU, training and inference, in their first steps.
-
-    Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
-
-    Left out: later steps, in which nothing is loaded: the card is about this recording only.
-    """
-    return _card(facts, _LOADING)
 
 
 def host_stops(facts: Facts) -> Insight | None:

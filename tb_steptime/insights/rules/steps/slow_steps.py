@@ -27,8 +27,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     """Fires when outliers raise the mean step far enough above the median one, waits for batches left out of both. What
     is slow in them may have other cards too, so this gain may not be added to others.
 
-    Similar pattern: the first step, which runs work from before the recording, and steps that wait for their batch:
-    both are left out.
+    Similar pattern: the first step, which runs work from before the recording or does what comes once, and steps that
+    wait for their batch: both are left out.
 
     Needs: at least four steps, fewer have no outliers.
 
@@ -36,7 +36,7 @@ def slow_steps(facts: Facts) -> Insight | None:
 
     Gain: the mean step less the median step, both without their waits for batches.
 
-    Left out: waits for batches and the tail of the recording.
+    Left out: waits for batches, and what of the recording is not judged at its beginning and end.
     """
     slow = _slow(facts.host)
     if not slow:
@@ -69,8 +69,9 @@ def _slow(host: HostResult) -> list[Grown]:
 
 
 def _own_ns(step: HostStep) -> int:
-    """Its length less what is idle for others' reasons."""
-    return step.end_ns - step.start_ns - step.idle_ns.data_loading - step.idle_ns.tail
+    """Its length less what is idle for others' reasons, and what is left out of judgement."""
+    own_ns = step.end_ns - step.start_ns - step.left_out_ns
+    return own_ns - step.idle_ns.data_loading - step.idle_ns.tail
 
 
 def _why(slow: list[Grown], steps: int) -> Phrase:

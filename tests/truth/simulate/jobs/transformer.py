@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from tests.truth.simulate.causes import Activity, Op, Section
+from tests.truth.simulate.causes import A100, Activity, Op, Section
 from tests.truth.simulate.kernels import STARTUP_NS, launch
 from tests.truth.simulate.layers import node
 
@@ -30,7 +30,8 @@ GEMMS = {
 class Transformer:
     """length: of the sequence; odd lengths are not aligned. attention: "flash" or "eager"; classes: of the last layer.
 
-    host_ns: of one op in Python and C++, before the training's factor.
+    split: products with few blocks are split along their sums. host_ns: of one op in Python and C++, before the
+    training's factor.
     """
 
     batch: int = 8
@@ -41,6 +42,7 @@ class Transformer:
     classes: int = 32_000
     dtype: str = "bf16"
     attention: str = "flash"
+    split: bool = True
     host_ns: int = 12_000
 
     @property
@@ -122,7 +124,7 @@ def gemm(net: Transformer, rows: int, columns: int, depth: int, layout: str = "t
     """A product as cuBLAS runs it; with sizes that are not multiples of 8 at a quarter of the usual rate."""
     aligned = net.dtype != "bf16" or (rows % 8 == columns % 8 == depth % 8 == 0)
     flops, moved = 2.0 * batch * rows * columns * depth, batch * (rows * depth + depth * columns + rows * columns)
-    grid = (math.ceil(rows / 128), math.ceil(columns / 128), batch)
+    grid = (math.ceil(rows / 128), math.ceil(columns / 128), batch * _splits(net, rows, columns, depth, batch))
     if aligned:
         dur_ns = _ns(flops, moved * net.element_bytes, RATES[net.dtype])
         tensor = net.dtype != "fp32"
@@ -132,6 +134,12 @@ def gemm(net: Transformer, rows: int, columns: int, depth: int, layout: str = "t
     dur_ns = _ns(flops, moved * net.element_bytes, RATES[net.dtype] / 4)
     name = f"void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_{layout}_align1>(Params)"
     return Activity("kernel", name, dur_ns, grid, (256, 1, 1), 200, 32768, tensor_core=True)
+
+
+def _splits(net: Transformer, rows: int, columns: int, depth: int, batch: int) -> int:
+    """Long sums are split where the blocks are few, so that they fill the card four times over."""
+    blocks = math.ceil(rows / 128) * math.ceil(columns / 128) * batch
+    return max(1, min(depth // 256, math.ceil(4 * A100.sm_count / blocks))) if net.split else 1
 
 
 def elementwise(functor: str, elements: int, nbytes: int) -> Activity:

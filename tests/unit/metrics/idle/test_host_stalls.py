@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
-from tb_steptime.metrics.idle.host_stalls import LOADING_TIMES, Pause, pauses
+from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import timeline
@@ -31,49 +31,6 @@ def test_a_collection_that_the_trace_names_is_sure():
     assert pauses(trace, 0) == [
         Pause("garbage_collection", True, "Python GC", 1, 400_000, 150_000, "1", 1_300_000, 1_700_000)
     ]
-
-
-def test_loading_that_the_trace_names_is_sure_and_told_once():
-    trace = timeline(
-        """
-        step     | 00000000000000000000 |
-        driver   | .....m.............. |
-        runtime  | k.p.qqqqqqqqqqq..... |
-        runtime  | ................r.s. |
-        overhead | .......oooo......... |
-        kernel 7 | .k.p...........q.r.s |""",
-        names={"o": "Lazy Function Loading"},
-        calls={"m": "cuModuleLoadData"},
-    )
-    assert pauses(trace, 0) == [
-        Pause("lazy_loading", True, "Lazy Function Loading", 2, 5_000, 5_000, "0", 7_000, 11_000)
-    ]
-
-
-def loading(times: int) -> str:
-    return f"""
-        step     | {"0" * 8}{"0" * times}00000 |
-        runtime  | a.b.c...{"q" * times}..... |
-        kernel 7 | .a.b.c..{"." * times}.q... |"""
-
-
-def test_a_first_launch_that_takes_very_long_has_loaded_its_kernel():
-    found = pauses(timeline(loading(LOADING_TIMES), names={"q": "sgemm"}), 0)
-    took = LOADING_TIMES * 1_000
-    assert found == [Pause("lazy_loading", False, "sgemm", 1, took, took, "0", 8_000, 8_000 + took)]
-
-
-@pytest.mark.parametrize(
-    ("drawing", "names", "calls"),
-    [
-        (loading(LOADING_TIMES - 1), {}, {}),
-        (loading(LOADING_TIMES), {"q": "a"}, {}),
-        (loading(LOADING_TIMES), {}, {"q": "cudaGraphLaunch"}),
-    ],
-    ids=["not as long", "not the first launch of its kernel", "a captured graph"],
-)
-def test_other_long_launches_load_nothing(drawing: str, names: dict[str, str], calls: dict[str, str]):
-    assert pauses(timeline(drawing, names=names, calls=calls), 0) == []
 
 
 def test_a_long_stop_in_one_step_has_no_explanation():
@@ -134,11 +91,11 @@ def test_the_idle_time_of_pauses_is_part_of_the_devices(path: Path):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("hta_a100_alexnet_cudasync", [("lazy_loading", False, 1, 3_055_567)]),
+        ("hta_a100_alexnet_cudasync", []),
         ("hta_a100_ddp_nccl", []),
         ("hta_a100_ddp_control", [("unexplained", False, 1, 2_285)]),
         ("hta_v100_ns", []),
-        ("tracelens_b200_eager", [("lazy_loading", True, 8, 440)]),
+        ("tracelens_b200_eager", []),
     ],
 )
 def test_pauses_of_recorded_traces(trace_path, name: str, expected: list[tuple[str, bool, int, int]]):

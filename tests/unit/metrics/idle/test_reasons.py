@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, REASONS, SET_ASIDE, devices_by_activity
 from tb_steptime.metrics.idle.sums import Longest, idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
@@ -402,7 +402,8 @@ def assert_conserved(trace: Trace) -> None:
         assert (sums.bubble_ns <= sums.ns).all()
         assert sums.bubble_ns.sum() == bubbles(trace, device).idle_ns.sum()
         by_reason = dict(zip(REASONS, sums.ns.sum(axis=(0, 1)).tolist(), strict=True))
-        charged = sum(by_reason.values()) - by_reason["data_loading"] - by_reason["tail"]
+        nobodys = ("data_loading", "tail", *SET_ASIDE)
+        charged = sum(by_reason.values()) - sum(by_reason[reason] for reason in nobodys)
         assert idle_of_activity(trace, device).sum() == charged
         for segments in idle_segments(trace, device):
             assert (segments.start[1:] >= segments.end[:-1]).all()

@@ -1,0 +1,109 @@
+"""Many launches of the model that come too late: a graph launches them all at once. The advice names what is there.
+
+eager       |l|l|l|l|l|l|    -> as one graph: torch.compile(mode="reduce-overhead")
+compiled    |l|l|l|          -> the same, of code that is compiled already
+graphs      |G|....|G|....   -> what the CPU does between their launches
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import sites_of
+from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, model_late
+from tb_steptime.text import agreeing, count, filled, fraction, ns, text
+
+#: From this share of kernel time on, work is launched in this way.
+MOSTLY = 0.5
+
+
+def launch_graphs(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits for the many launches of the model itself.
+
+    Similar pattern: a few long gaps, which `long_waits` are about. Waits for batches, blocking calls and pauses are
+    other reasons of the same partition.
+
+    Needs: CPU and GPU activity, with the launch calls.
+
+    Jobs: those with a GPU whose model launches many short kernels; the advice depends on whether it is compiled or
+    captured already, and on whether it trains.
+
+    Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
+    waits for the loader, blocking calls and pauses are left out.
+
+    Left out: launches that the profiler slows by 1.5 to 2 times: without it, the GPU waits less.
+    """
+    model = model_late(facts.host)
+    late, launches = model.short, model.launches
+    if not late:
+        return None
+    advice, gain_ns = _advice(facts, late), sum(late.values())
+    values = {
+        "launches": count(round(launches)),
+        "each": ns(sum(row.device_ns for row in sites_of(facts.host, late)) / launches),
+        "graph": text("HIP graph" if facts.job.vendor == "amd" else "CUDA graph"),
+        "share": fraction(facts.job.graph_share),
+        "late": ns(gain_ns),
+    }
+    title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
+    return late_card(facts, LateCard("launch_graphs", title, why, late, gain_ns, how=advice.how))
+
+
+class _Advice(NamedTuple):
+    """{graph} is a CUDA graph, or AMD's."""
+
+    title: str
+    why: str
+    how: str
+
+
+#: Graphs save the launches; where they do not fit, more work for each launch helps.
+_COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
+_REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
+_STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes and KV cache, more requests in a batch'
+_INPUTS = "# prepare the next inputs while a graph runs"
+
+_LATE = (
+    "{launches} (launch|launches) a step, for {each} of GPU work each on average: the CPU cannot launch them in time."
+)
+_LATE_COMPILED = (
+    "The model is compiled, yet its {launches} (launch|launches) a step, for {each} of GPU work each on average, "
+    "(comes|come) late."
+)
+_BESIDE = (
+    "{graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, of {each} on average, (starts|start) "
+    "late."
+)
+_BETWEEN = (
+    "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU."
+)
+
+_SHORTEN = _Advice("Shorten what the CPU does between graph launches", _BETWEEN, _INPUTS)
+_CAPTURE_MORE = _Advice("Capture more of the step in {graph}s", _BESIDE, _COMPILE)
+_OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
+_OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
+_OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)
+#: Of a training, by whether the forward pass is late, and the backward pass.
+_OF_PASSES = {
+    (True, True): _Advice("Launch forward and backward pass as {graph}s", _LATE, _COMPILE),
+    (True, False): _Advice("Launch the forward pass as a {graph}", _LATE, _COMPILE),
+    (False, True): _Advice("Launch the backward pass as a {graph}", _LATE, _COMPILE),
+}
+
+
+def _advice(facts: Facts, late: Collection[str]) -> _Advice:
+    launches, job = facts.host.launches, facts.job
+    if (job.graph_share or 0.0) >= MOSTLY:
+        return _SHORTEN
+    if launches is not None and launches.graphs > 0:
+        return _CAPTURE_MORE
+    if (job.compiled_share or 0.0) >= MOSTLY:
+        return _OF_COMPILED
+    backward = any(site in late for site in (*BACKWARD, *HOOKS))
+    if job.purpose != "training" and not backward:
+        return _OF_INFERENCE if job.purpose == "inference" else _OF_MODEL
+    return _OF_PASSES[FORWARD[0] in late or not backward, backward]

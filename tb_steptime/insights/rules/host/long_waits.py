@@ -1,0 +1,145 @@
+"""A few long waits for launches of the model: what the CPU does in them is the subject, and the card names it.
+
+thread   [l]--op--[l]      |-- data.py(9): crop --|      [l]--op--[l]
+device      kk      kk                                      kk      kk
+gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from tb_steptime.insights.base import Evidence, Insight
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.host_gains import EVIDENCE
+from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
+from tb_steptime.insights.rules.host.model_launches import model_late
+from tb_steptime.metrics.idle.long_gaps import LongGap
+from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
+
+_STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
+_LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
+_FUNCTION = re.compile(r"^.*\): ")
+
+
+def long_stretches(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those.
+
+    Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, and from ten
+    times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on.
+
+    Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
+
+    Jobs: those with a GPU, training and inference; long gaps of compiled code are `compiled_waits`.
+
+    Gain: the GPU's idle time in these gaps, mean over the steps; waits for the loader, blocking calls and pauses are
+    left out.
+
+    Left out: that the CPU has to do some of it; it may do so while the GPU works.
+    """
+    model = model_late(facts.host)
+    late, gaps = model.long, _longest(facts, model.long, compiled=False)
+    name = _common_name(gaps)
+    if not late or (name is None and facts.share(sum(late.values())) < WARNING_FRACTION):
+        return None
+    title = phrase("Shorten what the CPU does between launches")
+    if name is not None:
+        short = brief(_FUNCTION.sub("", name), PLACE_LENGTH)
+        title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
+    how = None if name is not None or facts.host.with_stack else _STACKS
+    why = _why(gaps, name) if gaps else _of_few(model.launches, sum(late.values()))
+    return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
+
+
+def compiled_waits(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits in long gaps before or inside code of torch.compile: it compiles again, tests guards or
+    looks code up.
+
+    Similar pattern: a first call, which compiles and is no cost of every step: one-time work is left out where it is
+    recognized.
+
+    Needs: CPU and GPU activity, with the launch calls and the ranges of compiled code, which torch writes by itself.
+
+    Jobs: those with a GPU that use torch.compile.
+
+    Gain: the GPU's idle time in these gaps, mean over the steps; waits for the loader, blocking calls and pauses are
+    left out.
+
+    Left out: what stays of guards and look-ups in every step.
+    """
+    late = model_late(facts.host).compiled
+    gaps = _longest(facts, late, compiled=True)
+    if not gaps:
+        return None
+    title = _TITLES[any(gap.compiles for gap in gaps)]
+    return _card(facts, _Waits("compiled_waits", title, _why(gaps, _common_name(gaps)), late, gaps, _LOGS))
+
+
+#: By whether torch.compile is at work in one of the gaps.
+_TITLES = {
+    True: phrase("Keep torch.compile from working during the steps"),
+    False: phrase("Find out what delays the compiled code"),
+}
+
+
+class _Waits(NamedTuple):
+    """What differs between cards about long waits."""
+
+    id: str
+    title: Phrase
+    why: Phrase
+    late: dict[str, int]
+    gaps: Sequence[LongGap]
+    how: str | None
+
+
+def _card(facts: Facts, waits: _Waits) -> Insight | None:
+    evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in waits.gaps[:EVIDENCE]] or None
+    gain_ns = sum(waits.late.values())
+    card = LateCard(waits.id, waits.title, waits.why, waits.late, gain_ns, how=waits.how, evidence=evidence)
+    return late_card(facts, card)
+
+
+def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
+    """The kept gaps of these places, most late time first."""
+    rows = [row for row in facts.host.long_gaps if row.site in late]
+    gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled]
+    return sorted(gaps, key=lambda gap: -gap.late_ns)
+
+
+def _common_name(gaps: Sequence[LongGap]) -> str | None:
+    """What most of their late time is spent in, if one thing is named for half of it."""
+    of_name: dict[str, int] = {}
+    for gap in gaps:
+        if gap.name is not None:
+            of_name[gap.name] = of_name.get(gap.name, 0) + gap.late_ns
+    name = max(of_name, key=lambda each: of_name[each], default=None)
+    return name if name and 2 * of_name[name] >= sum(gap.late_ns for gap in gaps) else None
+
+
+#: By whether one thing is named.
+_WHY = {
+    True: "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle while the CPU is in {name}.",
+    False: "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) the GPU idle; no one op or function makes "
+    "most of (it|them).",
+}
+
+
+def _of_few(launches: float, late_ns: int) -> Phrase:
+    words = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
+    return filled(agreeing(words, round(launches)), {"launches": count(round(launches)), "late": ns(late_ns)})
+
+
+def _why(gaps: Sequence[LongGap], name: str | None) -> Phrase:
+    longest = max(gap.late_ns for gap in gaps)
+    place = next((gap.inside for gap in gaps if gap.name == name and gap.inside), None)
+    named = (
+        f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}"
+        if name and place
+        else brief(name or "", PLACE_LENGTH)
+    )
+    values = {"few": count(len(gaps)), "longest": ns(longest), "name": text(named)}
+    return filled(agreeing(_WHY[name is not None], len(gaps)), values)

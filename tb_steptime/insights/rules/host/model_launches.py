@@ -1,0 +1,65 @@
+"""Late launches of the model itself, by what would help: graphs against many short gaps, other means against long ones.
+
+late, by place    |ssssssssss|LLLLLLLL|cccc|        s: short gaps, for `launch_graphs`
+                                                    L: long gaps, c: of these, of compiled code, for `long_waits`
+Of few launches all gaps count as long: a graph saves no launches where there are none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_steptime.analyses.host import HostResult
+from tb_steptime.insights.host_gains import late_by_site, late_ns, sites_of
+
+HOOKS = ("backward.hooks",)
+FORWARD = ("forward.model",)
+BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
+
+#: A graph of fewer launches saves less than a tenth of a millisecond: each takes 5 to 10 us.
+FEW_LAUNCHES = 10
+
+
+class ModelLate(NamedTuple):
+    """ns a step by place of the model in which the GPU waits for its launches: in short gaps, in long ones, and in long
+    ones of compiled code. Disjoint; places without any are left out. launches: a step, of all these places."""
+
+    short: dict[str, int]
+    long: dict[str, int]
+    compiled: dict[str, int]
+    launches: float
+
+
+def model_late(host: HostResult) -> ModelLate:
+    """Waits for the loader, blocking calls and pauses left out, and copies out of DDP's buckets."""
+    by_site = late_by_site(host)
+    by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
+    late = {site: by_site[site] for site in (*FORWARD, *BACKWARD, *HOOKS) if by_site.get(site, 0) > 0}
+    launches = _launches(host, late)
+    long, compiled = _long(host, late)
+    short = {site: ns - long[site] - compiled[site] for site, ns in late.items()}
+    if launches < FEW_LAUNCHES:
+        long, short = {site: long[site] + short[site] for site in late}, {}
+    return ModelLate(_some(short), _some(long), _some(compiled), launches)
+
+
+def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Of each place what is late in long gaps, but of compiled code, and in those of compiled code."""
+    rows = {row.site: row for row in host.long_gaps}
+    long = {site: min(rows[site].late_ns, ns) if site in rows else 0 for site, ns in late.items()}
+    compiled = {site: min(rows[site].compiled_ns, ns) if site in rows else 0 for site, ns in long.items()}
+    return {site: ns - compiled[site] for site, ns in long.items()}, compiled
+
+
+def _some(by_site: dict[str, int]) -> dict[str, int]:
+    return {site: ns for site, ns in by_site.items() if ns > 0}
+
+
+def _launches(host: HostResult, sites: dict[str, int]) -> float:
+    """Copies out of DDP's buckets left out."""
+    copies = host.bucket_copies if HOOKS[0] in sites else 0.0
+    return sum(row.launches for row in sites_of(host, sites)) - copies
+
+
+def bucket_late_ns(host: HostResult) -> int:
+    return min(host.bucket_late_ns, late_ns(host, HOOKS))

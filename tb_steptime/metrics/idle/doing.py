@@ -1,0 +1,117 @@
+"""What the host does in a range of time: the innermost of the ops, calls, frames and ranges that last for most of it.
+
+thread   |------------- train.py(80): main -------------|    lasts for many such ranges: says nothing of this one
+            |---- data.py(9): crop ----|
+              |-- aten::index --|
+range        |---------------|                               -> op aten::index
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
+from tb_steptime.trace.host_ranges import short_range
+from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.step_marks import step_marks
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+
+#: What lasts for so much of a range is what the range is spent on.
+MOSTLY = 0.5
+#: What lasts as long as so many of these ranges contains other work too.
+AROUND_TIMES = 10
+
+#: Events searched at once; a large trace has millions.
+_AT_ONCE = 1 << 18
+
+Kinds = Literal["call", "op", "frame", "range", "nothing"]
+#: What names most exactly comes first.
+_KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
+    ("call", (Kind.RUNTIME, Kind.DRIVER)),
+    ("op", (Kind.CPU_OP,)),
+    ("frame", (Kind.PYTHON,)),
+    ("range", (Kind.USER,)),
+)
+
+#: torch.compile at work: its phases, the functions of its packages, its look-up of compiled code.
+_COMPILES = re.compile(
+    r"\(dynamo_timed\)|^TorchDynamo |^(entire_frame_compile|backend_compile|inductor_compile|compile_fx\b)"
+    r"|torch/(_dynamo|_inductor)/(?!eval_frame|external_utils|decorators)"
+)
+
+
+class Doing(NamedTuple):
+    """kind, name: "nothing" and None where nothing lasts for most of the range. inside: the op around a call.
+    compiles: torch.compile is at work for most of it."""
+
+    kind: Kinds
+    name: str | None
+    inside: str | None
+    compiles: bool
+
+
+NOTHING = Doing("nothing", None, None, False)
+
+
+def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
+    """On the thread; else on those of the autograd engine and the training, which work while it waits."""
+    one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
+    others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
+    found = [_doing(trace, _lasting(trace, number, start, end), end - start) for number in (thread, *others)]
+    return next((each for each in found if each.kind in ("call", "op")), None) or next(
+        (each for each in found if each.name), found[0]
+    )
+
+
+def _lasting(trace: Trace, thread: int, start: int, end: int) -> Int64:
+    """Rows of the thread's events that last for most of the range, outer ones first."""
+    events, found = trace.events, [np.empty(0, np.int64)]
+    for first in range(0, int(np.searchsorted(events.start_ns, end)), _AT_ONCE):
+        rows = first + np.flatnonzero(events.thread[first : first + _AT_ONCE] == thread)
+        within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
+        found.append(rows[within >= MOSTLY * (end - start)])
+    rows = np.concatenate(found)
+    return rows[~_marks(trace)[events.name[rows]]]
+
+
+def _marks(trace: Trace) -> Bool:
+    """Names that say nothing of what is done: those of steps and of the loader."""
+    marks: Bool = loader_names(trace).copy()
+    marks[trace.events.name[step_marks(trace)]] = True
+    return marks
+
+
+def _doing(trace: Trace, rows: Int64, length_ns: int) -> Doing:
+    """By the rows that last for most of a range of this length."""
+    events = trace.events
+    compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
+    for kind, kinds in _KINDS:
+        mine = rows[np.isin(events.kind[rows], kinds) & _exact(trace, rows, length_ns)]
+        if len(mine):
+            name = trace.strings[int(events.name[_named(trace, mine)])]
+            ops = rows[events.kind[rows] == Kind.CPU_OP]
+            inside = trace.strings[int(events.name[ops[-1]])] if kind == "call" and len(ops) else None
+            return Doing(kind, short_range(short_frame(name)), inside, compiles)
+    return Doing("nothing", None, None, compiles)
+
+
+def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
+    """Ops and calls are what they are, however long; a frame or a range may contain the whole training."""
+    events = trace.events
+    around = np.isin(events.kind[rows], (Kind.PYTHON, Kind.USER)) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
+    exact: Bool = ~around
+    return exact
+
+
+def _named(trace: Trace, rows: Int64) -> int:
+    """The innermost; of frames the innermost that a user knows: of a file outside torch, or of a module."""
+    names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
+    known = [
+        row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
+    ]
+    return known[-1] if known else int(rows[-1])

@@ -1,0 +1,133 @@
+"""Gaps that are long because the host does one thing for long before the next launch, and what that is.
+
+thread   [l]--op--[l]      |-- train.py(9): crop --|      [l]--op--[l]
+device      kk      kk                                        kk      kk
+late        .. iiiii  .....LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  iiiii       L: one long gap, not many short ones
+
+Late is what the launching thread's ops, its unrecorded time and the launch itself take; bubbles of blocking calls and
+pauses that have a cause of their own are left out. A gap is long by itself, and compared with the others.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.idle.attribution import idle_segments
+from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.doing import MOSTLY, NOTHING, Kinds, doing_in
+from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.idle.host_stalls import pause_intervals
+from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.job.execution import compiled_ranges
+from tb_steptime.metrics.phases.assignment import SITES, activity_sites
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, distinct_in
+
+#: A hundred launches take this long: what is shorter may be ordinary work of the host.
+LONG_NS = 1_000_000
+#: A job whose gaps are all alike has no long ones.
+LONG_TIMES = 10
+#: Gaps that are kept of each place, longest first.
+KEPT = 5
+
+_LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "launch_latency")]
+
+
+class LongGap(msgspec.Struct, frozen=True):
+    """late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
+    torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+    late_ns: int
+    doing: Kinds
+    name: str | None
+    inside: str | None
+    compiles: bool
+    compiled: bool
+
+
+class LongGaps(msgspec.Struct, frozen=True):
+    """The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
+    steps; compiled_ns is a part. longest: at most KEPT."""
+
+    site: str
+    count: int
+    late_ns: int
+    compiled_ns: int
+    longest: list[LongGap]
+
+
+def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
+    """By place, most late time first; places without any are left out."""
+    gaps, late = find_gaps(trace, device), _late_ns(trace, device)
+    late = np.where(gaps.launch >= 0, late[gaps.launch], 0)
+    some = late[late > 0]
+    if not len(some):
+        return []
+    long = np.flatnonzero(late >= max(LONG_NS, LONG_TIMES * int(np.median(some)) if len(some) > 1 else 0))
+    site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
+    found = []
+    for number in distinct_in(site).tolist():
+        mine = site == number
+        found.append(_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine]))
+    return sorted(found, key=lambda row: -row.late_ns)
+
+
+def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool) -> LongGaps:
+    steps, order = len(find_steps(trace).steps), np.argsort(-late, kind="stable")[:KEPT]
+    longest = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i])) for i in order.tolist()]
+    compiled[order] = [gap.compiled for gap in longest]
+    site = SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id
+    return LongGaps(site, len(rows), int(late.sum()) // steps, int(late[compiled].sum()) // steps, longest)
+
+
+def _late_ns(trace: Trace, device: int) -> Int64:
+    """For each row of `find_launches` how much of the gap that it ended is late."""
+    total = np.zeros(len(find_launches(trace).activity), np.int64)
+    claimed = Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
+    for segments in idle_segments(trace, device):
+        rows = np.flatnonzero(np.isin(segments.reason, _LATE) & (segments.launch >= 0))
+        if len(rows):
+            start, end, launch = segments.start[rows], segments.end[rows], segments.launch[rows]
+            first = int(launch.min())
+            ns = end - start - claimed.overlap_ns(start, end)
+            sums = exact_sums(launch - first, ns, int(launch.max()) - first + 1)
+            total[first : first + len(sums)] += sums
+    return total
+
+
+def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
+    """Which of the gaps end with a launch of compiled code."""
+    launches, events = find_launches(trace), trace.events
+    call = launches.call[gaps.launch[rows]].astype(np.int64)
+    names = events.name[launches.activity[gaps.launch[rows]]].tolist()
+    generated = np.array([trace.strings[name].startswith("triton_") for name in names], bool)
+    return generated | (innermost(trace, compiled_ranges(trace), call) >= 0)
+
+
+def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool) -> LongGap:
+    start, end, steps = int(gaps.start[row]), int(gaps.end[row]), find_steps(trace)
+    call = int(find_launches(trace).call[gaps.launch[row]])
+    step = int(np.searchsorted(steps.start_ns, start, side="right")) - 1
+    doing = NOTHING
+    if late_ns >= MOSTLY * (end - start):  # else what lasts for most of the gap is not why it is late
+        doing = doing_in(trace, int(trace.events.thread[call]), start, end)
+    return LongGap(
+        step=steps.steps[max(step, 0)].name,
+        start_ns=start,
+        end_ns=end,
+        late_ns=late_ns,
+        doing=doing.kind,
+        name=doing.name,
+        inside=doing.inside,
+        compiles=doing.compiles,
+        compiled=compiled or doing.compiles,
+    )

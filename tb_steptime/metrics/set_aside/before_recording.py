@@ -1,0 +1,126 @@
+"""The head of a recording: until when a device still runs work that was launched before the recording began.
+
+recording    |
+launch                   [copy 1                 ]      [copy 2 ]     the first copy waits 36 ms, all later ones 0.4
+device seen              .................cccccccc kkkkk        cc kkkk
+head         ############################               the device runs work of which the trace has no record (CUDA),
+                                                        or a record without its launch call (ROCm)
+
+Three things show it, the first that there is:
+
+work without launch record whose number is smaller than that of every recorded launch: numbers are given in the order of
+the calls. Work without record that comes later was launched in the recording, and its call is lost: no head.
+
+a synchronize that begins before anything is launched in the recording, and lasts: there is nothing else to wait for.
+
+the first recorded work of the device starts long after its call returned, or long after the call began that blocks
+until then: it stands behind earlier work. Not where the device was found empty before, where the process only begins to
+use it, or where the other devices work meanwhile, for which it may wait.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.metrics.set_aside.start_up import starts_up
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+
+#: Work reaches an idle device within 20 us, and the profiler may slow the first launch that it sees to a millisecond.
+HEAD_WAIT_NS = 1_000_000
+#: A synchronize with an idle device takes 5 to 20 us.
+EMPTY_NS = 50_000
+
+#: Calls after which a device has nothing left to do.
+_EMPTIES_DEVICE = re.compile(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
+
+
+def before_recording(trace: Trace, device: int) -> Intervals:
+    """When the device runs work from before the recording, as far as that is known; seen or not."""
+    launches = find_launches(trace)
+    rows = np.flatnonzero(trace.events.device[launches.activity] == device)
+    linked = rows[launches.call[rows] >= 0]
+    if not len(linked):
+        return Intervals.empty()
+    low = int(trace.events.start_ns[0])
+    seen = _seen(trace, rows, linked)
+    if len(seen):
+        return _up_to_first(trace, low, seen, linked)
+    ends = [end for end in (_awaited(trace, linked), _unseen(trace, device, rows)) if end is not None]
+    return Intervals.of((low, max(ends))) if ends else Intervals.empty()
+
+
+def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
+    """Recorded activities of the device that were launched before the first recorded launch, in time order."""
+    events, launches = trace.events, find_launches(trace)
+    number = events.correlation_id[launches.activity[rows]]
+    first = events.correlation_id[launches.activity[linked]].min()
+    seen: Int32 = launches.activity[rows[(launches.call[rows] < 0) & (number > 0) & (number < first)]]
+    return seen
+
+
+def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
+    """Until the last of them before the recording's own work ends; those that run beside that, too."""
+    events = trace.events
+    start, end = events.start_ns[seen], events.ends(seen)
+    own = events.start_ns[find_launches(trace).activity[linked[0]]]
+    before = end[start < own]
+    head = Intervals.of((low, int(before.max()))) if len(before) else Intervals.empty()
+    return head | Intervals.union(start, end)
+
+
+def _awaited(trace: Trace, linked: Int64) -> int | None:
+    """The end of the last synchronize that waits although nothing was launched in the recording."""
+    events, calls = trace.events, _synchronizes(trace)
+    before = calls[events.ends(calls) <= _first_launch(trace, linked)]
+    waiting = before[events.dur_ns[before] >= EMPTY_NS]
+    return int(events.ends(waiting).max()) if len(waiting) else None
+
+
+def _synchronizes(trace: Trace) -> Int64:
+    calls = blocking_calls(trace)
+    rows: Int64 = calls.row[calls.kind == Blocks.SYNC]
+    return rows
+
+
+def _first_launch(trace: Trace, linked: Int64) -> int:
+    """When the first recorded launch onto the device begins."""
+    return int(trace.events.start_ns[find_launches(trace).call[linked]].min())
+
+
+def _unseen(trace: Trace, device: int, rows: Int64) -> int | None:
+    """The start of the device's first recorded work, where that had to wait for earlier work."""
+    events, launches = trace.events, find_launches(trace)
+    call, start = int(launches.call[rows[0]]), int(events.start_ns[launches.activity[rows[0]]])
+    if call < 0:
+        return None
+    reached = _reaches(trace, call)
+    if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
+        return None
+    others = sum(
+        busy_intervals(trace, each).clip(reached, start).total_ns
+        for each in devices_with_activity(trace)
+        if each != device
+    )
+    return None if 2 * others > start - reached else start
+
+
+def _reaches(trace: Trace, call: int) -> int:
+    """When work of the call should start on an idle device: as it returns; while it lasts, if it waits for the work."""
+    calls = blocking_calls(trace)
+    waits: Bool = calls.kind[calls.row == call] != Blocks.ALLOCATOR
+    return int(trace.events.start_ns[call] + (0 if waits.any() else trace.events.dur_ns[call]))
+
+
+def _found_empty(trace: Trace, call: int) -> bool:
+    """Whether the device was waited for, as a whole, before the call."""
+    events = trace.events
+    empties = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: _EMPTIES_DEVICE.match(name) is not None)
+    return bool((events.ends(empties) <= events.start_ns[call]).any())

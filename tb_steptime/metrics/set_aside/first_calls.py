@@ -1,0 +1,78 @@
+"""Ops and ranges of the host that take far longer the first time than ever again: something is set up inside.
+
+op      [ aten::addmm, 981 ms        ]  |  |  |  |        later ones take 50 us: a library's handle, lazily made
+op      [ aten::copy_                ]  [           ]     as long again: work
+runtime    [ synchronize            ]                     waits for the device, for room in its queue and for batches
+                                                          are not what makes a first call long
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.launches.host_floor import blocked_intervals
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.set_aside.start_up import firsts
+from tb_steptime.trace.host_ranges import is_host_range
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
+
+#: Shorter ones are not worth a name; the host's noise makes some of a few milliseconds.
+FIRST_CALL_NS = 10_000_000
+
+
+def first_calls(trace: Trace) -> Int64:
+    """Rows of these ops and ranges on the threads of the training, in time order; of nested ones the innermost."""
+    events, rows = trace.events, _of_long_names(trace)
+    waits = blocked_intervals(trace) | loader_intervals(trace)
+    own_ns = events.dur_ns[rows] - waits.overlap_ns(events.start_ns[rows], events.ends(rows))
+    found = firsts(trace, rows, FIRST_CALL_NS, own_ns).tolist()
+    found = [row for row in found if _sets_up(trace, row, rows[events.name[rows] == events.name[row]])]
+    return np.array([row for row in found if not _holds_any(trace, row, found)], np.int64)
+
+
+def _of_long_names(trace: Trace) -> Int64:
+    """Ops and ranges of every name that one of them takes long under, on threads that train or launch."""
+    events, call = trace.events, find_launches(trace).call
+    threads = np.zeros(len(trace.threads), bool)
+    threads[[*training_threads(trace), *autograd_threads(trace)]] = True
+    threads[distinct_in(events.thread[call[call >= 0]])] = True
+    mask = is_host_range(trace) & threads[events.thread]
+    long = np.zeros(len(trace.strings), bool)
+    long[events.name[mask & (events.dur_ns >= FIRST_CALL_NS)]] = True
+    return np.flatnonzero(mask & long[events.name])
+
+
+def _sets_up(trace: Trace, row: int, alike: Int64) -> bool:
+    """Whether the length cannot come from the op's own work. On the host that depends on sizes, so that a later step
+    must show the same op short; launching takes as long for small work as for large. Of what came only once, C++ that
+    launches is believed."""
+    if not has_device_activity(trace):
+        step = np.searchsorted(find_steps(trace).start_ns, trace.events.start_ns[alike], side="right")
+        return bool(step[-1] > step[0])
+    return _launches(trace, row) and (len(alike) > 1 or trace.strings[int(trace.events.name[row])].startswith("aten::"))
+
+
+def _launches(trace: Trace, row: int) -> bool:
+    """Whether work is launched inside the op."""
+    call = find_launches(trace).call
+    return bool(_inside(trace, row, call[call >= 0]).any())
+
+
+def _holds_any(trace: Trace, row: int, others: Sequence[int]) -> bool:
+    rest = np.array([other for other in others if other != row], np.int64)
+    return bool(_inside(trace, row, rest).any())
+
+
+def _inside(trace: Trace, row: int, rows: Int64 | Int32) -> Bool:
+    """Which of some events are within another one, on its thread."""
+    events, end = trace.events, trace.events.start_ns[row] + trace.events.dur_ns[row]
+    within: Bool = (events.thread[rows] == events.thread[row]) & (events.start_ns[rows] >= events.start_ns[row])
+    within &= events.ends(rows) <= end
+    return within

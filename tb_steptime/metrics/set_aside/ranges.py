@@ -1,0 +1,69 @@
+"""What of a recording verdicts, means behind gains and cards leave out, as time ranges; disjoint, by reason.
+
+device  uuuuuuuuuuu kkkk  kkkkk     kkkk     kkkk
+        ###########           ooooo              %%%%%      before the recording, once, after its last work
+
+The figures of a step keep their definition and hold all of it: what is left out is shown beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.set_aside.after_recording import after_recording
+from tb_steptime.metrics.set_aside.before_recording import before_recording
+from tb_steptime.metrics.set_aside.one_time import once, one_time_costs
+from tb_steptime.metrics.set_aside.start_up import starts_up
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class SetAside:
+    """Ranges of the recording, as one device has them. before_recording: it runs work that was launched earlier; once:
+    it is idle, and the host does what comes once; after_recording: idle after its last recorded work."""
+
+    before_recording: Intervals
+    once: Intervals
+    after_recording: Intervals
+
+    @property
+    def total(self) -> Intervals:
+        return self.before_recording | self.once | self.after_recording
+
+
+@shared(
+    blocking_calls,
+    busy_intervals,
+    devices_with_activity,
+    find_launches,
+    find_steps,
+    loader_intervals,
+    one_time_costs,
+    starts_up,
+)
+def set_aside(trace: Trace, device: int | None) -> SetAside:
+    """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged
+    wherever they are: every step has one."""
+    if device is None:
+        return SetAside(Intervals.empty(), once(trace), Intervals.empty())
+    waits = loader_intervals(trace)
+    before, after = before_recording(trace, device) - waits, after_recording(trace, device) - waits
+    after = after - before
+    free = once(trace) - busy_intervals(trace, device)
+    return SetAside(before, free - before - after, after)
+
+
+def judged_ns(trace: Trace, device: int | None) -> Int64:
+    """Of each step what is left of its length, ns."""
+    steps = find_steps(trace)
+    left_out = set_aside(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
+    judged: Int64 = steps.end_ns - steps.start_ns - left_out
+    return judged

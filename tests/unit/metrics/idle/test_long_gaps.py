@@ -1,0 +1,108 @@
+"""Long gaps: which they are, and what the host does in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.metrics.idle.doing import doing_in
+from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, long_gaps
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+
+
+def drawn(middle: str, **names: str) -> Trace:
+    """Five launches 1 ms apart, then one 16 ms after the last; one cell is 1 ms."""
+    return timeline(
+        f"""
+        step     | {"0" * 26} |
+        {middle}
+        runtime  | abcde...............z..... |
+        kernel 7 | abcde................z.... |""",
+        cell_ns=MS,
+        names=names,
+        calls={"y": "cudaEventRecord"},
+    )
+
+
+def found(trace: Trace) -> list[tuple[str, str | None, str | None, bool]]:
+    return [(gap.doing, gap.name, gap.inside, gap.compiled) for row in long_gaps(trace, 0) for gap in row.longest]
+
+
+def test_a_gap_is_long_by_itself_and_compared_with_the_others():
+    trace = drawn("op       | ......oooooooooooo........ |", o="aten::stack")
+    assert long_gaps(trace, 0) == [
+        LongGaps("forward.model", 1, 16_000_000, 0, [
+            LongGap("0", 5 * MS, 21 * MS, 16_000_000, "op", "aten::stack", None, False, False),
+        ]),
+    ]  # fmt: skip
+
+
+def test_gaps_that_are_all_alike_are_not_long():
+    trace = timeline("""
+        step     | 00000000000000000000 |
+        runtime  | a...b...c...d...e... |
+        kernel 7 | .a...b...c...d...e.. |""", cell_ns=MS)  # fmt: skip
+    assert long_gaps(trace, 0) == []
+
+
+@pytest.mark.parametrize(("ms", "long"), [(0.99, 0), (1.0, 1)])
+def test_a_millisecond_is_long(ms: float, long: int):
+    trace = timeline(f"""
+        step     | {"0" * 120} |
+        runtime  | a{"." * 99}b{"." * 19} |
+        kernel 7 | a{"." * 99}b{"." * 19} |""", cell_ns=int(ms * 10_000) + 102)  # fmt: skip
+    assert sum(row.count for row in long_gaps(trace, 0)) == long
+
+
+DOING = {
+    "an op": ("op | ......oooooooooooo........ |", ("op", "aten::stack", None, False)),
+    "the innermost": ("op | ......oooooooooooo........ |\n op | .......pppppppppp......... |",
+                      ("op", "aten::cat", None, False)),
+    "a call in an op": ("op | ......oooooooooooo........ |\n runtime | ........yyyyyyyyyy........ |",
+                        ("call", "cudaEventRecord", "aten::stack", False)),
+    "nothing for most of it": ("op | ......oooo..pppp.......... |", ("nothing", None, None, False)),
+    "a function": ("python | ......ffffffffffffff...... |\n python | .......gggggggggggg....... |",
+                   ("frame", "data.py(9): crop", None, False)),
+    "a module's call": ("python | ......mmmmmmmmmmmmmm...... |", ("frame", "nn.Module: Linear_3", None, False)),
+    "a range": ("user load | ......rrrrrrrrrrrr........ |", ("range", "load", None, False)),
+    "an op of the engine's thread": ("op engine | ......nnnnnnnnnnnn........ |",
+                                     ("op", "autograd::engine::evaluate_function: MmBackward0", None, False)),
+    "another thread": ("op other | ......oooooooooooo........ |", ("nothing", None, None, False)),
+    "torch.compile": ("python | ......xxxxxxxxxxxxxx...... |",
+                      ("frame", "torch/_dynamo/guards.py(9): check", None, True)),
+    "a look-up of compiled code": ("user TorchDynamo Cache Lookup | ......llllllllllll........ |",
+                                   ("range", "TorchDynamo Cache Lookup", None, True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DOING)
+def test_what_lasts_for_most_of_the_gap_names_it(case: str):
+    middle, expected = DOING[case]
+    names = {
+        "o": "aten::stack", "p": "aten::cat", "f": "data.py(9): crop", "g": "torch/nn/functional.py(4): pad",
+        "m": "nn.Module: Linear_3", "n": "autograd::engine::evaluate_function: MmBackward0",
+        "x": "torch/_dynamo/guards.py(9): check",
+    }  # fmt: skip
+    assert found(drawn(middle, **names)) == [expected]
+
+
+def test_what_contains_the_whole_training_says_nothing_of_a_gap():
+    names = {"f": "train.py(80): main", "o": "aten::cat"}
+    trace = timeline("""
+        step   | 00000000000000000000000000000000 |
+        python | ffffffffffffffffffffffffffffffff |
+        op     | oooooooooooooooooooooooooooooooo |""", names=names)  # fmt: skip
+    assert doing_in(trace, 0, 2_000, 5_000) == ("op", "aten::cat", None, False)
+    frames = timeline("""
+        step   | 00000000000000000000000000000000 |
+        python | ffffffffffffffffffffffffffffffff |""", names=names)  # fmt: skip
+    assert doing_in(frames, 0, 2_000, 5_200) == ("frame", "train.py(80): main", None, False)
+    assert doing_in(frames, 0, 2_000, 5_199) == ("nothing", None, None, False)
+
+
+def test_a_launch_of_compiled_code_is_its():
+    trace = drawn("user Torch-Compiled Region: 0/0 | ...................rrrr... |")
+    assert found(trace) == [("nothing", None, None, True)]
+    assert [row.compiled_ns for row in long_gaps(trace, 0)] == [16_000_000]

@@ -1,0 +1,116 @@
+"""The head of a recording: work that was launched before it, seen or not, and what else looks like that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Kind
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+
+
+def head_ms(trace: Trace, device: int = 0) -> list[tuple[float, float]]:
+    return [(start / MS, end / MS) for start, end in set_aside(trace, device).before_recording]
+
+
+def drawn(runtime: str, kernel: str, copy: str = ".", cell_ns: int = MS, **calls: str) -> Trace:
+    width = max(len(runtime), len(kernel))
+    lines = [("step", "0" * width), ("runtime", runtime), ("kernel 7", kernel), ("memcpy 7", copy)]
+    drawing = "\n".join(f"{label} | {cells:.<{width}} |" for label, cells in lines)
+    return timeline(drawing, calls=calls, names={"c": "Memcpy HtoD (Pageable -> Device)"}, cell_ns=cell_ns)
+
+
+def test_a_first_copy_that_waits_stands_behind_work_that_is_not_seen():
+    trace = drawn("..cccccc..k..", "..........kk", "......cc")
+    assert head_ms(trace) == [(0, 6)]
+    assert judged_ns(trace, 0).tolist() == [7 * MS]
+
+
+def test_a_first_kernel_that_starts_long_after_its_call_returned_stands_behind_such_work():
+    assert head_ms(drawn("..k....", ".....kk")) == [(0, 5)]
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        drawn("..k....", "..kkk"),
+        drawn("..kkkk.", ".....kk"),
+        drawn("..k....", "....kk", cell_ns=MS - 1),
+        drawn("s.k....", "....kk", s="cudaDeviceSynchronize", cell_ns=40_000),
+        drawn("s.k.......", ".......kk", s="cudaDeviceSynchronize", cell_ns=MS // 4),
+        drawn("kq...s...", ".k.......", s="cudaStreamSynchronize"),
+    ],
+    ids=[
+        "starts at once",
+        "as its call returns",
+        "less than a millisecond later",
+        "found empty by a short synchronize",
+        "found empty by a synchronize, which waits no more",
+        "a synchronize after the first launch",
+    ],
+)
+def test_what_no_earlier_work_explains_is_no_head(trace: Trace):
+    assert [end for _, end in head_ms(trace) if end > 0.25] == []
+
+
+def test_a_synchronize_before_the_first_launch_waits_for_earlier_work():
+    assert head_ms(drawn("..ssss.k....", "........kk", s="cudaStreamSynchronize")) == [(0, 6)]
+
+
+def test_a_process_that_creates_its_context_had_no_work_before():
+    trace = timeline(
+        """
+        step     | 000000000000 |
+        runtime  | pppppp.k.... |
+        kernel 7 | ..........kk |""",
+        calls={"p": "cudaDeviceGetStreamPriorityRange"},
+        cell_ns=10 * MS,
+    )
+    assert head_ms(trace) == []
+
+
+def test_a_first_activity_that_another_device_explains_waits_for_that():
+    trace = timeline(
+        """
+        step          | 000000000000 |
+        runtime       | ab.......... |
+        kernel 7 gpu0 | .aaaaaaa.... |
+        kernel 7 gpu1 | ........bb.. |""",
+        cell_ns=MS,
+    )
+    assert head_ms(trace, 1) == []
+
+
+def numbered_before(trace: Trace, first: int) -> Trace:
+    """ROCm records work from before the recording: its numbers are smaller than that of the first launch."""
+    events = trace.events
+    lost = np.isin(events.kind, (Kind.KERNEL,)) & ~np.isin(
+        events.correlation_id, events.correlation_id[events.rows(Kind.RUNTIME)]
+    )
+    ids = events.correlation_id.astype(np.int64) + 100
+    ids[lost] = first + np.arange(int(lost.sum()))
+    return replace(trace, events=replace(events, correlation_id=ids))
+
+
+@pytest.mark.parametrize(("first", "head"), [(10, [(0, 4), (7, 8)]), (1000, [])], ids=["before", "lost calls"])
+def test_recorded_work_without_launch_is_a_head_by_its_number(first: int, head: list[tuple[float, float]]):
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        runtime  | .k........ |
+        kernel 7 | xxyy.kk... |
+        kernel 9 | .......z.. |""",
+        cell_ns=MS,
+    )
+    assert head_ms(numbered_before(trace, first)) == head
+
+
+def test_without_any_launch_record_nothing_is_known():
+    assert set_aside(timeline("kernel 7 | ..kk.kk |"), 0).total == Intervals.empty()
