@@ -154,14 +154,15 @@ def _notes(trace: Trace) -> list[Note]:
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     """What the loop waits for is not known; what is recorded of a loader is."""
+    on_other_thread = Reason("loader_on_other_thread")
     if recorded is None:
-        code = "loader_on_other_thread" if reads_elsewhere(trace) else "no_loader_events"
-        return DataLoadingResult(unknown=Reason(code), recorder_notes=_notes(trace))
+        unknown = on_other_thread if reads_elsewhere(trace) else Reason("no_loader_events")
+        return DataLoadingResult(unknown=unknown, recorder_notes=_notes(trace))
     return DataLoadingResult(
-        unknown=Reason("loader_on_other_thread"),
+        unknown=on_other_thread,
         multiprocess=recorded.main_loader.workers > 0,
         batch_ns=recorded.production_ns,
-        why_unknown=Reason("loader_on_other_thread"),
+        why_unknown=on_other_thread,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         recorded=recorded,
         recorder_notes=_notes(trace),
