@@ -1161,12 +1161,13 @@ export interface LongGap {
 }
 
 /**
- * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
- * steps; compiled_ns is a part. longest: at most KEPT.
+ * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
+ * step, means over the steps; compiled_ns is a part. longest: at most KEPT.
  */
 export interface LongGaps {
   site: string;
   count: number;
+  steps: number;
   late_ns: number;
   compiled_ns: number;
   longest: LongGap[];

@@ -54,7 +54,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "decode_graph_short", "sync host mixed gpu", may="sync_bubble",
+            "decode_graph_short", "sync host mixed gpu", may="sync_bubble between_graphs",
             never=f"{NOT_TRUE} launch_graphs long_stretches",
             why="One graph launch a token, 1.4 ms of work; the host fetches the token and prepares the next one for "
             "0.2 ms.",
