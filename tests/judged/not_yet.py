@@ -13,9 +13,7 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("hta_mi250_toy", "extra"): "11",  # launch_graphs
     ("hta_v100_ns", "extra"): "1",  # slow_steps
     ("kineto_v100_resnet50/workers4/worker0.1623213129365.pt.trace.json.gz", "extra"): "1",  # slow_steps
-    ("tracelens_h100_timesformer", "cards"): "5",  # eager_attention
     ("tracelens_mi300_resnet", "cards"): "4",  # exposed_communication
-    ("healthy_partial_waves", "extra"): "7",  # small_grids
     ("head_hidden", "verdict"): "1",  # unknown
     ("head_hidden", "extra"): "1",  # slow_steps
     ("head_hidden_first_copy_waits", "verdict"): "1",  # unknown
@@ -43,9 +41,4 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("ranks_on_compute_stream", "cards"): "4",  # collectives_on_compute_stream|exposed_communication|small_collectives
     ("ranks_slow_network", "cards"): "4",  # collectives_on_compute_stream|exposed_communication|small_collectives
     ("ranks_last_bucket", "cards"): "4",  # collectives_on_compute_stream|exposed_communication|small_collectives
-    ("eager_attention", "cards"): "5",  # eager_attention
-    ("eager_attention_prompt", "cards"): "5",  # eager_attention
-    ("odd_length", "cards"): "5",  # alignment|eager_attention|slow_matmul alignment|slow_matmul eager_attention
-    ("odd_vocabulary", "cards"): "5",  # alignment|slow_matmul
-    ("device_copies", "cards"): "5",  # device_copies|layout_conversion
 }
