@@ -84,9 +84,9 @@ MULTIPLYING = """
 FAST, SLOW = "[[4096,4096],[4096,4096]]", "[[4096,4095],[4095,2048]]"
 
 
-def multiplying(slow: str = SLOW, kernel: str = UNALIGNED, drawing: str = MULTIPLYING) -> Trace:
-    names = {"A": "aten::mm", "B": "aten::mm", "a": ALIGNED, "b": kernel}
-    return drawn(drawing, names=names, inputs={"A": (FAST, HALVES), "B": (slow, HALVES)}, cell_ns=700 * US)
+def multiplying(slow: str = SLOW, kernel: str = UNALIGNED, names: dict[str, str] | None = None) -> Trace:
+    given = {"A": "aten::mm", "B": "aten::mm", "a": ALIGNED, "b": kernel} | (names or {})
+    return drawn(MULTIPLYING, names=given, inputs={"A": (FAST, HALVES), "B": (slow, HALVES)}, cell_ns=700 * US)
 
 
 def test_unaligned_products_are_to_be_padded():
@@ -101,9 +101,9 @@ def test_unaligned_products_are_to_be_padded():
 
 
 def test_small_products_are_to_be_merged():
-    insight = sure(multiplying("[[65536,4096],[4096,8]]", ALIGNED), "slow_matmul")
+    insight = sure(multiplying("[[8192,64,8],[8192,8,64]]", ALIGNED, names={"B": "aten::bmm"}), "slow_matmul")
     assert insight.title.template.startswith(("Merge small", "After the first fix: merge small"))
-    assert "as a size of 8 fills little of a tile: aten::mm 65536×4096, 4096×8." in said(insight)
+    assert "as a size of 8 fills little of a tile: aten::bmm 8192×64×8, 8192×8×64." in said(insight)
 
 
 @pytest.mark.parametrize(
