@@ -12,6 +12,4 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("unrecorded_work_queued", "cards"): "2",  # unrecorded_work
     ("side_stream_busy", "extra"): "1",  # slow_steps
     ("side_stream_unrecorded", "extra"): "2",  # slow_steps
-    ("odd_length", "cards"): "5",  # alignment|eager_attention|slow_products alignment|slow_products eager_attention
-    ("odd_vocabulary", "cards"): "5",  # alignment|slow_products
 }
