@@ -3,7 +3,8 @@
     labels.py    what a label says, in a line or two each
     found.py     what the package says of a recording, as far as labels speak of it
     scores.py    the two beside each other: verdicts, cards that are missing, cards that should not be there
-    corpus.py    all labels with their recordings; `python -m tests.judged` prints the table of docs/judgement.md
+    corpus.py    all labels with their recordings
+    report.py    how often each card is right; `python -m tests.judged` prints it, and writes it into docs/judgement.md
     not_yet.py   what is known to be wrong still: those tests have to fail, and say so when they no longer do
     jobs/        the labels, by kind of job
 

@@ -31,8 +31,9 @@ from tests.truth.simulate.mixtures import mixtures, training_with
 
 @dataclass(frozen=True)
 class Job:
-    """training None: the label is of a real trace."""
+    """training None: the label is of a real trace. group: what kind of job it is."""
 
+    group: str
     label: Label
     training: Training | None = None
 
@@ -49,34 +50,42 @@ class Job:
 
 
 #: Simulated for the corpus alone.
-GROUPS = (HEALTHY, AT_THE_EDGES, WAITING, RANKS, SLOW_KERNELS)
+GROUPS = {
+    "healthy jobs": HEALTHY,
+    "edges of a recording, what happens once, what is not recorded": AT_THE_EDGES,
+    "jobs that wait": WAITING,
+    "several ranks": RANKS,
+    "slow kernels": SLOW_KERNELS,
+}
 
 
 @cache
 def corpus() -> tuple[Job, ...]:
     """Labels and trainings with the same name."""
-    known = [*recordings(), *(training_with(causes) for causes in mixtures())]
     return (
-        *(Job(label) for label in SHARED_TRACES),
-        *_matched((*DEMO, *MIXTURES), known),
-        *(Job(label, training) for group in GROUPS for label, training in group),
+        *(Job("real traces", label) for label in SHARED_TRACES),
+        *_matched("the demo's recordings", DEMO, recordings()),
+        *_matched("one or two declared causes", MIXTURES, [training_with(causes) for causes in mixtures()]),
+        *(Job(group, *labelled) for group, jobs in GROUPS.items() for labelled in jobs),
     )
 
 
-def _matched(labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
+def _matched(group: str, labels: Iterable[Label], trainings: Iterable[Training]) -> Iterator[Job]:
     """Each training with its label; a label without training, or the other way round, is an error."""
     waiting = {label.job: label for label in labels}
     for training in trainings:
-        yield Job(waiting.pop(training.name), training)
+        yield Job(group, waiting.pop(training.name), training)
     if waiting:
         raise ValueError(f"labels of no training: {', '.join(waiting)}")
 
 
-def judged_here() -> Iterator[tuple[Label, Found]]:
-    """Every recording that is here, with its label."""
+def judged_here() -> dict[str, list[tuple[Label, Found]]]:
+    """By group every recording that is here, with its label."""
+    groups: dict[str, list[tuple[Label, Found]]] = {}
     for job in corpus():
-        if job.missing is None:
-            yield from ((job.label, found) for found in job.found())
+        found = () if job.missing else job.found()
+        groups.setdefault(job.group, []).extend((job.label, each) for each in found)
+    return groups
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.judged.found import Found
@@ -29,8 +29,11 @@ def missed(label: Label, found: Found) -> list[frozenset[str]]:
 
 def wrong(label: Label, found: Found) -> list[str]:
     """Cards above minor that nobody who reads the events would sign, and minor ones that the events contradict."""
-    major = found.above_minor - label.allowed
-    return [id for id in found.ids if id in major or id in label.forbidden]
+    return [id for id in found.ids if id in false_cards(label, found) or id in label.forbidden]
+
+
+def false_cards(label: Label, found: Found) -> frozenset[str]:
+    return found.above_minor - label.allowed
 
 
 def main_is_found(label: Label, found: Found) -> bool:
@@ -41,10 +44,12 @@ def main_is_found(label: Label, found: Found) -> bool:
 
 @dataclass
 class Scores:
-    """Over a corpus. fired_right and fired_wrong count cards above minor, missed those that have to be there."""
+    """Over a corpus. right and false count cards above minor, contradicted minor ones, missed those that have to be
+    there."""
 
-    fired_right: Counter[str] = field(default_factory=Counter)
-    fired_wrong: Counter[str] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)
+    false: Counter[str] = field(default_factory=Counter)
+    contradicted: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
     jobs: int = 0
     verdicts_right: int = 0
@@ -56,8 +61,9 @@ class Scores:
         self.verdicts_right += verdict_is_right(label, found)
         self.causes += bool(label.main)
         self.causes_found += bool(label.main) and main_is_found(label, found)
-        self.fired_wrong.update(wrong(label, found))
-        self.fired_right.update(found.above_minor & label.allowed)
+        self.right.update(found.above_minor & label.allowed)
+        self.false.update(false_cards(label, found))
+        self.contradicted.update(set(wrong(label, found)) - false_cards(label, found))
         self.missed.update("|".join(sorted(names)) for names in missed(label, found))
 
     @property
@@ -68,8 +74,8 @@ class Scores:
     @property
     def precision(self) -> float:
         """Share of the cards above minor that are right."""
-        fired = self.fired_right.total() + self.fired_wrong.total()
-        return self.fired_right.total() / fired if fired else 1.0
+        fired = self.right.total() + self.false.total()
+        return self.right.total() / fired if fired else 1.0
 
 
 def scored(pairs: Iterable[tuple[Label, Found]]) -> Scores:
@@ -79,20 +85,28 @@ def scored(pairs: Iterable[tuple[Label, Found]]) -> Scores:
     return scores
 
 
-def table(scores: Scores) -> Iterator[str]:
-    """Markdown: a line for each card that fired above minor or was missed."""
-    yield "| card | right | wrong | missed |"
-    yield "|---|---:|---:|---:|"
-    for id in sorted({*scores.fired_right, *scores.fired_wrong, *scores.missed}):
-        yield f"| `{id}` | {scores.fired_right[id]} | {scores.fired_wrong[id]} | {scores.missed[id]} |"
+def by_card(scores: Scores) -> Iterator[str]:
+    """Markdown: a line for each card that fired above minor, is contradicted or was missed."""
+    columns = (scores.right, scores.false, scores.contradicted, scores.missed)
+    yield "| card | right | false | contradicted | missed |"
+    yield "|---|---:|---:|---:|---:|"
+    for id in sorted(set().union(*columns)):
+        name = " or ".join(f"`{each}`" for each in id.split("|"))
+        yield f"| {name} | {' | '.join(str(column[id]) for column in columns)} |"
 
 
-def summary(scores: Scores) -> Iterator[str]:
-    yield "| | |"
-    yield "|---|---:|"
-    yield f"| recordings | {scores.jobs} |"
-    yield f"| right verdicts | {scores.verdicts_right} |"
-    yield f"| false cards above minor | {scores.fired_wrong.total()} |"
-    yield f"| precision of cards above minor | {100 * scores.precision:.1f} % |"
-    yield f"| declared main causes that are found | {scores.causes_found} of {scores.causes} |"
-    yield f"| recall of the declared main cause | {100 * scores.recall:.1f} % |"
+def by_group(groups: Mapping[str, Scores]) -> Iterator[str]:
+    """Markdown: a line for each kind of jobs, and their sum."""
+    yield "| jobs | recordings | right verdicts | main causes found | false cards |"
+    yield "|---|---:|---:|---:|---:|"
+    for name, scores in groups.items():
+        found = f"{scores.causes_found} of {scores.causes}" if scores.causes else "none declared"
+        yield f"| {name} | {scores.jobs} | {scores.verdicts_right} | {found} | {scores.false.total()} |"
+
+
+def in_short(scores: Scores) -> str:
+    return (
+        f"False cards: {scores.false.total()}. "
+        f"Recall of the declared main cause: {100 * scores.recall:.1f} %. "
+        f"Precision of the cards above minor: {100 * scores.precision:.1f} %."
+    )

@@ -89,7 +89,7 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "once_module", "gpu host mixed", main="lazy_loading|one_time", never=f"{NOT_TRUE} slow_steps",
+            "once_module", "gpu host mixed", main="one_time", never=f"{NOT_TRUE} slow_steps",
             why="The first launch of a kernel loads its module: 120 ms once.",
         ),
         (*STEP[:2], loaded_module(120, FIRST + 1), *STEP[2:]),
@@ -111,7 +111,8 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "unrecorded_work_waited_for", "unknown dependency mixed gpu", never=f"{NOT_TRUE} {EDGES} sync_bubble",
+            "unrecorded_work_waited_for", "unknown dependency mixed gpu", main="unrecorded_work",
+            never=f"{NOT_TRUE} {EDGES} sync_bubble",
             why="In each step the device works for 15 ms on something that no record shows, and the host waits for "
             "it in a synchronize: the launches before it had returned.",
         ),
@@ -119,14 +120,16 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "unrecorded_work_queued", "unknown dependency mixed gpu", never=f"{NOT_TRUE} {EDGES}",
+            "unrecorded_work_queued", "unknown dependency mixed gpu", main="unrecorded_work",
+            never=f"{NOT_TRUE} {EDGES}",
             why="As above; nobody waits but the kernels that were launched behind it.",
         ),
         (*STEP[:2], unrecorded_work(15, waits=False), *STEP[2:]),
     ),
     job(
         Label(
-            "graph_without_nodes", "unknown dependency gpu mixed", never=f"{NOT_TRUE} {EDGES}",
+            "graph_without_nodes", "unknown dependency gpu mixed", main="unrecorded_work",
+            never=f"{NOT_TRUE} {EDGES}",
             why="Forward and backward pass are one graph launch whose nodes are not recorded: of 11 ms a step the "
             "trace shows copies and the optimizer, launched long before they start.",
         ),

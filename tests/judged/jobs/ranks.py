@@ -13,8 +13,8 @@ from tests.truth.simulate.jobs.ranks import after_backward, all_reduce, overlapp
 from tests.truth.simulate.jobs.transformer import training_step
 
 NOT_TRUE = f"{GRAPHS} {WAITS} {EDGES} sync_bubble"
-EXPOSED = "exposed_communication|small_collectives|collectives_on_compute_stream"
-SMALL_ONES = "small_collectives|exposed_communication"
+EXPOSED = "exposed_communication|many_small_collectives|collectives_on_compute_stream"
+SMALL_ONES = "many_small_collectives|exposed_communication"
 BUCKETS = (all_reduce(12_000_000, 2 * MS),) * 4
 
 RANKS: tuple[LabelledJob, ...] = (
@@ -78,7 +78,7 @@ RANKS: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "ranks_rare", "gpu", never=f"{NOT_TRUE} exposed_communication small_collectives",
+            "ranks_rare", "gpu", never=f"{NOT_TRUE} exposed_communication many_small_collectives",
             why="One all-reduce of a number a step, 20 us: nothing to gain.",
         ),
         (*STEP[:4], Section((all_reduce(1, 20_000),)), *STEP[4:]),

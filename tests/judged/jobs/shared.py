@@ -10,7 +10,7 @@ from tests.judged.labels import Label
 #: By path within `traces/`.
 SHARED_TRACES = (
     Label(
-        "hta_a100_alexnet_cudasync", "host unknown", main="one_time", may="lazy_loading",
+        "hta_a100_alexnet_cudasync", "host unknown", main="one_time",
         never="launch_graphs allocator_steady slow_steps no_workers tensor_cores_unused",
         why="Benchmark of two forward passes without step marks, cold: 29.9 of 43.4 s in one call that creates the "
         "CUDA context, 8.4 s in first mallocs and frees, 3.1 s in a first launch; the GPU works for 66 ms, 55 of "
@@ -47,7 +47,7 @@ SHARED_TRACES = (
         "of the training thread nothing but the step mark is recorded.",
     ),
     Label(
-        "hta_mi250_toy", "host", main="lazy_loading|one_time", never="slow_steps pageable_copies small_grids",
+        "hta_mi250_toy", "host", main="one_time", never="slow_steps pageable_copies small_grids",
         why="One cold step of 9.3 ms, 6.5 ms of it in one first hipLaunchKernel; 14 kernels of 0.1 ms in all. What "
         "is left is the first pass of everything and shows no steady state.",
     ),
@@ -106,7 +106,7 @@ SHARED_TRACES = (
     ),
     Label(
         "tracelens_h100_timesformer", "host input mixed", main="long_stretches", must="eager_attention",
-        may="alignment slow_matmul",
+        may="alignment slow_products",
         never="launch_graphs lazy_loading slow_steps pageable_copies",
         why="Inference of one video, 383 ms: 217 ms decode and resize it on the CPU before the first launch, then "
         "busy 158 of 160 ms: softmax 69 ms and align1 bmm 43 ms (eager attention), its scaling 16 ms.",

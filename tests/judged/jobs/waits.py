@@ -64,7 +64,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "decode_graph_without_nodes", "unknown dependency sync mixed gpu",
+            "decode_graph_without_nodes", "unknown dependency sync mixed gpu", main="unrecorded_work",
             never=f"{NOT_TRUE} launch_graphs long_stretches",
             why="The same with a graph whose nodes are not recorded: the trace shows two small copies and a wait.",
         ),
