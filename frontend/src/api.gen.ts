@@ -1314,13 +1314,13 @@ export interface OtherLoaders {
  * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
  * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
  * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
- * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
+ * (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
   gain_ns: number;
-  source: "ready" | "recorder" | "steady" | null;
+  source: "ready" | "recorder" | "short" | null;
   why: Reason | null;
 }
 
