@@ -14,6 +14,9 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("tracelens_h100_timesformer", "cards"): "5",  # eager_attention
     ("tracelens_mi300_resnet", "cards"): "4",  # exposed_communication
     ("healthy_partial_waves", "extra"): "7",  # small_grids
+    ("head_hidden_waits_for_batches", "extra"): "1",  # input_bound
+    ("head_hidden_slow_batch", "extra"): "1",  # input_bound
+    ("head_hidden_graph", "extra"): "1",  # input_bound
     ("head_and_tail", "extra"): "1",  # input_bound
     ("once_first_product", "extra"): "11",  # long_stretches slow_steps
     ("unrecorded_work_queued", "cards"): "2",  # unrecorded_work
