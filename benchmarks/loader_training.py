@@ -30,7 +30,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.profiler import profile, record_function, schedule, tensorboard_trace_handler
+from torch.profiler import ProfilerAction, profile, record_function, schedule, tensorboard_trace_handler
 from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
 from tb_steptime.record import LoaderRecorder
@@ -40,8 +40,9 @@ SAMPLES = 4  # of a batch
 FEATURES = 64
 #: Of batches, if some take longer than the others.
 SLOW_FRACTION = 0.1
-#: Steps from one long one to the next.
+#: Steps from one long one to the next, and batches from one rare long one to the next.
 LONG_EVERY = 10
+RARE_EVERY = 20
 #: What the logs are called, in the folder TRUTH beside the trace.
 TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
 CLOCK_STEP_NS = 3_600_000_000_000
@@ -55,10 +56,12 @@ class Training:
 
     batch_ms, step_ms: of making a batch and of the rest of the step. burn: workers compute for that long instead of
     sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as
-    long as the others, which keeps the mean; long: the same of steps, every tenth. steps: that are recorded, after
-    skip others. stacks: of Python, in the trace. cores: that the training may use; None: all. prefetch: batches that
-    each worker makes in advance; None: as torch does. ahead: a thread of its own reads the loader, so many batches
-    ahead of the loop; 0: the loop reads it. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
+    long as the others, which keeps the mean; rare: one in twenty does, which does not; long: as slow, of steps, every
+    tenth. steps: that are recorded, after skip others. stacks: of Python, in the trace. profiled: otherwise neither
+    trace nor recorder's files are made. cores: that the training may use; None: all. prefetch: batches that each worker
+    makes in advance; None: as torch does. tensors: that a sample is split into. epoch: batches of one; 0: all are of
+    one. persistent: workers are kept between epochs. ahead: a thread of its own reads the loader, so many batches ahead
+    of the loop; 0: the loop reads it. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
     CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
@@ -71,6 +74,7 @@ class Training:
     jitter: float = 0.0
     slow: float = 1.0
     long: float = 1.0
+    rare: float = 1.0
     steps: int = 24
     skip: int = 4
     stacks: bool = False
@@ -81,6 +85,10 @@ class Training:
     cores: int | None = None
     prefetch: int | None = None
     ahead: int = 0
+    tensors: int = 1
+    epoch: int = 0
+    persistent: bool = False
+    profiled: bool = True
 
     @property
     def is_uneven(self) -> bool:
@@ -102,14 +110,17 @@ class Samples(Dataset[Any]):
         if index % SAMPLES == 0:
             self.began = time.perf_counter_ns(), time.thread_time_ns()
         self._work(round(1e6 * self.batch_ms(index // SAMPLES) / SAMPLES))
-        return torch.full((FEATURES,), 1e-3 * index), index
+        if self.asked.tensors == 1:
+            return torch.full((FEATURES,), 1e-3 * index), index
+        return [torch.full((FEATURES // self.asked.tensors,), 1e-3 * index) for _ in range(self.asked.tensors)], index
 
     def batch_ms(self, batch: int) -> float:
         """The same in every training."""
         chance = random.Random(batch)
         even = self.asked.batch_ms * (1 + self.asked.jitter * chance.uniform(-1, 1))
         slow = self.asked.slow if chance.random() < SLOW_FRACTION else 1.0
-        return even * slow / (1 + SLOW_FRACTION * (self.asked.slow - 1))
+        rare = self.asked.rare if batch % RARE_EVERY == RARE_EVERY - 1 else 1.0
+        return even * rare * slow / (1 + SLOW_FRACTION * (self.asked.slow - 1))
 
     def _work(self, duration_ns: int) -> None:
         if not self.asked.burn:
@@ -151,7 +162,8 @@ class Network:
         long = self.long if step % LONG_EVERY == LONG_EVERY - 1 else 1.0
         end = time.perf_counter_ns() + round(self.step_ns * long)
         self.optimizer.zero_grad()
-        self.layer(batch).square().mean().backward()
+        features = batch if isinstance(batch, torch.Tensor) else torch.cat(batch, 1)
+        self.layer(features).square().mean().backward()
         self.optimizer.step()
         with record_function("the rest of the step"):
             time.sleep(max(0, end - time.perf_counter_ns()) / 1e9)
@@ -168,18 +180,25 @@ def train(folder: Path, asked: Training) -> None:
     events = _Events(asked)
     if asked.full_bytes is not None:
         _limit_files(asked.full_bytes)
-    batches = last + (asked.prefetch or 2) * max(1, asked.workers)
+    batches = asked.epoch or last + (asked.prefetch or 2) * max(1, asked.workers)
     loop = _Loop(_loader(folder, asked, batches), network, events, asked.ahead)
-    with profile(
-        schedule=schedule(skip_first=asked.skip, wait=0, warmup=1, active=asked.steps, repeat=1),
-        on_trace_ready=_write_trace(folder),
-        with_stack=asked.stacks,
-    ) as profiler:
+    with _profiled(folder, asked) as profiler:
         for step in range(last):
             loop.step(step)
             profiler.step()
     loop.end()
     (truth / TAKEN).write_text("".join(loop.taken))
+
+
+def _profiled(folder: Path, asked: Training) -> Any:
+    """A profiler of the recorded steps, or one that never records."""
+    return profile(
+        schedule=schedule(skip_first=asked.skip, wait=0, warmup=1, active=asked.steps, repeat=1)
+        if asked.profiled
+        else lambda step: ProfilerAction.NONE,
+        on_trace_ready=_write_trace(folder),
+        with_stack=asked.stacks,
+    )
 
 
 def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
@@ -188,9 +207,9 @@ def _loader(folder: Path, asked: Training, batches: int) -> DataLoader[Any]:
     start = "fork" if asked.workers else None  # the clock that is set, and the log's folder, are of this process
     loader = DataLoader(
         dataset, SAMPLES, num_workers=asked.workers, collate_fn=collate, multiprocessing_context=start,
-        prefetch_factor=asked.prefetch,
+        prefetch_factor=asked.prefetch, persistent_workers=asked.persistent,
     )  # fmt: skip
-    if asked.recorder == "":
+    if asked.recorder == "" or not asked.profiled:
         return loader
     return LoaderRecorder(asked.recorder or folder).watch(loader)
 
@@ -251,7 +270,11 @@ class _Loop:
         self.events.happen(step)
         asked_ns = time.perf_counter_ns()
         self.batches = self.batches or self._begin()
-        batch = next(self.batches)
+        batch = next(self.batches, None)
+        if batch is None:  # the next epoch
+            self.batches = None
+            self.batches = self._begin()
+            batch = next(self.batches)
         got_ns = time.perf_counter_ns()
         self.network.learn(batch, step)
         return f"{step} {asked_ns} {got_ns} {time.perf_counter_ns()}\n"

@@ -196,7 +196,7 @@ export interface BlockingRow {
 }
 
 /** What would have to become faster first. */
-export type Bound = "communication" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
+export type Bound = "communication" | "cpu" | "dependency" | "gpu" | "host" | "input" | "mixed" | "sync" | "unknown";
 
 /**
  * Events as columns of equal length, ordered by track, row and start.
@@ -224,6 +224,8 @@ export interface Boxes {
  * consumer_ns: the step without exposed waits, per batch.
  */
 export interface Burst {
+  consumer_ns: number;
+  waits: BurstStep[];
   workers: number | null;
   workers_from: "period" | "stacks" | null;
   period: number | null;
@@ -232,9 +234,7 @@ export interface Burst {
   short_wait_ns: number | null;
   production_ns: number | null;
   spread_ns: number | null;
-  consumer_ns: number;
   why: Reason | null;
-  waits: BurstStep[];
 }
 
 /** A wait in the order of the batches: of which step, how long, and whether it is one of the long ones. */
@@ -280,6 +280,17 @@ export interface Catalogue {
   cards: CardMeaning[];
 }
 
+/** Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ. */
+export interface ChainsOfKind {
+  kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
+  site: KernelSite;
+  ops: string[];
+  chains: number;
+  kernels: number;
+  total_ns: number;
+  gain_ns: number;
+}
+
 /** From `span` on, `metric` of this run and worker is `after` and no longer `before` (medians over steps). */
 export interface Change {
   metric: string;
@@ -293,10 +304,10 @@ export interface Change {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
- * those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
- * computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
- * it is on a stream that the model computes on.
+ * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, best_rate:
+ * the most bytes a second of one of them; None where the bytes of one are not recorded. running_ns: one of them runs,
+ * waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns: est. how much of that waits
+ * for other ranks; compute_stream_ns: how much of it is on a stream that the model computes on.
  */
 export interface CollectiveRow {
   kind: string;
@@ -305,7 +316,8 @@ export interface CollectiveRow {
   dtype: string | null;
   count: number;
   bytes: number | null;
-  total_ns: number;
+  best_rate: number | null;
+  running_ns: number;
   exposed_ns: number;
   wait_ns: number;
   compute_stream_ns: number;
@@ -320,15 +332,22 @@ export interface CommRange {
 }
 
 /**
- * What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
- * the step's part "communication".
- * running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+ * What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
+ * exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
+ * without a GPU ops run.
+ * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
+ * to start; None of fewer than FEWEST_STEPS.
+ * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
+ * collective runs.
  * examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
  */
 export interface Communication {
   running_ns: number;
   exposed_ns: number;
+  left_out_ns: number;
   wait_ns: number;
+  steady_wait_ns: number | null;
+  computing_ns: number;
   free_compute_ns: number;
   rows: CollectiveRow[];
   examples: CommRange[];
@@ -336,6 +355,15 @@ export interface Communication {
 }
 
 export type Confidence = "high" | "low" | "medium";
+
+/** Means per step. op: that which asks for most of the copies; site: of the copies with most time. */
+export interface CopiesOfKind {
+  kind: "assignment" | "concatenation" | "layout" | "type";
+  op: string;
+  site: KernelSite;
+  count: number;
+  total_ns: number;
+}
 
 /**
  * Copies of one direction between two kinds of memory, by the activity's name; means per step.
@@ -361,6 +389,52 @@ export interface CopyRow {
 export interface CouldBe {
   duration_ns: number;
   parts_ns: Parts;
+}
+
+/** Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns. */
+export interface CpuGroup {
+  id: "attention" | "compiled" | "convolution" | "matmul" | "other";
+  self_ns: number;
+  op: string;
+  op_ns: number;
+}
+
+/**
+ * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
+ * dtype: of the first input of most of that time, as torch writes it; None where it was not recorded.
+ */
+export interface CpuOpRow {
+  op: string;
+  calls: number;
+  self_ns: number;
+  dtype: string | null;
+}
+
+/**
+ * What runs inside the optimizer's marks, of the mean step. fused: one
+ * op updates all of a parameter at once. name: the class, from the marks.
+ */
+export interface CpuOptimizer {
+  name: string;
+  self_ns: number;
+  calls: number;
+  fused: boolean;
+}
+
+/**
+ * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
+ * optimizer's ops; optimizer is None where none is marked. busy_ns: time of the mean
+ * step in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
+ */
+export interface CpuWork {
+  ops: CpuOpRow[];
+  groups: CpuGroup[];
+  optimizer: CpuOptimizer | null;
+  rest_ns: number;
+  ops_ns: number;
+  busy_ns: number;
+  threads: number;
+  cores: number | null;
 }
 
 /**
@@ -470,7 +544,7 @@ export interface DeviceLevel {
  * Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
  * total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
  * obstacles sums all of them by why they are none yet. Gains are over the span, at most.
- * waste is per step.
+ * waste is per step. rates: how fast products run on tensor cores; None in summaries of before it was measured.
  */
 export interface DeviceSplit {
   device: number;
@@ -494,13 +568,28 @@ export interface DeviceSplit {
   opportunities_more_ns: number;
   opportunities_more_gain_ns: number;
   waste: LaunchWaste;
+  rates: ProductRates | null;
+}
+
+/**
+ * Means per step. site: of the softmax with most time; its shapes are those of the weights.
+ * calls       softmaxes, forward and backward
+ * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
+ * written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+ */
+export interface EagerAttention {
+  site: KernelSite;
+  calls: number;
+  softmax_ns: number;
+  other_ns: number;
+  written_out: number;
 }
 
 /**
  * Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
  * mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
- * wait: new iterators are set up. respawned: worker processes start again for each epoch; None where no recorder says
- * so. steps: that wait for these batches.
+ * wait: new iterators are set up. respawned: worker processes start again for each epoch; produced_ns: mean production
+ * of these batches; both None where no recorder says so. steps: that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
@@ -508,6 +597,7 @@ export interface EpochStarts {
   exposed_ns: number;
   setup_ns: number;
   respawned: boolean | null;
+  produced_ns: number | null;
   steps: string[];
 }
 
@@ -549,6 +639,12 @@ export interface Evidence {
   step: string;
   start_ns: number;
   end_ns: number;
+}
+
+/** kinds: those with most gain first. compiled: the device runs kernels that a compiler generated. */
+export interface FusibleChains {
+  kinds: ChainsOfKind[];
+  compiled: boolean;
 }
 
 /** Evidence: a range of time, relative to the span's origin, and the step in which it begins. */
@@ -609,7 +705,8 @@ export interface Headline {
  * bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
  * which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
  * of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
- * before which the host does one thing for long. with_stack: recorded with call stacks.
+ * before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
+ * nothing ran on a GPU.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -642,6 +739,7 @@ export interface HostResult {
   grown: Grown[];
   bucket_copies: number;
   bucket_late_ns: number;
+  cpu: CpuWork | null;
 }
 
 /**
@@ -702,15 +800,14 @@ export interface IdleTime {
 
 /**
  * Collectives of a row with next to no computation between them, which could be one. Per step.
- * bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
- * takes, at the best rate of the row; None without bytes.
+ * bytes: of all, bytes_p50: of one; None where not recorded. ns_p50: length of one.
  */
 export interface InARow {
   count: number;
   exposed_ns: number;
+  bytes: number | null;
   bytes_p50: number | null;
   ns_p50: number;
-  one_ns: number | null;
 }
 
 /**
@@ -735,7 +832,8 @@ export interface Index {
  * gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
  * gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
  * view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
- * shortens. evidence: where to look in the timeline, the longest range first.
+ * shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
+ * where to look in the timeline, the longest range first.
  */
 export interface Insight {
   id: string;
@@ -754,6 +852,7 @@ export interface Insight {
   part: string | null;
   steps: string[];
   evidence: Evidence[];
+  about_ns: number;
 }
 
 /**
@@ -883,6 +982,25 @@ export interface KernelRow {
 }
 
 /**
+ * Where most time of some kernels comes from.
+ * kernel           short name, without return type, parameters and what all names share
+ * op               innermost op; None where none is recorded
+ * shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
+ * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
+ * the innermost line outside torch; None in traces without call stacks
+ * backward         launched by a node of the backward pass
+ */
+export interface KernelSite {
+  kernel: string;
+  op: string | null;
+  shapes: string | null;
+  dtypes: string | null;
+  module: string | null;
+  source: string | null;
+  backward: boolean;
+}
+
+/**
  * One lane of the picture of two steps. id: loader, cpu or gpu. start_ns, end_ns: disjoint intervals; hatched says
  * for each whether it is the second sense of the lane's colour (a wait that is hidden).
  */
@@ -971,12 +1089,16 @@ export interface LaunchTimes {
  * Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
  * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
  * while an optimizer runs
+ * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
   small_tails: Waste | null;
   layout_conversions: Waste;
   optimizer: Waste;
+  attention: EagerAttention | null;
+  chains: FusibleChains | null;
+  copies: CopiesOfKind[];
 }
 
 /**
@@ -1317,6 +1439,37 @@ export interface Problem {
 }
 
 /**
+ * Calls of one op on inputs of the same shapes and types, on tensor cores.
+ * total_ns           of their kernels over the span
+ * tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
+ * attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
+ * slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
+ * gain_ns            over the span, at most; 0 where it is not slow
+ */
+export interface ProductRate {
+  site: KernelSite;
+  dtype: string;
+  count: number;
+  total_ns: number;
+  tflops: number;
+  attainable_tflops: number | null;
+  causal: boolean | null;
+  slow: string | null;
+  why: Reason | null;
+  gain_ns: number;
+}
+
+/**
+ * Rows with most gain first, then with most time. By type of the inputs: best_tflops is what longer calls reach at
+ * most, peak_tflops what the data sheet says.
+ */
+export interface ProductRates {
+  rows: ProductRate[];
+  best_tflops: Record<string, number>;
+  peak_tflops: Record<string, number>;
+}
+
+/**
  * What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
  * 2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
  * segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
@@ -1398,12 +1551,13 @@ export interface Reason {
  * batches is. loaders, and their workers, lanes and queues, stand in the order of the table of loaders.
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
  * is None where they are too few.
- * production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
- * the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
- * without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
- * batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
- * in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
- * many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
+ * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
+ * until it is an object of the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop
+ * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
+ * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
+ * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
+ * `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
+ * trace show more.
  */
 export interface Recorded {
   files: number;
@@ -1831,7 +1985,8 @@ export interface Waiting {
 }
 
 /**
- * Kernels with the same fault, a step. name is that with most of the gain, None where there is none.
+ * Kernels with the same fault, a step. name is that with most of the gain, and site where it comes from; None where
+ * there is none.
  * gain_ns   at most, if the fault were mended
  */
 export interface Waste {
@@ -1839,6 +1994,7 @@ export interface Waste {
   count: number;
   total_ns: number;
   gain_ns: number;
+  site: KernelSite | null;
 }
 
 /**
@@ -1846,8 +2002,8 @@ export interface Waste {
  * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
  * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
  * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
- * deeper_ns: of the measured step, what DEEP_PREFETCH saves with as many workers. batches: that a step takes. cores:
- * of the recording machine, where a recorder says it; limits: what may keep the curve from coming true.
+ * batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
+ * curve from coming true.
  */
 export interface WorkerCurve {
   points: CurvePoint[];
@@ -1858,7 +2014,6 @@ export interface WorkerCurve {
   gain_ns: number;
   needed: number;
   epochs_ns: number;
-  deeper_ns: number;
   batches: number;
   cores: number | null;
   limits: Reason[];

@@ -16,7 +16,15 @@ const view = (more: Partial<DataLoadingResult> = {}, titles: PageOf<"data_loadin
   );
 const SHARES = { first_ns: 0, late_ns: 20 * MS, jitter_ns: 0, overhead_ns: 0, others_ns: 0 };
 const CAUSES: WaitCauses = { shares: SHARES, starts: null, jitter: null, overhead: null, other_loaders: null };
-const STARTS = { batches: 2, wait_ns: 80 * MS, exposed_ns: 11 * MS, setup_ns: 16 * MS, respawned: false, steps: ["5"] };
+const STARTS = {
+  batches: 2,
+  wait_ns: 80 * MS,
+  exposed_ns: 11 * MS,
+  setup_ns: 16 * MS,
+  respawned: false,
+  produced_ns: null,
+  steps: ["5"],
+};
 
 describe("the view of worker processes", () => {
   test("answers how many workers, then why, then how to see more", () => {

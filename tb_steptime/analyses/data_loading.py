@@ -67,27 +67,27 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
     recorded: None without a recorder's files; recorder_notes: of files that were not used, too.
     """
 
-    unknown: Reason | None
-    iterators: list[str]
-    main_loader: int | None
-    multiprocess: bool | None
-    steps: list[LoaderStep]
-    mean: LoaderStep | None
-    batch_ns: int | None
-    consumer_ns: int | None
-    batches_per_step: float | None
-    needed_workers: int | None
-    why_unknown: Reason | None
-    tiles: list[Series]
-    activities: LoaderActivities | None
-    lanes: LaneWindow | None
-    loaders: list[LoaderRow]
-    copy: BatchCopy | None
-    causes: WaitCauses | None
-    burst: Burst | None
-    curve: WorkerCurve | None
-    recorded: Recorded | None
-    recorder_notes: list[Note]
+    unknown: Reason | None = None
+    iterators: list[str] = []
+    main_loader: int | None = None
+    multiprocess: bool | None = None
+    steps: list[LoaderStep] = []
+    mean: LoaderStep | None = None
+    batch_ns: int | None = None
+    consumer_ns: int | None = None
+    batches_per_step: float | None = None
+    needed_workers: int | None = None
+    why_unknown: Reason | None = None
+    tiles: list[Series] = []
+    activities: LoaderActivities | None = None
+    lanes: LaneWindow | None = None
+    loaders: list[LoaderRow] = []
+    copy: BatchCopy | None = None
+    causes: WaitCauses | None = None
+    burst: Burst | None = None
+    curve: WorkerCurve | None = None
+    recorded: Recorded | None = None
+    recorder_notes: list[Note] = []
 
 
 def analyse(trace: Trace) -> DataLoadingResult:
@@ -103,7 +103,6 @@ def analyse(trace: Trace) -> DataLoadingResult:
         curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(loader_table(trace)) > 1)
     multiprocess = main.multiprocess if main else is_multiprocess(iterators)
     return DataLoadingResult(
-        unknown=None,
         iterators=list(iterators),
         main_loader=main.loader if main else None,
         multiprocess=multiprocess,
@@ -155,28 +154,15 @@ def _notes(trace: Trace) -> list[Note]:
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     """What the loop waits for is not known; what is recorded of a loader is."""
-    on_another_thread = recorded is not None or reads_elsewhere(trace)
-    unknown = Reason("loader_on_other_thread") if on_another_thread else Reason("no_loader_events")
+    if recorded is None:
+        code = "loader_on_other_thread" if reads_elsewhere(trace) else "no_loader_events"
+        return DataLoadingResult(unknown=Reason(code), recorder_notes=_notes(trace))
     return DataLoadingResult(
-        unknown=unknown,
-        iterators=[],
-        main_loader=None,
-        multiprocess=recorded.main_loader.workers > 0 if recorded else None,
-        steps=[],
-        mean=None,
-        batch_ns=recorded.production_ns if recorded else None,
-        consumer_ns=None,
-        batches_per_step=None,
-        needed_workers=None,
-        why_unknown=unknown if recorded else None,
-        tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES] if recorded else [],
-        activities=None,
-        lanes=None,
-        loaders=[],
-        copy=None,
-        causes=None,
-        burst=None,
-        curve=None,
+        unknown=Reason("loader_on_other_thread"),
+        multiprocess=recorded.main_loader.workers > 0,
+        batch_ns=recorded.production_ns,
+        why_unknown=Reason("loader_on_other_thread"),
+        tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         recorded=recorded,
         recorder_notes=_notes(trace),
     )

@@ -9,7 +9,8 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
-from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound, Pace, judge
+from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
@@ -17,6 +18,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
@@ -25,6 +27,7 @@ from tb_steptime.metrics.set_aside.ranges import judged_ns
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
+from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.text import Reason
@@ -68,7 +71,8 @@ class HostResult(msgspec.Struct, frozen=True):
     bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a step in
     which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the buckets
     of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by place, those
-    before which the host does one thing for long. with_stack: recorded with call stacks.
+    before which the host does one thing for long. with_stack: recorded with call stacks. cpu: what ops compute, where
+    nothing ran on a GPU.
     """
 
     unknown: Reason | None
@@ -101,6 +105,7 @@ class HostResult(msgspec.Struct, frozen=True):
     grown: list[Grown] = []
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
+    cpu: CpuWork | None = None
 
 
 #: Rows of the table of blocking calls; the rest are counted.
@@ -167,6 +172,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
         one_time=one_time_rows(trace, None),
+        cpu=cpu_work(trace),
     )
 
 
@@ -179,9 +185,12 @@ def _bound(mean: StepAggregates, launches: LaunchFigures) -> Bound:
 
 
 def _bound_of_host(trace: Trace) -> Bound:
-    """Without a device the loader's waits are the only ones that are known."""
-    share = measure(trace, "data_loading_exposed_share", None).value
-    return Bound.INPUT if share is not None and share >= IDLE_FRACTION else Bound.UNKNOWN
+    """Without a device: by what the host does for most of the step."""
+    rows = step_breakdown(trace)
+    parts = mean_parts(rows, mean_duration_ns(rows))
+    computes_ns = parts.cpu_exec + parts.runtime
+    on_cpu = job_kind(trace).device == "cpu"
+    return judge_cpu(CpuPace(parts.data_loader, parts.communication, computes_ns, parts.other, on_cpu))
 
 
 def _steps(trace: Trace, device: int, aggregates: StepAggregates) -> list[HostStep]:

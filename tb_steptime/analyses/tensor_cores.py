@@ -20,6 +20,7 @@ from tb_steptime.metrics.tensor_cores.opportunities import (
     split_by_op,
     split_by_phase,
 )
+from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, product_rates
 from tb_steptime.metrics.tensor_cores.profiler_tab import profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
     BINS,
@@ -72,7 +73,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     Rows are the kernels with most time, `more` folds the rest. ops and phases split the same kernels, to the same
     total. Opportunities are what makes up matmul_like_ns, most gain first; opportunities_more folds the rest, and
     obstacles sums all of them by why they are none yet. Gains are over the span, at most.
-    waste is per step.
+    waste is per step. rates: how fast products run on tensor cores; None in summaries of before it was measured.
     """
 
     device: int
@@ -96,6 +97,7 @@ class DeviceSplit(msgspec.Struct, frozen=True):
     opportunities_more_ns: int
     opportunities_more_gain_ns: int
     waste: LaunchWaste
+    rates: ProductRates | None = None
 
 
 class TensorCoresResult(msgspec.Struct, frozen=True):
@@ -152,6 +154,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
         opportunities_more_ns=found.more_ns,
         opportunities_more_gain_ns=found.more_gain_ns,
         waste=launch_waste(trace, device),
+        rates=product_rates(trace, device) if has else None,
     )
 
 

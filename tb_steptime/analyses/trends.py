@@ -27,6 +27,10 @@ class StepMark(msgspec.Struct, frozen=True):
     end_ns: int
     left_out_ns: int = 0
 
+    @property
+    def judged_ns(self) -> int:
+        return self.end_ns - self.start_ns - self.left_out_ns
+
 
 class MetricBins(msgspec.Struct, frozen=True):
     """A figure in equal time bins of a span, by exact overlap: values are thousandths (0-1000), None where it has no

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from tb_steptime.insights.added_gains import sum_of_gains
-from tb_steptime.insights.base import CouldBe, Insight, Judgement
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.base import CouldBe, Insight, Judgement, Severity
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
 from tb_steptime.insights.rules import RULES, Gain
@@ -26,8 +26,8 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     facts = Facts(results)
     fired = [(insight, gain) for rule, gain in RULES.items() if (insight := rule(facts)) is not None]
     addable = {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
-    insights = [insight for insight, _ in fired]
-    insights.sort(key=lambda insight: (-insight.gain_ns, -(insight.later_ns or 0)))
+    insights = [_lowered(insight) if little_is_judged(facts) else insight for insight, _ in fired]
+    insights.sort(key=_place)
     return Judgement(
         verdict=judge_span(facts),
         job=job_text(facts),
@@ -40,6 +40,17 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
         titles=titles(facts),
         notes=result_notes(facts),
     )
+
+
+def _place(insight: Insight) -> tuple[int, int, int, int]:
+    """Most gain first. What has no gain, but is about much of the step, stands before what hardly gains anything."""
+    worth_ns = insight.gain_ns if insight.gain_fraction >= WARNING_FRACTION else 0
+    return -worth_ns, -insight.about_ns, -insight.gain_ns, -(insight.later_ns or 0)
+
+
+def _lowered(insight: Insight) -> Insight:
+    """Of a recording of which most is left out, no card is more than a hint."""
+    return msgspec.structs.replace(insight, severity=Severity.MINOR)
 
 
 def _could_be(facts: Facts, insights: list[Insight]) -> CouldBe | None:

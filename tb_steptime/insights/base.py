@@ -42,7 +42,8 @@ class Insight(msgspec.Struct, frozen=True):
     gain_ns: what it is worth now, per step, at most; later_ns: what it is worth once something else changed.
     gain_formula says how the gain was computed; why_confidence says what the confidence rests on.
     view: where the evidence is; steps: the steps that show it (empty: all). part: the part of the step that it
-    shortens. evidence: where to look in the timeline, the longest range first.
+    shortens. about_ns: the time that it is about where no gain is computed, for its place among small gains. evidence:
+    where to look in the timeline, the longest range first.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Insight(msgspec.Struct, frozen=True):
     part: str | None = None
     steps: list[str] = []
     evidence: list[Evidence] = []
+    about_ns: int = 0
 
 
 class Headline(msgspec.Struct, frozen=True):

@@ -27,6 +27,10 @@ WORTH_FRACTION, WARNING_FRACTION, MAJOR_FRACTION = 0.01, 0.05, 0.15
 FEW_STEPS = 3
 
 
+#: With as much of the recording left out, what remains says little about later steps.
+LITTLE_FRACTION = 0.5
+_LITTLE = phrase("Most of this recording comes once, or is from before it: later steps are not like the rest.")
+
 #: Launch calls that wait for room in the full queue for this share of the step are what keeps a busy CPU busy.
 FULL_QUEUE_FRACTION = 0.05
 
@@ -111,8 +115,17 @@ def severity(fraction: float) -> Severity:
     return Severity.WARNING if fraction >= WARNING_FRACTION else Severity.MINOR
 
 
+def little_is_judged(facts: Facts) -> bool:
+    """Whether half of what was recorded is left out: what comes once, above all. The rest is the first work of a
+    process, too, and no step of the job."""
+    recorded_ns = sum(step.duration_ns for step in facts.overview.steps)
+    return facts.left_out_ns > 0 and facts.left_out_ns >= LITTLE_FRACTION * recorded_ns
+
+
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
-    """`best` with its reason, or low where so few steps were recorded that the mean may be an accident."""
+    """`best` with its reason, or low where so little was recorded that the mean may be an accident."""
+    if little_is_judged(facts):
+        return Confidence.LOW, _LITTLE
     steps = len(facts.overview.steps)
     if steps < FEW_STEPS:
         return Confidence.LOW, phrase("Steps recorded: {steps}. A mean of so few may mislead.", steps=count(steps))

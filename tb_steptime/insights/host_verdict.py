@@ -9,7 +9,8 @@ import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence, waits_for_queue
+from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
+from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -57,7 +58,7 @@ def judge_span(facts: Facts) -> Verdict:
 def _sentence(facts: Facts) -> Phrase:
     """One cause, the largest, with the number that says how much."""
     if facts.idle is None:
-        return _without_gpu(facts)
+        return cpu_sentence(facts)
     return filled(_template(facts, facts.idle), _values(facts, facts.idle))
 
 
@@ -111,17 +112,6 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     }
 
 
-def _without_gpu(facts: Facts) -> Phrase:
-    mean = facts.data_loading.mean
-    if mean is not None and facts.share(mean.wait_ns) >= WARNING_FRACTION:
-        return phrase(
-            "A step takes {step}, and for {wait} of it the CPU waits for input data.",
-            step=ns(facts.step_ns),
-            wait=ns(mean.wait_ns),
-        )
-    return phrase("A step takes {step}; this trace has no GPU activity.", step=ns(facts.step_ns))
-
-
 def _exchange_ns(host: HostResult) -> int:
     """Time a step in which the device does nothing but communicate."""
     return sum(segment.ns for segment in host.segments if segment.id == "communication")
@@ -133,17 +123,10 @@ def _pace(host: HostResult, idle: IdleNs) -> Pace:
     return Pace(idle, host.blocking_bubble_ns, busy_ns, _exchange_ns(host), starved)
 
 
-#: By whether the data loader's own marks show the cause.
-_WITHOUT_GPU = {
-    True: (Confidence.HIGH, phrase("The DataLoader marks its waits itself.")),
-    False: (Confidence.LOW, phrase("Without GPU activity the cause is not known.")),
-}
-
-
 def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
-        return confidence(facts, *_WITHOUT_GPU[host.bound is not Bound.UNKNOWN])
+        return cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION:
         return Confidence.LOW, phrase("Many launches are missing in this trace.")
     if host.bound is Bound.UNKNOWN:

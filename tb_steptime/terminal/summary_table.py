@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan, SpanFacts
 from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.insights.cpu_verdict import op_name
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.notes import worded
@@ -34,18 +35,18 @@ from tb_steptime.terminal.printer import (
     printable,
     render,
 )
+from tb_steptime.terminal.rows import columns, row, share_row, shortened
 from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.trace.steps import StepsBy
 
 #: Lines longer than this are hard to follow, and shorter ones do not hold the table of GPUs.
 MAX_WIDTH, MIN_WIDTH = 100, 80
-_BAR_CELLS = 30
 _SLOW_NAMES = 6
 _BLOCKING_ROWS = 5
+_OP_LENGTH = 56
 #: Reasons to be idle under this share of the step are no lines of their own.
 LEAST_FRACTION = 0.001
 _STEP_WORDS: dict[StepsBy, str] = {"marks": "step", "inferred": "inferred step", "recording": "step"}
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
         _parts(overview),
         _loading(loading, overview.has_device),
         _idle(host),
+        _cpu(host),
         _blocking(host),
         _gpus(overview.devices, measured.result("tensor_cores", TensorCoresResult).devices),
         _advice(judgement.insights, [*measured.facts.notes, *loading.recorder_notes], width, ink),
@@ -114,17 +116,12 @@ def _stressed(phrase: Phrase, ink: Ink) -> str:
 
 def _parts(result: OverviewResult) -> Iterator[str]:
     """The mean step, then its parts in the order of every picture; a part with no length is left out."""
-    yield _row("Mean step", result.mean_duration_ns, _spread(result))
+    yield row("Mean step", result.mean_duration_ns, _spread(result))
     yield from _slow(result)
     for part in PART_MEANINGS:
         length = getattr(result.mean_parts_ns, part.id)
         if length:
-            yield _share_row(f"  {part.label}", length, result.mean_duration_ns)
-
-
-def _row(label: str, length_ns: float | None, rest: str) -> str:
-    value = UNKNOWN if length_ns is None else duration(length_ns)
-    return f"{label:<18}{value:>11}  {rest}".rstrip()
+            yield share_row(f"  {part.label}", length, result.mean_duration_ns)
 
 
 def _spread(result: OverviewResult) -> str:
@@ -142,12 +139,6 @@ def _slow(result: OverviewResult) -> Iterator[str]:
         yield f"{'':31}slow: {', '.join(names[:_SLOW_NAMES])}{more}"
 
 
-def _bar(share: float) -> str:
-    """A bar in eighths of a cell."""
-    eighths = round(share * _BAR_CELLS * 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
 def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
     mean = loading.mean
     if mean is None:
@@ -156,7 +147,7 @@ def _loading(loading: DataLoadingResult, has_device: bool) -> Iterator[str]:
     split = f"{duration(mean.exposed_ns)} exposed, {duration(mean.hidden_ns)} hidden behind the GPU's work"
     if not has_device:
         split = "all of it exposed: this trace has no GPU activity"
-    yield _row("Waits for batches", mean.wait_ns, split)
+    yield row("Waits for batches", mean.wait_ns, split)
 
 
 def _idle(host: HostResult) -> Iterator[str]:
@@ -164,18 +155,32 @@ def _idle(host: HostResult) -> Iterator[str]:
     idle = next((each.mean for each in host.devices if each.device == host.device), None)
     if idle is None or not idle.total_ns:
         return
-    yield _share_row(
+    yield share_row(
         "GPU idle" if len(host.devices) == 1 else f"GPU {host.device} idle", idle.total_ns, host.mean_step_ns
     )
     for reason in IDLE_MEANINGS:
         length = getattr(idle, reason.id)
         if length >= LEAST_FRACTION * host.mean_step_ns:
-            yield _share_row(f"  {reason.label}", length, host.mean_step_ns)
+            yield share_row(f"  {reason.label}", length, host.mean_step_ns)
 
 
-def _share_row(label: str, length_ns: int, step_ns: int) -> str:
-    share = length_ns / step_ns
-    return _row(label, length_ns, f"{percent_exact(share):>7}  {_bar(share)}".rstrip())
+def _cpu(host: HostResult) -> Iterator[str]:
+    """What the CPU computes, where nothing on a GPU is recorded: the ops that take a hundredth of the step."""
+    ops = [each for each in host.cpu.ops if each.self_ns >= WORTH_FRACTION * host.mean_step_ns] if host.cpu else []
+    if host.cpu is None or not ops:
+        return
+    threads = counted(host.cpu.threads, "thread")
+    yield row("CPU ops", host.cpu.busy_ns, f"of the step, on {threads}; without those inside an op:")
+    yield from columns(
+        [
+            ("  op", "calls", "own time", "of the step"),
+            *(
+                (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", f"{each.calls:.3g}", duration(each.self_ns),
+                 percent_exact(each.self_ns / host.mean_step_ns))
+                for each in ops[:_BLOCKING_ROWS]
+            ),
+        ]
+    )  # fmt: skip
 
 
 def _blocking(host: HostResult) -> Iterator[str]:
@@ -184,8 +189,8 @@ def _blocking(host: HostResult) -> Iterator[str]:
     rows = [row for row in host.blocking if row.bubble_ns >= worth]
     if not rows or host.blocking_bubble_ns < worth:
         return
-    yield _row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
-    yield from _columns(
+    yield row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
+    yield from columns(
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
@@ -211,7 +216,7 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
     splits = {split.device: split for split in shares}
     rows = [
         (
-            f"{figures.device}  {_shortened(printable(figures.name), 28)}",
+            f"{figures.device}  {shortened(printable(figures.name), 28)}",
             _share(figures.utilization),
             _share(figures.est_sm_efficiency),
             _share(figures.est_achieved_occupancy),
@@ -220,14 +225,7 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
         for figures in devices
     ]
     if rows:
-        yield from _columns([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        yield "  ".join((first.ljust(widths[0]), *cells))
+        yield from columns([("GPU", "utilization", "est. SM eff.", "est. occupancy", "tensor cores"), *rows])
 
 
 def _share(value: float | None) -> str:
@@ -240,10 +238,6 @@ def _tensor_share(split: DeviceSplit | None) -> str:
         return UNKNOWN
     low, high = percent_exact(split.share_low), percent_exact(split.share_high)
     return low if low == high else f"{low.removesuffix(GAP + '%')}–{high}"
-
-
-def _shortened(name: str, width: int) -> str:
-    return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
 def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink: Ink) -> Iterator[str]:
@@ -260,7 +254,9 @@ def _gain(insight: Insight) -> str:
     if insight.gain_ns:
         return f"up to {duration(insight.gain_ns)} a step"
     return (
-        "no gain now" if insight.later_ns is None else f"up to {duration(insight.later_ns)} a step after the first fix"
+        "no gain computed"
+        if insight.later_ns is None
+        else f"up to {duration(insight.later_ns)} a step after the first fix"
     )
 
 

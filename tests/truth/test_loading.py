@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
 from benchmarks.loader_training import TAKEN, TRUTH, Training
-from benchmarks.loading_truth import STEP_WITHIN, TRACE, Case, Verdict, read_run, run_case, train
+from benchmarks.loading_truth import TRACE, Case, Verdict, run_case, train
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
 from tests.drawn.machine import skip_busy
@@ -64,19 +63,6 @@ def test_what_is_told_of_uneven_batches_is_true(tmp_path):
     skip_if_mostly_disturbed(verdicts)
     recorder = next(each for each in verdicts.values() if each.is_estimated)
     assert recorder.truth.step_ns > 1.1 * recorder.truth.rest_ns
-
-
-def test_what_more_prefetched_batches_save_is_true(tmp_path):
-    """Three workers keep up on average, so that it ends the stall as more of them would."""
-    now = run_case(replace(UNEVEN, tried=()), tmp_path / "now")
-    curve = result(tmp_path / "now" / f"{UNEVEN.name}3.0").curve
-    deep = replace(UNEVEN.training, workers=3, steps=UNEVEN.steps, prefetch=8)
-    train({tmp_path / "deep": deep})
-    run = read_run(tmp_path / "deep", deep)
-    if run.disturbed or all(each.disturbed for each in now):
-        skip_busy(f"{run.disturbed}, {now[0].disturbed}")
-    assert curve.measured_step_ns - curve.deeper_ns == pytest.approx(run.truth.step_ns, rel=STEP_WITHIN)
-    assert run.truth.step_ns < 0.95 * now[0].truth.step_ns
 
 
 def test_a_recorder_tells_always_and_a_trace_alone_where_it_can(verdicts):

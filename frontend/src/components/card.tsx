@@ -1,6 +1,6 @@
 import type { CardMeaning, Evidence, Insight } from "../api.gen";
 import { fillClass } from "../colour";
-import { ns, share } from "../format";
+import { DASH, ns, share } from "../format";
 import { sentence } from "../phrase";
 import { Basis } from "./basis";
 import { Code } from "./copy";
@@ -65,7 +65,7 @@ function Gain({ insight }: { insight: Insight }) {
   return (
     <div class="gain" title={sentence(insight.gain_formula)}>
       {now && "up to "}
-      <b>{now ? ns(gain) : `${ns(0)} now`}</b>
+      <b>{now ? ns(gain) : later === null ? DASH : `${ns(0)} now`}</b>
       <span class="share-bar">
         {now && <i class={fillClass(insight.colour)} style={{ width: `${100 * Math.min(1, part)}%` }} />}
       </span>

@@ -19,13 +19,12 @@ def recorder_note(id: str, **values: Quantity) -> Note:
     return Note(id, values, ("data_loading",))
 
 
-def of_files(read: Sequence[RecorderFile], low: int, high: int) -> list[Note]:
+def of_files(read: Sequence[RecorderFile]) -> list[Note]:
     """What is missing in the files that were used."""
     lost = sum(each.lost_bytes for each in read)
     killed = killed_workers(read)
     found = {
         "recorder_file_damaged": {"lost": nbytes(lost)} if lost else None,
-        "recorder_full": {} if any(_overwrote(each, low, high) for each in read) else None,
         "clock_step": {} if any(each.clock_steps for each in read) else None,
         "worker_killed": {"killed": count(len(killed))} if killed else None,
     }
@@ -47,28 +46,19 @@ def early_end(trace: Trace, read: Sequence[RecorderFile], received: Sequence[Int
 def unrecorded_batches(
     read: Sequence[RecorderFile], produced: Sequence[Int64], received: Sequence[Int64], low: int, high: int
 ) -> list[Note]:
-    """Batches that the training process received and no worker's file holds, or the other way round."""
+    """Batches that the loop received and no worker's file holds, or not any more, or the other way round."""
     if len(produced[0]) and not any(each.header.get("process") == "main" for each in read):
         return [recorder_note("recorder_main_missing")]
-    if killed_workers(read) or any(_overwrote(each, low, high) or each.clock_steps for each in read):
+    if killed_workers(read) or any(each.clock_steps for each in read):
         return []  # another note says so, with the reason
     asked = (received[4] >= low) & (received[4] < high) & (received[2] >= 0)
     known = np.isin(batch_key(*received[:3]), batch_key(produced[0], produced[3], produced[4]))
     missing = int((asked & ~known).sum())
     if not missing:
         return []
+    if any(each.overwritten_rows for each in read):
+        return [recorder_note("recorder_full")]
     return [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(asked.sum())))]
-
-
-def _overwrote(read: RecorderFile, low: int, high: int) -> bool:
-    """Whether rows of the trace's time were overwritten: the gap is after the rows that stay."""
-    if not read.overwritten_rows:
-        return False
-    rows = read.rows[np.isin(read.rows["kind"], (layout.PRODUCED, layout.RECEIVED))]
-    stay = rows["sequence"] < layout.FIRST_ROWS
-    begin = int(rows["values"][stay, 1].max(initial=low))
-    end = int(rows["values"][~stay, 1].min(initial=high))
-    return begin < high and end > low
 
 
 def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:

@@ -89,7 +89,7 @@ def _records(
     if read and not len(received[0]) and not len(produced[0]):
         notes = [*notes, recorder_note("recorder_not_then")]
     mine = [each for each in read if each.loader in used]
-    notes = [*notes, *of_files(mine, low, high), *early_end(trace, mine, received)]
+    notes = [*notes, *of_files(mine), *early_end(trace, mine, received)]
     notes += unrecorded_batches(mine, produced, received, low, high)
     if not mine and not notes:
         return None

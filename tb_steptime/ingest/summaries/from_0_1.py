@@ -167,6 +167,7 @@ def _starts(starts: Json) -> Json | None:
         "exposed_ns": starts["exposed_ns"],
         "setup_ns": starts["making_ns"],
         "respawned": respawned.pop() if len(respawned) == 1 else None,
+        "produced_ns": None,
         "steps": list(dict.fromkeys(step for each in starts["loaders"] for step in each["steps"])),
     }
 
@@ -186,7 +187,6 @@ def _curve(result: Json) -> Json:
     return curve | {
         "needed": result["needed_workers"] or curve["recommended"],
         "epochs_ns": curve["apart_ns"],
-        "deeper_ns": result["deeper_ns"] or 0,
         "batches": result["batches_per_step"] or 1.0,
         "limits": [curve["limit"]] if curve["limit"] else [],
     }

@@ -7,6 +7,10 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.communication.between_layers import between_layers
+from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
+from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
+from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers
 from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
@@ -16,11 +20,16 @@ from tb_steptime.insights.rules.data_loading.other_waits import (
     pageable_batch_copies,
 )
 from tb_steptime.insights.rules.gpu.alignment import alignment
+from tb_steptime.insights.rules.gpu.device_copies import device_copies
+from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
+from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
+from tb_steptime.insights.rules.gpu.slow_matmul import slow_matmul
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
+from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer
 from tb_steptime.insights.rules.host.hidden_sync import hidden_sync_backward, hidden_sync_optimizer
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
@@ -74,15 +83,25 @@ RULES: dict[Rule, Gain] = {
     fused_optimizer: Gain.DISJOINT,
     tiny_optimizer_kernels: Gain.DISJOINT,
     between_passes: Gain.DISJOINT,
+    many_small_collectives: Gain.OVERLAPS,
+    exposed_communication: Gain.OVERLAPS,
+    collectives_on_compute_stream: Gain.OVERLAPS,
+    between_layers: Gain.OVERLAPS,
     serial_devices: Gain.OVERLAPS,
     slow_steps: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,
+    slow_matmul: Gain.OVERLAPS,
+    eager_attention: Gain.OVERLAPS,
+    fusible_chains: Gain.OVERLAPS,
+    device_copies: Gain.OVERLAPS,
     small_grids: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,
     back_pressure: Gain.OVERLAPS,
     one_time: Gain.OVERLAPS,
+    cpu_optimizer: Gain.OVERLAPS,
+    cpu_ops: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,
     unrecorded_work: Gain.OVERLAPS,
 }

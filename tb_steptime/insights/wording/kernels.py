@@ -5,10 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
+from math import prod
 
+import msgspec
+
+from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.metrics.tensor_cores.profiler_tab import VISIBLE_FRACTION
 from tb_steptime.metrics.tensor_cores.usage import Split
-from tb_steptime.text import Phrase, fraction, phrase
+from tb_steptime.text import Phrase, fraction, phrase, text
 
 #: The title of a table of kernels names the fewest kernels that together take about this share of kernel time.
 TITLE_FRACTION = 0.25
@@ -82,3 +86,54 @@ _SPLIT_TITLES = {
     ("bounds", False): "Between {low} and {high} of kernel time runs on tensor cores",
     ("bounds", True): "Between {low} and {high} of kernel time runs on tensor cores, another {eligible} could",
 }
+
+
+def site_phrase(site: KernelSite) -> Phrase:
+    """Where kernels come from: "aten::bmm 96×3137×64, 96×64×3137 in Attention".
+
+    Without a module the user's line stands for it; the kernel's name where neither sizes nor place are recorded.
+    """
+    if site.op is None:
+        return phrase("{kernel}", kernel=text(site.kernel))
+    shapes, place = sizes(site.shapes), site.module or site.source
+    found = {"op": site.op, "sizes": shapes, "module": place, "kernel": None if shapes or place else site.kernel}
+    values = {key: text(value) for key, value in found.items() if value}
+    return Phrase("".join(words for key, words in _SITE_WORDS.items() if key in values), values)
+
+
+#: How each part of a site is said.
+_SITE_WORDS = {"op": "{op}", "sizes": " {sizes}", "module": " in {module}", "kernel": " ({kernel})"}
+
+
+def closed(sentence: Phrase) -> Phrase:
+    """With its full stop."""
+    return Phrase(sentence.template + ".", sentence.values)
+
+
+#: Tensors whose sizes a sentence names.
+NAMED_TENSORS = 2
+
+
+def sizes(shapes: str | None) -> str:
+    """Sizes of the largest inputs, in their order, without those that a smaller one repeats.
+
+    >>> sizes("[[3072],[25089,768],[768,3072],[],[]]")
+    '25089×768, 768×3072'
+    >>> sizes("[[8,64],[8,64],[]]"), sizes("[[[1,768],[3,768]],[]]"), sizes(None)
+    ('8×64', '1×768, 3×768', '')
+    """
+    found = list(dict.fromkeys(_flat(shapes)))
+    largest = sorted(found, key=lambda shape: -prod(shape))[:NAMED_TENSORS]
+    return ", ".join("×".join(map(str, shape)) for shape in found if shape in largest)
+
+
+def _flat(shapes: str | None) -> list[tuple[int, ...]]:
+    """The shape of each tensor, those in lists of tensors too."""
+    try:
+        given = msgspec.json.decode(shapes or "[]", type=list[list[int | list[int]]])
+    except msgspec.MsgspecError:
+        return []
+    tensors = [each if all(isinstance(length, int) for length in each) else None for each in given]
+    inside = [length for each, tensor in zip(given, tensors, strict=True) if tensor is None for length in each]
+    flat = [each for each in (*tensors, *inside) if isinstance(each, list) and each]
+    return [tuple(length for length in each if isinstance(length, int)) for each in flat]

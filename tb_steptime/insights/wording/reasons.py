@@ -61,6 +61,7 @@ REASONS: dict[str, str] = {
     "profiler_tab_misses_and_miscounts": "Its list of kernel names lacks kernels with {missed} of kernel time that "
     "run on tensor cores, and counts kernels with {wrong} that do not, or of which it is unknown.",
     "record_more_steps": "How many workers keep up is not known: record more steps within an epoch.",
+    "small_size": "A size of {length} fills a small part of a tile.",
     "stage_of_product": "It prepares or completes a matrix product that does not use tensor cores.",
     "tf32_off": "FP32 inputs, and TF32 is off.",
     "tf32_off_in_cudnn": "FP32 inputs, and no convolution of this trace runs as TF32.",

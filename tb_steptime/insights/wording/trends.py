@@ -69,7 +69,7 @@ def _last_run(spans: Sequence[TrendFacts]) -> Means:
 
 
 def _means(name: str, results: list[TrendsResult]) -> Means:
-    steps = [step.end_ns - step.start_ns for result in results for step in result.steps]
+    steps = [step.judged_ns for result in results for step in result.steps]
     slow = sum(len(result.slow_steps) for result in results)
     return Means(name, sum(steps) / len(steps), median(steps), slow)
 
@@ -124,7 +124,7 @@ def _slow(group: Means) -> dict[str, Quantity]:
 
 
 def _one_span(group: Means, result: TrendsResult) -> Phrase:
-    steps = [step.end_ns - step.start_ns for step in result.steps]
+    steps = [step.judged_ns for step in result.steps]
     if len(steps) == 1:
         return phrase("One step was recorded; it takes {a}.", a=ns(steps[0]))
     return phrase(

@@ -1,11 +1,12 @@
-"""How much of each collective no computation hides, and how much computing is left that could hide more.
+"""How much of each collective no computation hides.
 
 kernels       kkkkkkkk......kkkk.......kkkk
 collectives   ...aaaaaaaaaa........bbbb....
                  ....bbbb...                    an instant of two collectives belongs to the one that began first
 exposed               aaaaa        bbbb         the step's part "communication": of a 5, of the first b 0, of the last 4
 
-Exposed times are disjoint, and sum to the time of the steps in which collectives run and no computing kernel does.
+Exposed times are disjoint, and sum to the time of the steps in which collectives run and no computing kernel does,
+less what verdicts leave out: work from before the recording, what comes once, the end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.host_ranges import union_of, union_where
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -35,9 +38,9 @@ FEW_KERNELS = 2
 class Exposure:
     """One entry for each of `find_collectives`.
 
-    exposed_ns: within the steps; alone: all ranges of that, over all collectives. on_compute_stream: it runs on a
-    stream of the model's own kernels, and so nothing that follows there can start before it ends. in_a_row: FEW_KERNELS
-    at most start between its end and the next one's start, or between it and the one before.
+    exposed_ns: within what is judged of the steps; alone: all ranges of that, over all collectives. on_compute_stream:
+    it runs on a stream of the model's own kernels, and so nothing that follows there can start before it ends.
+    in_a_row: FEW_KERNELS at most start between its end and the next one's start, or between it and the one before.
     """
 
     exposed_ns: Int64
@@ -46,12 +49,11 @@ class Exposure:
     in_a_row: Bool
 
 
-@shared(collective_names, find_collectives, find_steps, has_device_activity)
+@shared(collective_names, devices_by_activity, find_collectives, find_steps, has_device_activity, set_aside)
 def exposure(trace: Trace) -> Exposure:
     """Of the whole process: a kernel on any of its devices hides a collective, as in the step's parts."""
     found, computing = find_collectives(trace), _computing(trace)
-    kernels = union_of(trace, computing) if has_device_activity(trace) else _computing_ops(trace)
-    alone = (Intervals.union(found.start, found.end) - kernels) & steps_of(trace)
+    alone = (Intervals.union(found.start, found.end) & judged_windows(trace)) - computing_times(trace)
     return Exposure(
         exposed_ns=alone.overlap_ns(*own_ranges(found)),
         alone=alone,
@@ -60,16 +62,17 @@ def exposure(trace: Trace) -> Exposure:
     )
 
 
-def free_compute_ns(trace: Trace) -> int:
-    """Computing time of all steps during which no collective runs, and which could hide one."""
-    found = find_collectives(trace)
+def computing_times(trace: Trace) -> Intervals:
+    """When kernels, or without a device ops, that are no collective's run, in what is judged of the steps."""
     computing = union_of(trace, _computing(trace)) if has_device_activity(trace) else _computing_ops(trace)
-    return ((computing - Intervals.union(found.start, found.end)) & steps_of(trace)).total_ns
+    return computing & judged_windows(trace)
 
 
-def steps_of(trace: Trace) -> Intervals:
-    steps = find_steps(trace)
-    return Intervals.union(steps.start_ns, steps.end_ns)
+def judged_windows(trace: Trace) -> Intervals:
+    """The steps, less what verdicts and cards leave out of them on the device that works longest."""
+    steps, devices = find_steps(trace), devices_by_activity(trace)
+    left_out = set_aside(trace, devices[0] if devices else None).total
+    return Intervals.union(steps.start_ns, steps.end_ns) - left_out
 
 
 def own_ranges(found: Collectives) -> tuple[Int64, Int64]:

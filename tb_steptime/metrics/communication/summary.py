@@ -8,19 +8,23 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.exposure import (
     Exposure,
+    computing_times,
     exposure,
-    free_compute_ns,
-    steps_of,
+    judged_windows,
 )
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.waits import est_wait_ns
-from tb_steptime.metrics.steps.parts import mean_duration_ns, mean_parts, step_breakdown
+from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 
+#: In a second.
+_NANOSECONDS = 1e9
+#: Of fewer, those after the first are too few to tell what is usual.
+FEWEST_STEPS = 3
 #: Ranges that a card links to.
 EXAMPLES = 5
 
@@ -36,24 +40,23 @@ class CommRange(msgspec.Struct, frozen=True):
 class InARow(msgspec.Struct, frozen=True):
     """Collectives of a row with next to no computation between them, which could be one. Per step.
 
-    bytes_p50: of one, None where not recorded; ns_p50: its length. one_ns: est. what a single one with the bytes of all
-    takes, at the best rate of the row; None without bytes.
+    bytes: of all, bytes_p50: of one; None where not recorded. ns_p50: length of one.
     """
 
     count: float
     exposed_ns: int
+    bytes: int | None
     bytes_p50: int | None
     ns_p50: int
-    one_ns: int | None
 
 
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Collectives of one kind in one group of ranks; means over the steps, per step.
 
-    kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, None where
-    those of one are not recorded. total_ns: sum of their lengths, waits for other ranks included. exposed_ns: no
-    computation runs beside them; wait_ns: est. how much of that waits for other ranks; compute_stream_ns: how much of
-    it is on a stream that the model computes on.
+    kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, best_rate:
+    the most bytes a second of one of them; None where the bytes of one are not recorded. running_ns: one of them runs,
+    waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns: est. how much of that waits
+    for other ranks; compute_stream_ns: how much of it is on a stream that the model computes on.
     """
 
     kind: str
@@ -62,7 +65,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     dtype: str | None
     count: float
     bytes: int | None
-    total_ns: int
+    best_rate: float | None
+    running_ns: int
     exposed_ns: int
     wait_ns: int
     compute_stream_ns: int
@@ -70,16 +74,23 @@ class CollectiveRow(msgspec.Struct, frozen=True):
 
 
 class Communication(msgspec.Struct, frozen=True):
-    """What the mean step exchanges. rows: most exposed first; their exposed_ns sum to exposed_ns, which with a GPU is
-    the step's part "communication".
+    """What the mean step exchanges, in what is judged of it. rows: most exposed first; their exposed_ns sum to
+    exposed_ns. left_out_ns: the rest of the step's part "communication", in work from before the recording, or where
+    without a GPU ops run.
 
-    running_ns: time in which a collective runs; free_compute_ns: time in which the model computes and none runs.
+    wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
+    to start; None of fewer than FEWEST_STEPS.
+    running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
+    collective runs.
     examples: the longest exposed ranges; waits: the collectives with the longest est. waits.
     """
 
     running_ns: int
     exposed_ns: int
+    left_out_ns: int
     wait_ns: int
+    steady_wait_ns: int | None
+    computing_ns: int
     free_compute_ns: int
     rows: list[CollectiveRow]
     examples: list[CommRange]
@@ -89,42 +100,44 @@ class Communication(msgspec.Struct, frozen=True):
 def communication(trace: Trace) -> Communication | None:
     """None where no collective runs within the steps."""
     found, steps = find_collectives(trace), len(find_steps(trace).steps)
-    running = Intervals.union(found.start, found.end) & steps_of(trace)
+    running, computing = Intervals.union(found.start, found.end) & judged_windows(trace), computing_times(trace)
     if not len(running):
         return None
     shown, wait = exposure(trace), est_wait_ns(trace)
-    waits = np.flatnonzero(wait)
-    exposed_ns = _exposed_ns(trace, shown)
+    waits, total_ns = np.flatnonzero(wait), sum(each.communication for each in step_breakdown(trace))
+    exposed_ns = int(shown.exposed_ns.sum())
     return Communication(
         running_ns=running.total_ns // steps,
-        exposed_ns=exposed_ns,
+        exposed_ns=exposed_ns // steps,
+        left_out_ns=(total_ns - exposed_ns) // steps,
         wait_ns=int(wait.sum()) // steps,
-        free_compute_ns=free_compute_ns(trace) // steps,
-        rows=_rows(trace, found, shown, wait, exposed_ns),
+        steady_wait_ns=_steady_wait_ns(trace, found, wait),
+        computing_ns=computing.total_ns // steps,
+        free_compute_ns=(computing - running).total_ns // steps,
+        rows=_rows(trace, found, shown, wait, exposed_ns // steps),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
     )
 
 
-def _exposed_ns(trace: Trace, shown: Exposure) -> int:
-    """Rounded as the parts of the mean step are, where the two are the same."""
-    parts = step_breakdown(trace)
-    total = int(shown.exposed_ns.sum())
-    if total == sum(each.communication for each in parts):
-        return mean_parts(parts, mean_duration_ns(parts)).communication
-    return total // len(parts)
+def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None:
+    """A collective is of the step in which it begins."""
+    steps = find_steps(trace)
+    if len(steps.steps) < FEWEST_STEPS:
+        return None
+    return int(wait[found.start >= steps.start_ns[1]].sum()) // (len(steps.steps) - 1)
 
 
 def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, exposed_ns: int) -> list[CollectiveRow]:
-    """Of those that run within the steps."""
-    steps = find_steps(trace)
-    low, high = steps.window
-    inside = np.flatnonzero((found.start < high) & (found.end > low))
+    """Of those that run in what is judged of the steps."""
+    inside = np.flatnonzero(judged_windows(trace).overlap_ns(found.start, found.end))
     alike = Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
     members = [inside[alike.place == place] for place in range(len(alike))]
-    shares = whole_shares([int(shown.exposed_ns[each].sum()) for each in members], len(steps.steps), exposed_ns)
+    shares = whole_shares(
+        [int(shown.exposed_ns[each].sum()) for each in members], len(find_steps(trace).steps), exposed_ns
+    )
     rows = [_row(trace, found, shown, wait, each, share) for each, share in zip(members, shares, strict=True)]
-    return sorted(rows, key=lambda row: (-row.exposed_ns, -row.total_ns, row.kind, row.group or ""))
+    return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
 
 def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
@@ -140,7 +153,8 @@ def whole_shares(sums: list[int], steps: int, total: int) -> list[int]:
 
 def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: Int64, exposed_ns: int) -> CollectiveRow:
     steps, first = len(find_steps(trace).steps), int(mine[0])
-    known = bool((found.bytes[mine] >= 0).all())
+    size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & judged_windows(trace)
+    known = bool((size >= 0).all())
 
     def text(number: int) -> str | None:
         return trace.collective_texts[number] if number >= 0 else None
@@ -151,8 +165,9 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         ranks=int(found.group_size[first]) if found.group_size[first] >= 0 else None,
         dtype=text(int(found.dtype[first])),
         count=len(mine) / steps,
-        bytes=int(found.bytes[mine].sum()) // steps if known else None,
-        total_ns=int((found.end - found.start)[mine].sum()) // steps,
+        bytes=int(size.sum()) // steps if known else None,
+        best_rate=_best_rate(found, mine) if known else None,
+        running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns,
         wait_ns=int(wait[mine].sum()) // steps,
         compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
@@ -165,14 +180,18 @@ def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> I
         return None
     size, length = found.bytes[mine], (found.end - found.start)[mine]
     known = bool((size > 0).all())
-    best = float((size / np.maximum(length, 1)).max()) if known else 0.0
     return InARow(
         count=len(mine) / steps,
         exposed_ns=int(shown.exposed_ns[mine].sum()) // steps,
+        bytes=int(size.sum()) // steps if known else None,
         bytes_p50=int(np.median(size)) if known else None,
         ns_p50=int(np.median(length)),
-        one_ns=round(int(size.sum()) / best / steps) if known else None,
     )
+
+
+def _best_rate(found: Collectives, mine: Int64) -> float:
+    """Bytes a second."""
+    return float((found.bytes[mine] / np.maximum(found.end - found.start, 1)[mine]).max()) * _NANOSECONDS
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[CommRange]:

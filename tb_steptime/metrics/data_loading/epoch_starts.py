@@ -24,14 +24,15 @@ from tb_steptime.trace.table import Int64
 class EpochStarts(msgspec.Struct, frozen=True):
     """Of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an evaluation; wait_ns:
     mean wait for one; exposed_ns: of the mean step, the marks that end an epoch included; setup_ns: of it, too, but no
-    wait: new iterators are set up. respawned: worker processes start again for each epoch; None where no recorder says
-    so. steps: that wait for these batches."""
+    wait: new iterators are set up. respawned: worker processes start again for each epoch; produced_ns: mean production
+    of these batches; both None where no recorder says so. steps: that wait for these batches."""
 
     batches: int
     wait_ns: int
     exposed_ns: int
     setup_ns: int
     respawned: bool | None
+    produced_ns: int | None
     steps: list[str]
 
 
@@ -47,6 +48,7 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
         exposed_ns=int(_in_steps(trace, _exposed(trace, batches.row[~batches.first])).sum()) // len(steps),
         setup_ns=int(_in_steps(trace, _setup(trace)).sum()) // len(steps),
         respawned=_respawned(trace),
+        produced_ns=_produced_ns(trace),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
     )
 
@@ -80,6 +82,12 @@ def _setup(trace: Trace) -> Intervals:
     if trace.loader_records is not None:
         setup = setup | Intervals.union(trace.loader_records.begun.begin_ns, trace.loader_records.begun.ready_ns)
     return setup - device_busy(trace) - loader_intervals(trace)
+
+
+def _produced_ns(trace: Trace) -> int | None:
+    made = trace.loader_records.produced if trace.loader_records else None
+    times = (made.end_ns - made.start_ns)[made.batch == 0] if made else np.empty(0)
+    return round(float(times.mean())) if len(times) else None
 
 
 def _respawned(trace: Trace) -> bool | None:

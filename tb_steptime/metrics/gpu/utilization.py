@@ -67,6 +67,21 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
     return np.flatnonzero(trace.events.device[trace.kernels.event] == device)
 
 
+def runs_alone(trace: Trace, rows: Int64) -> Bool:
+    """Of kernels in time order: does none of the others run at the same time?
+
+    kernel 7 | aaa..bbb.ccc |
+    kernel 9 | ......d..... |   ->  only a and c are alone
+    """
+    start = trace.events.start_ns[trace.kernels.event[rows]]
+    end = trace.events.ends(trace.kernels.event[rows])
+    ever, never = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    reach = np.concatenate(([ever], np.maximum.accumulate(end)))[:-1]
+    after = np.concatenate((start, [never]))[1:]
+    alone: Bool = (start >= reach) & (after >= end)
+    return alone
+
+
 @shared()
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
     """When at least one kernel runs on the device, over the whole recording."""

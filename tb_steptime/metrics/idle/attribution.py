@@ -47,7 +47,6 @@ HARDWARE_GAP_NS = 10_000
 ) = range(12)  # fmt: skip
 #: In the order of `SetAside`: the first of them that covers an instant.
 _SET_ASIDE = np.array([REASONS.index(reason) for reason in SET_ASIDE], np.int32)
-_BEFORE = int(_SET_ASIDE[0])
 _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
 _SITE_OF_TAIL = len(SITES) - 1
 
@@ -150,14 +149,12 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, aside
 
 
 def _left_out(parts: _Parts, aside: SetAside) -> _Parts:
-    """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay, but for those in
-    which the device runs work from before the recording."""
+    """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay."""
     low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
     ranges = [getattr(aside, reason) for reason in SET_ASIDE]
     cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
-    why = np.append(_SET_ASIDE, -1)[cut.label]
-    stays = (why < 0) | ((parts.reason[cut.source] == _LOADING) & (why != _BEFORE))
-    why = np.where(stays, parts.reason[cut.source], why)
+    was, why = parts.reason[cut.source], np.append(_SET_ASIDE, -1)[cut.label]
+    why = np.where((why < 0) | (was == _LOADING), was, why)
     return _Parts(parts.gap[cut.source], cut.start, cut.end, why)
 
 

@@ -18,6 +18,7 @@ class Bound(enum.Enum):
 
     HOST = "host"
     GPU = "gpu"
+    CPU = "cpu"
     INPUT = "input"
     SYNC = "sync"
     DEPENDENCY = "dependency"
@@ -30,6 +31,7 @@ class Bound(enum.Enum):
 BOUND_WORDS = {
     Bound.HOST: "host-bound",
     Bound.GPU: "GPU-bound",
+    Bound.CPU: "CPU-bound",
     Bound.INPUT: "input-bound",
     Bound.SYNC: "sync-bound",
     Bound.DEPENDENCY: "dependency-bound",
@@ -102,3 +104,32 @@ def sync_ns(pace: Pace) -> int:
 
 def _communicates(pace: Pace) -> bool:
     return pace.device_ns > 0 and pace.exposed_communication_ns >= COMMUNICATION_FRACTION * pace.device_ns
+
+
+class CpuPace(NamedTuple):
+    """What a verdict rests on where no GPU is recorded, ns of the mean step. computes_ns: in ops and named ranges;
+    other_ns: in none of these. on_cpu: the job computes there, and does not launch work of a GPU."""
+
+    input_ns: int
+    communication_ns: int
+    computes_ns: int
+    other_ns: int
+    on_cpu: bool
+
+
+def judge_cpu(pace: CpuPace) -> Bound:
+    """What takes most of the step, from a tenth on; unknown where ops only launch, or Python between them takes more.
+
+    step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
+    """
+    known = {
+        Bound.INPUT: pace.input_ns,
+        Bound.COMMUNICATION: pace.communication_ns,
+        Bound.CPU: pace.computes_ns,
+    }
+    bound, most_ns = max(known.items(), key=lambda cause: cause[1])
+    step_ns = sum(known.values()) + pace.other_ns
+    if most_ns < IDLE_FRACTION * step_ns or not step_ns:
+        return Bound.UNKNOWN
+    computes = pace.on_cpu and most_ns >= pace.other_ns
+    return bound if bound is not Bound.CPU or computes else Bound.UNKNOWN

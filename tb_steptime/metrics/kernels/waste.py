@@ -1,7 +1,7 @@
 """What launches cost by their shape and number: grids that leave the GPU empty, conversions, optimizers in small steps.
 
     small grid    10 blocks on 108 SMs     98 SMs have nothing to do
-    small tail    2 waves, the second with 5 blocks     a wave for 5 blocks
+    small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
     conversion    nchwToNhwcKernel, in the same call as a convolution on tensor cores
     optimizer     one kernel of 2 us for each tensor, while the GPU waits for the next launch
 
@@ -10,6 +10,7 @@ Figures are means per step, of the kernels that start within the span's window.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,9 +18,13 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import is_collective
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
-from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows
-from tb_steptime.metrics.kernels.launch_shapes import PERSISTENT, is_persistent, slots, sm_counts
+from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows, runs_alone
+from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
+from tb_steptime.metrics.kernels.launch_shapes import PERSISTENT, is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_marks
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
@@ -34,18 +39,20 @@ SHORT_NS = 10_000
 #: A grid is small if it leaves more than half of the SMs without a block.
 SMALL_GRID_FRACTION = 0.5
 
-#: After this many waves the last one is a small part of the whole.
-MANY_WAVES = 4
+#: Several waves are worth a word where less than two thirds of the places for blocks are filled over all of them: with
+#: two waves, the second of which fills less than a third.
+MOSTLY_FILLED = 2 / 3
 
-#: A last wave is small if it fills less than half of the places for blocks.
-SMALL_TAIL_FRACTION = 0.5
+#: Kernels that are small on purpose: those that stay until all work is done, those that only wait, those of optimizers.
+_BY_DESIGN = re.compile(rf"{PERSISTENT.pattern}|\bspin_kernel|multi_tensor_apply")
 
 #: Kernels that take many tensors at once: the optimizer is a foreach or fused one already.
 MANY_TENSORS = "multi_tensor_apply"
 
 
 class Waste(msgspec.Struct, frozen=True):
-    """Kernels with the same fault, a step. name is that with most of the gain, None where there is none.
+    """Kernels with the same fault, a step. name is that with most of the gain, and site where it comes from; None where
+    there is none.
 
     gain_ns   at most, if the fault were mended
     """
@@ -54,6 +61,7 @@ class Waste(msgspec.Struct, frozen=True):
     count: float
     total_ns: float
     gain_ns: float
+    site: KernelSite | None = None
 
 
 class LaunchWaste(msgspec.Struct, frozen=True):
@@ -61,12 +69,16 @@ class LaunchWaste(msgspec.Struct, frozen=True):
 
     optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
                 while an optimizer runs
+    attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
     """
 
     small_grids: Waste | None
     small_tails: Waste | None
     layout_conversions: Waste
     optimizer: Waste
+    attention: EagerAttention | None = None
+    chains: FusibleChains | None = None
+    copies: list[CopiesOfKind] = []
 
 
 class _Kernels(NamedTuple):
@@ -77,12 +89,14 @@ class _Kernels(NamedTuple):
     dur: Int64
 
     def waste(self, chosen: Bool, gain: Float64) -> Waste:
-        steps = len(find_steps(self.trace).steps)
         names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
-        by_name = np.bincount(names, gain[chosen]) if chosen.any() else np.zeros(0)
-        name = self.trace.strings[int(by_name.argmax())] if len(by_name) else None
+        leading = int(np.bincount(names, gain[chosen]).argmax()) if chosen.any() else None
         sums = (int(chosen.sum()), int(self.dur[chosen].sum()), float(gain[chosen].sum()))
-        return Waste(name, *(value / steps for value in sums))
+        count, total_ns, gain_ns = (value / len(find_steps(self.trace).steps) for value in sums)
+        if leading is None:
+            return Waste(None, count, total_ns, gain_ns)
+        site = kernel_site(self.trace, self.rows[chosen][names == leading])
+        return Waste(self.trace.strings[leading], count, total_ns, gain_ns, site)
 
 
 def launch_waste(trace: Trace, device: int) -> LaunchWaste:
@@ -91,7 +105,15 @@ def launch_waste(trace: Trace, device: int) -> LaunchWaste:
     low, high = find_steps(trace).window
     rows = rows[(start >= low) & (start < high)]
     kernels = _Kernels(trace, rows, trace.events.dur_ns[trace.kernels.event[rows]])
-    return LaunchWaste(_small_grids(kernels), _small_tails(kernels), _conversions(kernels), _optimizer(kernels, device))
+    return LaunchWaste(
+        _small_grids(kernels),
+        _small_tails(kernels),
+        _conversions(kernels),
+        _optimizer(kernels, device),
+        eager_attention(trace, device),
+        fusible_chains(trace, device),
+        device_copies(trace, device),
+    )
 
 
 def _small_grids(kernels: _Kernels) -> Waste | None:
@@ -101,20 +123,20 @@ def _small_grids(kernels: _Kernels) -> Waste | None:
         return None
     share = counted[kernels.rows] / np.maximum(sms, 1)
     small = (counted[kernels.rows] > 0) & (sms > 0) & (share < SMALL_GRID_FRACTION)
-    chosen = small & (kernels.dur >= SHORT_NS) & ~_small_by_design(kernels) & _alone(kernels)
+    chosen = small & (kernels.dur >= SHORT_NS) & _grows_with_batch(kernels) & runs_alone(kernels.trace, kernels.rows)
     return kernels.waste(chosen, kernels.dur * (1 - share))
 
 
 def _small_tails(kernels: _Kernels) -> Waste | None:
     """Gain: the time x the share of the places for blocks that stay empty over all waves."""
     trace, rows = kernels.trace, kernels.rows
-    found, room = filling(trace), np.maximum(slots(trace)[rows], 1)
+    found = filling(trace)
     if not (found.waves[rows] > 0).any():
         return None
-    few = (found.waves[rows] > 1) & (found.waves[rows] <= MANY_WAVES)
-    small = found.tail[rows] / room < SMALL_TAIL_FRACTION
-    chosen = few & small & (kernels.dur >= SHORT_NS) & ~is_persistent(trace)[rows] & _alone(kernels)
-    return kernels.waste(chosen, kernels.dur * (1 - np.nan_to_num(found.slot_efficiency[rows], nan=1.0)))
+    filled = np.nan_to_num(found.slot_efficiency[rows], nan=1.0)
+    works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
+    chosen = (found.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
+    return kernels.waste(chosen, kernels.dur * (1 - filled))
 
 
 def _conversions(kernels: _Kernels) -> Waste:
@@ -141,9 +163,13 @@ def _idle_in_optimizer(trace: Trace, device: int) -> int:
     return int(idle.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
 
-def _small_by_design(kernels: _Kernels) -> Bool:
-    """Persistent kernels, and collectives, which leave the SMs to others."""
-    return _named(kernels, lambda name: PERSISTENT.search(name) is not None or is_collective(name))
+def _grows_with_batch(kernels: _Kernels) -> Bool:
+    """All but persistent kernels, collectives, which leave the SMs to others, waits, and optimizers, whose work is
+    that of the parameters."""
+    optimizes = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
+    by_design = _named(kernels, lambda name: _BY_DESIGN.search(name) is not None or is_collective(name))
+    grows: Bool = ~optimizes & ~by_design
+    return grows
 
 
 def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
@@ -151,13 +177,3 @@ def _named(kernels: _Kernels, wanted: Callable[[str], bool]) -> Bool:
     chosen = [name for name in distinct_in(names).tolist() if wanted(kernels.trace.strings[name])]
     named: Bool = np.isin(names, chosen)
     return named
-
-
-def _alone(kernels: _Kernels) -> Bool:
-    """No other kernel runs on the device at the same time: else that one may use the SMs that this one leaves."""
-    start = kernels.trace.events.start_ns[kernels.trace.kernels.event[kernels.rows]]
-    end = start + kernels.dur  # rows are in time order
-    reach = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(end)[:-1])) if len(end) else end
-    after = np.concatenate((start[1:], [np.iinfo(np.int64).max])) if len(end) else end
-    alone: Bool = (start >= reach) & (after >= end)
-    return alone

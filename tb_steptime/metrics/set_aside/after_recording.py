@@ -2,10 +2,13 @@
 
 launch    [a][b][c]  [d][e]             |      d and e are launched, their work is not in the trace: it runs on
 device     aaabbbccc                    |
-tail                #####################
+tail                ####################|
 
-Of several steps the last one's tail tells nothing either: what the host did, and for how long, until the next step's
-first work is seen in the others. In a recording of one step it is a part of that.
+step      |1         |2         |3               |      the profiler stops inside the last step: longer after the
+device    |kkkkkkkk  |kkkkkkkk  |kkkkkkkk        |      device's last work than any other step
+tail                                      #######|
+
+A tail as other steps have one is a part of the step, and so is that of a recording of one step.
 """
 
 from __future__ import annotations
@@ -20,19 +23,34 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Kind
+from tb_steptime.trace.table import Int64, Kind
 
-#: Calls that always have work on the device follow; a set or copy of nothing has none.
+#: Calls that work on the device always follows from; a set or copy of nothing has none.
 _LAUNCHES = re.compile(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
+
+#: The tails of other steps differ among each other, too.
+TIMES_LONGER = 2
 
 
 def after_recording(trace: Trace, device: int) -> Intervals:
-    """From the end of the device's last work to the end of the last step; empty where that time is the step's own."""
-    steps, busy = find_steps(trace).steps, busy_intervals(trace, device)
-    if not len(busy) or not (len(steps) > 1 or _cut_off(trace)):
+    """Up to the end of the last step, from the end of the device's last work, or from when other steps had ended."""
+    steps, busy = find_steps(trace), busy_intervals(trace, device)
+    if not len(busy):
         return Intervals.empty()
-    last = steps[-1]
-    return Intervals.of((max(int(busy.end[-1]), last.start_ns), last.end_ns))
+    last, end = int(busy.end[-1]), steps.window[1]
+    if _cut_off(trace):
+        return Intervals.of((max(last, steps.steps[-1].start_ns), end))
+    usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
+    longer = usual_ns >= 0 and end - last > TIMES_LONGER * usual_ns
+    return Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
+
+
+def _tails(trace: Trace, device: int) -> Int64:
+    """Of each step in which the device works how long it is idle at the end, ns; of the others -1."""
+    steps, busy = find_steps(trace), busy_intervals(trace, device)
+    begun = np.searchsorted(busy.start, steps.end_ns) - 1
+    end = np.minimum(busy.end[begun], steps.end_ns)
+    return np.where((begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
 
 
 def _cut_off(trace: Trace) -> bool:

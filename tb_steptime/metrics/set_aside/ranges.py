@@ -18,6 +18,7 @@ from tb_steptime.metrics.set_aside.one_time import once, one_time_costs
 from tb_steptime.metrics.set_aside.start_up import starts_up
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -38,13 +39,24 @@ class SetAside:
         return self.before_recording | self.once | self.after_recording
 
 
-@shared(blocking_calls, busy_intervals, devices_with_activity, find_launches, find_steps, one_time_costs, starts_up)
+@shared(
+    blocking_calls,
+    busy_intervals,
+    devices_with_activity,
+    find_launches,
+    find_steps,
+    loader_intervals,
+    one_time_costs,
+    starts_up,
+)
 def set_aside(trace: Trace, device: int | None) -> SetAside:
-    """Of a device; None: of a process without any, where only what comes once is known."""
+    """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged
+    wherever they are: every step has one."""
     if device is None:
         return SetAside(Intervals.empty(), once(trace), Intervals.empty())
-    before = before_recording(trace, device)
-    after = after_recording(trace, device) - before
+    waits = loader_intervals(trace)
+    before, after = before_recording(trace, device) - waits, after_recording(trace, device) - waits
+    after = after - before
     free = once(trace) - busy_intervals(trace, device)
     return SetAside(before, free - before - after, after)
 

@@ -54,7 +54,7 @@ def test_nothing_is_missing_in_a_whole_recording(name):
     received = received_rows(files, 0, FOREVER)
     produced = produced_rows(files, received, 0, FOREVER)
     assert (len(received[0]), len(produced[0])) == (8, 8)
-    assert [broken, of_files(files, 0, FOREVER), unrecorded_batches(files, produced, received, 0, FOREVER)] == [[]] * 3
+    assert [broken, of_files(files), unrecorded_batches(files, produced, received, 0, FOREVER)] == [[]] * 3
 
 
 def test_batches_out_of_order_keep_their_numbers():
@@ -68,7 +68,7 @@ def test_a_worker_that_was_killed_is_known_by_its_missing_end():
     known = truth("killed_worker")
     files, _ = read_all(FOLDER / "killed_worker", [file.name for file in recordings(FOLDER / "killed_worker")])
     assert killed_workers(files) == {known["killed"]}
-    assert [note.id for note in of_files(files, 0, FOREVER)] == ["worker_killed"]
+    assert [note.id for note in of_files(files)] == ["worker_killed"]
     assert [row.flags for row in rows(FOLDER / "killed_worker", ENDED, "main")] == [FAILED]
     assert len(received_rows(files, 0, FOREVER)[0]) == len(known["passes"][0])
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.analyses.trends import TrendsResult
+from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kernels, Spans, find_changes
 from tb_steptime.metrics.base import Series
 
 
 def span(**steps: list[float | None]) -> TrendsResult:
     """A span with these steps; watched metrics that are not given cannot be measured."""
-    series = [Series(metric, None, None, steps.get(metric, [])) for metric in WATCHED]
-    return TrendsResult(origin_ns=0, steps=[], series=series, time_bins=[], slow_steps=[])
+    count = max(len(values) for values in steps.values())
+    series = [Series(metric, None, None, steps.get(metric, [None] * count)) for metric in WATCHED]
+    marks = [StepMark(str(place), place * 100, (place + 1) * 100) for place in range(count)]
+    return TrendsResult(origin_ns=0, steps=marks, series=series, time_bins=[], slow_steps=[])
+
+
+def first_left_out(result: TrendsResult, left_out_ns: int) -> TrendsResult:
+    """The same with some of its first step left out of judgement."""
+    first = msgspec.structs.replace(result.steps[0], left_out_ns=left_out_ns)
+    return msgspec.structs.replace(result, steps=[first, *result.steps[1:]])
 
 
 def changes(*results: TrendsResult, kernels: list[Kernels] | None = None, worker: str = "w") -> list[Change]:
@@ -50,6 +59,13 @@ def test_a_kernel_that_only_got_slower_is_not_called_a_replacement():
 def test_two_borders_are_two_changes():
     steps = [span(step_time=[level] * 3) for level in (100.0, 100.0, 50.0, 50.0, 80.0)]
     assert [change.span for change in changes(*steps)] == [3, 5]
+
+
+def test_steps_that_run_work_from_before_the_recording_are_not_compared():
+    before, after = span(step_time=[100.0] * 3), span(step_time=[150.0, 150.0, 150.0])
+    assert [change.after for change in changes(before, after)] == [150.0]
+    assert [change.after for change in changes(before, first_left_out(after, 4))] == [150.0]
+    assert changes(before, first_left_out(after, 5)) == []  # two steps are too few
 
 
 def test_noise_is_no_change():

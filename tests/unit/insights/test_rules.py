@@ -172,7 +172,7 @@ def test_two_runs_are_before_and_after():
 
 
 def test_slow_steps_are_worth_the_mean_less_the_median():
-    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 10, 10, 60))])
+    headline, titles = judge_trends([("a", "w", 1, trend(10, 10, 12, 60, 10, 10))])
     assert headline.action is not None
     assert headline.action.values["gain"].value == (112_000 / 6) - 10_000
     assert titles["slow"].values["slow"].value == 1  # 12 is near the middle, 60 is not

@@ -12,6 +12,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
 from tb_steptime.trace.model import Device
+from tests.drawn.cards import said
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
 
@@ -157,7 +158,10 @@ def test_a_small_grid_leaves_sms_empty():
     insight = found("small_grids", WORKING, **launch(27))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 27 / 108))
-    assert insight.why.values["kernel"].value == "at::native::reduce_kernel"
+    assert (
+        said(insight)
+        == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, above all aten::sum (reduce_kernel)."
+    )
 
 
 def test_a_grid_of_half_the_sms_is_not_small():
@@ -169,15 +173,27 @@ def test_a_small_last_wave_leaves_places_empty():
     insight = found("small_grids", WORKING, **launch(432 + 4))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 436 / 864))
-    assert found("small_grids", WORKING, **launch(432 + 215)) is not None
-    assert found("small_grids", WORKING, **launch(432 + 216)) is None  # half full
-    assert found("small_grids", WORKING, **launch(3 * 432 + 4)) is not None
-    assert found("small_grids", WORKING, **launch(4 * 432 + 4)) is None  # one of many
+    assert found("small_grids", WORKING, **launch(432 + 143)) is not None
+    assert found("small_grids", WORKING, **launch(432 + 144)) is None  # two thirds full
+    assert found("small_grids", WORKING, **launch(2 * 432 + 4)) is None
 
 
-@pytest.mark.parametrize("name", ["nvjet_tst_192x8_64x8_4x1_v_bz_TNT", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)"])
-def test_persistent_kernels_and_collectives_are_small_by_design(name: str):
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvjet_tst_192x8_64x8_4x1_v_bz_TNT",
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)",
+        "at::cuda::(anonymous namespace)::spin_kernel(long)",
+        "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(long)",
+    ],
+)
+def test_what_a_larger_batch_does_not_change_is_small_by_design(name: str):
     assert found("small_grids", WORKING, **launch(16, name)) is None
+
+
+def test_an_optimizer_s_kernels_do_not_grow_with_the_batch():
+    marked = WORKING + "\n    user Optimizer.step#Adam.step | uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu |"
+    assert found("small_grids", marked, **launch(27)) is None
 
 
 def test_a_kernel_beside_others_leaves_its_sms_to_them():

@@ -46,31 +46,19 @@ def said(insight: Insight) -> str:
     return text
 
 
-@pytest.mark.parametrize("saved", [749, 0])
-def test_where_more_prefetched_batches_save_less_than_half_the_slowest_are_shown(results, saved: int):
-    card = judged(results, deeper_ns=saved)["input_bound"]
+def test_where_workers_keep_up_on_average_slow_batches_are_what_to_change(results):
+    card = judged(results)["input_bound"]
     assert said(card) == (
-        "A step waits 2 µs (21 %). Workers keep up on average, but single batches come late: see the slowest ones."
+        "A step waits 2 µs (21 %). Workers keep up on average, but slow batches block those behind them. More "
+        "prefetched ones help."
     )
-    assert (card.gain_ns, card.how) == (results["data_loading"].causes.shares.late_ns, None)
-
-
-@pytest.mark.parametrize(("saved", "gain"), [(1_000, 1_000), (9_000, 1_500)])
-def test_more_prefetched_batches_are_worth_what_they_save_of_the_wait(results, saved: int, gain: int):
-    card = judged(results, deeper_ns=saved)["input_bound"]
-    assert (plain(card.title), card.how) == ("Prefetch more batches", "DataLoader(..., prefetch_factor=8)")
-    assert card.gain_ns == gain == min(saved, results["data_loading"].causes.shares.late_ns)
-    assert "in-order delivery simulation" in plain(card.gain_formula)
+    assert card.gain_ns == results["data_loading"].causes.shares.late_ns
+    assert (plain(card.title), card.how) == (
+        "Make the slowest batches faster", "DataLoader(..., prefetch_factor=8)",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("gain", [0, 69, 70])
 def test_where_more_workers_win_next_to_nothing_another_action_is_named(results, gain: int):
-    cards = judged(results, recommended=4, gain_ns=gain, deeper_ns=0)
+    cards = judged(results, recommended=4, gain_ns=gain)
     assert ("more_workers" in cards, "input_bound" in cards) == (gain == 70, gain < 70)
-
-
-@pytest.mark.parametrize(("gain", "saved", "workers"), [(900, 1_350, True), (900, 1_351, False), (900, 0, True)])
-def test_more_prefetched_batches_are_named_where_they_win_clearly_more_than_workers(results, gain, saved, workers):
-    cards = judged(results, recommended=4, gain_ns=gain, deeper_ns=saved)
-    assert ("more_workers" in cards) == workers
-    assert ("input_bound" in cards) is not workers

@@ -9,7 +9,6 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     DEEPER,
     EXPOSED,
     MARKS_AGREE,
-    PREFETCH_MORE,
     SLOWEST_FASTER,
     loader_card,
     shares,
@@ -18,30 +17,19 @@ from tb_steptime.insights.wording.data_loading import pace, slow_batch_instead
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase
 
-#: So many times as much is no accident of the batches that were recorded.
-CLEARLY_MORE = 1.5
 #: A line of a smaller share of the batch is not where to begin.
 WORTH_LINE = 0.3
-#: Where more prefetched batches end less of the wait than this, they are not what to do.
-MOST_OF_IT = 0.5
 
 _BY_CURVE = phrase(
     "Mean over the steps of the exposed wait for batches that come late, less what the curve says is left of it with "
     "so many workers."
-)
-_BY_PREFETCH = phrase(
-    "Mean over the steps of the exposed wait for late batches, at most what so many prefetched batches save in the "
-    "in-order delivery simulation."
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The training process produces each batch itself, in {batch}; worker processes do so while it trains."
 _UNKNOWN = phrase("Whether workers are too slow, or receiving is, is ambiguous in this trace: record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
-_ENOUGH = phrase("Workers keep up on average, but single batches come late: see the slowest ones.")
-_BLOCKED = (
-    "Workers keep up on average, but slow batches block those behind them; more prefetched batches save est. {saved}."
-)
+_ENOUGH = phrase("Workers keep up on average, but slow batches block those behind them. More prefetched ones help.")
 
 
 def no_workers(facts: Facts) -> Insight | None:
@@ -73,8 +61,7 @@ def no_workers(facts: Facts) -> Insight | None:
 
 
 def more_workers(facts: Facts) -> Insight | None:
-    """Fires when a curve over the number of workers recommends more of them, their late batches cost enough, and as
-    many workers do not win clearly more with more prefetched batches.
+    """Fires when a curve over the number of workers recommends more of them, and their late batches cost enough.
 
     Similar pattern: a GPU that is the limit while the loader is merely slow: then no wait is exposed. Workers that
     share too few cores: with the recorder `input_bound` says so.
@@ -90,8 +77,6 @@ def more_workers(facts: Facts) -> Insight | None:
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if curve is None or not curve.measured_workers or curve.recommended <= curve.measured_workers:
-        return None
-    if curve.deeper_ns > CLEARLY_MORE * curve.gain_ns:
         return None
     number, check = curve.recommended, slow_batch_instead(result)
     respawned = result.causes is not None and result.causes.starts is not None and result.causes.starts.respawned
@@ -123,10 +108,10 @@ def input_bound(facts: Facts) -> Insight | None:
 
     Jobs: all that read a DataLoader in their steps, training and inference, on a GPU or not.
 
-    Gain: the exposed wait for late batches, mean over the steps; at most what more prefetched batches save, where these
-    are the remedy.
+    Gain: the exposed wait for late batches, mean over the steps.
 
-    Left out: waits that kernels hide, first batches of epochs and single late batches, which have cards of their own.
+    Left out: what more prefetched batches do not save of it, waits that kernels hide, first batches of epochs and
+    single late batches, which have cards of their own.
     """
     result, late_ns = facts.data_loading, shares(facts).late_ns
     if result.mean is None or result.multiprocess is False or more_workers(facts) is not None:
@@ -142,11 +127,7 @@ def _remedy(facts: Facts, late_ns: int) -> HostCard:
         return _short_of_cores(card, recorded)
     if curve is None or not curve.measured_workers:
         return card if recorded else card._replace(how=_RECORD)
-    saved_ns = min(late_ns, curve.deeper_ns)
-    if saved_ns <= 0 or saved_ns < MOST_OF_IT * late_ns:
-        return card._replace(title=SLOWEST_FASTER, why=_ENOUGH)
-    why = phrase(_BLOCKED, saved=ns(saved_ns))
-    return card._replace(title=PREFETCH_MORE, why=why, how=DEEPER, gain_ns=saved_ns, formula=_BY_PREFETCH)
+    return card._replace(title=SLOWEST_FASTER, why=_ENOUGH, how=DEEPER)
 
 
 def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:

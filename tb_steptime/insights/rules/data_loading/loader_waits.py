@@ -8,7 +8,6 @@ from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.wording.data_loading import main_label, of_loader
-from tb_steptime.metrics.data_loading.scaling.worker_curve import DEEP_PREFETCH
 from tb_steptime.metrics.data_loading.wait_shares import WaitShares
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
@@ -17,6 +16,8 @@ EXPOSED = phrase("Mean over the steps of the time in which the loader is waited 
 MARKS_AGREE = phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
 FEW_STEPS = phrase("Seen in few steps only, so another span may have more or fewer of them.")
 PREFETCH_MORE = phrase("Prefetch more batches")
+#: Prefetched batches per worker that make up for nearly all slow ones.
+DEEP_PREFETCH = 8
 DEEPER = f"DataLoader(..., prefetch_factor={DEEP_PREFETCH})"
 SLOWEST_FASTER = phrase("Make the slowest batches faster")
 _ALL_ZERO = WaitShares(0, 0, 0, 0, 0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+import msgspec
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import HostCard, host_card
 from tb_steptime.insights.rules.data_loading.loader_waits import (
+    DEEP_PREFETCH,
     DEEPER,
     FEW_STEPS,
     PREFETCH_MORE,
@@ -14,7 +17,6 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.metrics.data_loading.scaling.worker_curve import DEEP_PREFETCH
 from tb_steptime.text import agreeing, count, label, nbytes, ns, phrase
 
 #: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
@@ -45,8 +47,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     """Fires when waits for first batches are worth a card, and worker processes produce them: without these every batch
     is waited for, the first one no longer than others.
 
-    Similar pattern: a slow first batch of the whole recording: the wait counts only where the trace holds the start
-    of the iterator.
+    Similar pattern: the training itself begins: no card where the only first batch is that of the first step. A single
+    epoch that begins may be the only one for hours: a minor card.
 
     Needs: the loader's marks of an epoch's end and of the next one's start.
 
@@ -60,6 +62,8 @@ def epoch_starts(facts: Facts) -> Insight | None:
     starts = facts.data_loading.causes.starts if facts.data_loading.causes else None
     if starts is None or facts.data_loading.multiprocess is False:
         return None
+    if starts.steps == [facts.data_loading.steps[0].name] and starts.batches == 1:
+        return None  # the training begins, and no epoch ends
     title, why = _EPOCHS[starts.respawned]
     often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
     card = HostCard(
@@ -73,17 +77,22 @@ def epoch_starts(facts: Facts) -> Insight | None:
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
         steps=starts.steps,
     )
-    return loader_card(facts, card, starts.exposed_ns, of_main=False)
+    found = loader_card(facts, card, starts.exposed_ns + _setup_ns(facts, starts), of_main=False)
+    once = found is not None and starts.batches == 1
+    return msgspec.structs.replace(found, severity=Severity.MINOR) if found and once else found
 
 
 def _kept_ns(facts: Facts, starts: EpochStarts) -> int:
     """Workers that are kept save their start, and produce a first batch, too; what a GPU idles while the iterator is
     set up is a matter of the host's cards."""
-    recorded = facts.data_loading.recorded
-    if not starts.respawned or recorded is None or recorded.production_ns is None:
+    if not starts.respawned or starts.produced_ns is None:
         return starts.exposed_ns
-    produced = min(recorded.production_ns, starts.wait_ns) * starts.batches // len(facts.data_loading.steps)
-    return max(0, starts.exposed_ns - produced) + (0 if facts.overview.has_device else starts.setup_ns)
+    produced = min(starts.produced_ns, starts.wait_ns) * starts.batches // len(facts.data_loading.steps)
+    return max(0, starts.exposed_ns - produced) + _setup_ns(facts, starts)
+
+
+def _setup_ns(facts: Facts, starts: EpochStarts) -> int:
+    return 0 if facts.overview.has_device else starts.setup_ns
 
 
 def loader_jitter(facts: Facts) -> Insight | None:

@@ -6,14 +6,14 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.text import Phrase, ns, phrase, text
+from tb_steptime.text import Phrase, Reason, ns, phrase, text
 
 
 def alignment(facts: Facts) -> Insight | None:
     """Fires when what padding could gain at most is worth a card.
 
     Similar pattern: products that run on tensor cores with padding of their own: only kernels off the tensor cores
-    count.
+    count here, slow ones on them have a card of their own.
 
     Needs: GPU kernels and `record_shapes=True`.
 
@@ -36,7 +36,7 @@ def alignment(facts: Facts) -> Insight | None:
             title=phrase("Pad the sizes that do not fit tensor cores"),
             later=phrase("After the first fix: pad sizes that do not fit"),
             why=_why(found, found.total_ns / steps),
-            how=_how(found),
+            how=padding(found.why),
             gain_ns=found.gain_ns / steps,
             formula=phrase(
                 "Kernel by kernel: time x (1 - the ratio of the peak rates without and with tensor cores), at most "
@@ -59,9 +59,10 @@ def _why(found: Obstacle, time_ns: float) -> Phrase:
     )
 
 
-def _how(found: Obstacle) -> str | None:
+def padding(why: Reason | None) -> str | None:
     """How to pad the size that does not fit; None where it is not known."""
-    length, unit = (found.why.values[key].value if key in found.why.values else None for key in ("length", "unit"))
+    values = why.values if why else {}
+    length, unit = (values[key].value if key in values else None for key in ("length", "unit"))
     if not isinstance(length, int) or not isinstance(unit, int):
         return None
     more = -length % unit

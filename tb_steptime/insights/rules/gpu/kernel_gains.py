@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.text import Phrase
@@ -28,7 +28,9 @@ def worth_now(facts: Facts, gain_ns: int) -> int:
 
 class KernelCard(NamedTuple):
     """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
-    title while something else limits the step; why_confidence: what the confidence, medium at best, rests on."""
+    title while something else limits the step; why_confidence: what the confidence, medium at best, rests on.
+
+    estimated: the gain is a guess of what another kernel would take, so that the card is no major one, and unsure."""
 
     id: str
     title: Phrase
@@ -39,6 +41,7 @@ class KernelCard(NamedTuple):
     why_confidence: Phrase
     view: str
     how: str | None = None
+    estimated: bool = False
 
 
 def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
@@ -47,10 +50,11 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = worth_now(facts, gain_ns)
-    level, why = confidence(facts, Confidence.MEDIUM, card.why_confidence)
+    best = Confidence.LOW if card.estimated else Confidence.MEDIUM
+    level, why = confidence(facts, best, card.why_confidence)
     return Insight(
         id=card.id,
-        severity=severity(facts.share(now_ns)),
+        severity=_severity(facts.share(now_ns), card.estimated),
         title=card.title if now_ns else card.later,
         why=fitted(card.why),
         how=card.how,
@@ -64,3 +68,8 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         colour="kernel",
         part="kernel",
     )
+
+
+def _severity(fraction: float, estimated: bool) -> Severity:
+    found = severity(fraction)
+    return Severity.WARNING if estimated and found is Severity.MAJOR else found

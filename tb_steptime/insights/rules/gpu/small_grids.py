@@ -5,19 +5,20 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.kernels.waste import Waste
-from tb_steptime.metrics.tensor_cores.name_rules import function_name
-from tb_steptime.text import Phrase, ns, phrase, text
+from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
 
 def small_grids(facts: Facts) -> Insight | None:
     """Fires when the empty SMs of small grids and of small last waves add up to a card.
 
-    Similar pattern: kernels that loop over tiles and fill the GPU with few blocks: those are known by their names.
+    Similar pattern: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known
+    by their names; two thirds of the places filled are no fault.
 
     Needs: launch shapes of kernels, which NVIDIA traces hold.
 
-    Jobs: those with an NVIDIA GPU.
+    Jobs: those with an NVIDIA GPU; kernels of the optimizer do not grow with the batch and do not count.
 
     Gain: sum over these kernels of time x the share of the GPU's places for blocks that they leave empty.
 
@@ -33,7 +34,7 @@ def small_grids(facts: Facts) -> Insight | None:
             id="small_grids",
             title=phrase("Increase the work per kernel (larger batch or fusion)"),
             later=phrase("After the first fix: increase the work per kernel"),
-            why=_why(max(faults, key=lambda fault: fault.gain_ns), sum(fault.total_ns for fault in faults)),
+            why=closed(_why(faults)),
             gain_ns=sum(fault.gain_ns for fault in faults),
             formula=phrase(
                 "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
@@ -47,9 +48,13 @@ def small_grids(facts: Facts) -> Insight | None:
     )
 
 
-def _why(leading: Waste, total_ns: float) -> Phrase:
-    return phrase(
-        "Kernels of {time} a step have too few blocks to fill the GPU, above all {kernel}.",
+def _why(faults: list[Waste]) -> Phrase:
+    """With the share of the places that they do fill."""
+    total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
+    leading = max(faults, key=lambda fault: fault.gain_ns).site
+    what = phrase(
+        "Kernels of {time} a step fill {filled} of the GPU with blocks",
         time=ns(total_ns),
-        kernel=text(function_name(leading.name or "")),
+        filled=fraction(1 - gain_ns / total_ns),
     )
+    return what if leading is None else joined(what, site_phrase(leading), by=", above all ")

@@ -79,8 +79,11 @@ def find_changes(workers: Sequence[Spans]) -> list[Change]:
 
 
 def _steps(result: TrendsResult, metric: str) -> list[float]:
+    """Of the steps of which nothing worth reporting is left out; of all where that is none."""
     series = next(series for series in result.series if series.metric == metric)
-    return [value for value in series.steps if value is not None]
+    whole = [step.left_out_ns < WORTH_FRACTION * (step.end_ns - step.start_ns) for step in result.steps]
+    kept = whole if any(whole) else [True] * len(whole)
+    return [value for value, keep in zip(series.steps, kept, strict=True) if keep and value is not None]
 
 
 def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:

@@ -56,12 +56,13 @@ class Recorded(msgspec.Struct, frozen=True):
     sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
     is None where they are too few.
 
-    production_ns = dataset_ns + collate_ns. transfer_ns: from the batch's end in the worker until it is an object of
-    the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop stands. consumer_ns: a step
-    without waits for late batches; late_ns: those; None and 0 where the steps hold no mark of this loader.
-    batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns); steps that begin
-    in it, and when each of them does. overhead_ns: to receive a batch that is ready, see `_receiving_ns`. files: how
-    many were used. lines: None for a loader without workers, of which call stacks in the trace show more.
+    production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
+    until it is an object of the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop
+    stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
+    of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
+    steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
+    `_receiving_ns`. files: how many were used. lines: None for a loader without workers, of which call stacks in the
+    trace show more.
     """
 
     files: int
@@ -115,7 +116,8 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     shares = sampled_shares(records.produced, of.produced)
     consumer, late, per_step = _pace(trace, of)
     place = {each.loader: place for place, each in enumerate(loaders)}
-    dataset, collate = _mean(ways.dataset_ns[of.known]), _mean(ways.collate_ns[of.known])
+    settled = settled_batches(records, ways, main)
+    dataset, collate = _mean(ways.dataset_ns[settled]), _mean(ways.collate_ns[settled])
     production = None if dataset is None or collate is None else dataset + collate
     return Recorded(
         files=records.files,
@@ -124,7 +126,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         dataset_ns=dataset,
         collate_ns=collate,
         production_ns=production,
-        production_spread_ns=_spread(ways.dataset_ns[of.known] + ways.collate_ns[of.known]),
+        production_spread_ns=_spread((ways.dataset_ns + ways.collate_ns)[settled]),
         transfer_ns=_mean(ways.transfer_ns[of.entries]),
         ready_ns=_mean(ways.ready_ns[of.entries]),
         wait_ns=_mean(ways.wait_ns[of.entries]),
@@ -196,6 +198,15 @@ def _of_main(records: LoaderRecords, ways: Ways, main: int) -> _OfMain:
     known = entries[ways.produced[entries] >= 0]
     has_workers = any(each.workers for each in records.loaders if each.loader == main)
     return _OfMain(records, ways, main, entries, known, ways.produced[known], ways.received[known], has_workers)
+
+
+def settled_batches(records: LoaderRecords, ways: Ways, main: int) -> Int64:
+    """Entries of the ways whose production is known, without each worker's first one of a pass, where there are others:
+    it opens files, and no number of workers ends the wait for it."""
+    workers = max((each.workers for each in records.loaders if each.loader == main), default=0)
+    known = np.flatnonzero((records.received.loader[ways.received] == main) & (ways.produced >= 0))
+    later = known[records.received.batch[ways.received[known]] >= max(1, workers)]
+    return later if len(later) else known
 
 
 def _receiving_ns(of: _OfMain) -> int | None:

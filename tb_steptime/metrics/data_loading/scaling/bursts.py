@@ -73,17 +73,17 @@ class Burst(msgspec.Struct, frozen=True):
     consumer_ns: the step without exposed waits, per batch.
     """
 
-    workers: int | None
-    workers_from: Literal["stacks", "period"] | None
-    period: int | None
-    autocorrelation: float | None
-    long_wait_ns: int | None
-    short_wait_ns: int | None
-    production_ns: int | None
-    spread_ns: int | None
     consumer_ns: int
-    why: Reason | None
     waits: list[BurstStep]
+    workers: int | None = None
+    workers_from: Literal["stacks", "period"] | None = None
+    period: int | None = None
+    autocorrelation: float | None = None
+    long_wait_ns: int | None = None
+    short_wait_ns: int | None = None
+    production_ns: int | None = None
+    spread_ns: int | None = None
+    why: Reason | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +108,13 @@ def find_burst(trace: Trace) -> Burst | None:
     period, alike = (known, correlation(capped, known)) if known else find_period(capped)
     why = _why_unknown(trace, main, waits, period, known)
     unknown = Burst(
+        consumer_ns=rest_ns(trace, main.loader),
+        waits=_columns(trace, batches, entries),
         workers=known,
         workers_from="stacks" if known else None,
         period=period if why == AMBIGUOUS and known is None else None,
         autocorrelation=alike,
-        long_wait_ns=None,
-        short_wait_ns=None,
-        production_ns=None,
-        spread_ns=None,
-        consumer_ns=rest_ns(trace, main.loader),
         why=why or AMBIGUOUS,
-        waits=_columns(trace, batches, entries),
     )
     return _with_pace(unknown, waits, period) if why is None and period else unknown
 

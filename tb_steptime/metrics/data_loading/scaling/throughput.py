@@ -16,7 +16,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.batches import find_ways
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, settled_batches, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, find_burst, rest_ns
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     BLOCKED_FRACTION,
@@ -67,12 +67,10 @@ class LoaderThroughput:
         """A step's batches, at the workers' mean pace."""
         return round(self.batches * self.production.mean_ns / self.useful(workers))
 
-    def blocked_ns(self, workers: int, step_rest_ns: int, prefetch: int = 0) -> int:
-        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them.
-        prefetch: of batches per worker, if these are more than now."""
-        production = replace(self.production, prefetch=max(self.production.prefetch, prefetch))
+    def blocked_ns(self, workers: int, step_rest_ns: int) -> int:
+        """Of a step whose rest takes step_rest_ns: how much longer it is as slow batches block those behind them."""
         consumer_ns = step_rest_ns / max(self.batches, 1e-9)
-        return round(self.batches * production.blocked_ns(self.useful(workers), consumer_ns))
+        return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
 
 
 @shared(between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded)
@@ -160,9 +158,9 @@ def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
     records, ways = trace.loader_records, find_ways(trace)
     if records is None or ways is None or recorded.main_loader.iterable:
         return ()
-    mine = np.flatnonzero(records.received.loader[ways.received] == recorded.main)
+    mine = settled_batches(records, ways, recorded.main)
     mine = mine[np.argsort(records.received.asked_ns[ways.received[mine]], kind="stable")]
-    return _sequence((ways.dataset_ns + ways.collate_ns)[mine]) if (ways.produced[mine] >= 0).all() else ()
+    return _sequence((ways.dataset_ns + ways.collate_ns)[mine])
 
 
 def _sequence(times_ns: Int64) -> tuple[float, ...]:

@@ -20,8 +20,6 @@ import msgspec
 from tb_steptime.metrics.data_loading.scaling.throughput import MOST_WORKERS, LoaderThroughput
 from tb_steptime.text import Reason, count, ns
 
-#: Prefetched batches per worker that make up for nearly all slow ones.
-DEEP_PREFETCH = 8
 #: A step that is so much shorter than its workers' pace lives on prefetched batches.
 PREFETCHED = 1.05
 #: Workers on the axis, if no more are needed.
@@ -43,8 +41,8 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
     the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
     needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
-    deeper_ns: of the measured step, what DEEP_PREFETCH saves with as many workers. batches: that a step takes. cores:
-    of the recording machine, where a recorder says it; limits: what may keep the curve from coming true.
+    batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the
+    curve from coming true.
     """
 
     points: list[CurvePoint]
@@ -55,7 +53,6 @@ class WorkerCurve(msgspec.Struct, frozen=True):
     gain_ns: int
     needed: int
     epochs_ns: int
-    deeper_ns: int
     batches: float
     cores: int | None
     limits: list[Reason]
@@ -95,7 +92,6 @@ def worker_curve(loader: LoaderThroughput, mean: MeanStep, other_loaders: bool =
         gain_ns=max(0, mean.duration_ns - floor) if workers < recommended else 0,
         needed=loader.needed,
         epochs_ns=mean.epochs_ns,
-        deeper_ns=_deeper_ns(loader, mean) if workers else 0,
         batches=loader.batches,
         cores=loader.cores,
         limits=_limits(loader, mean, points[workers - 1].step_ns if workers else 0, other_loaders),
@@ -135,13 +131,6 @@ def _unexplained_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
 def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     """By how much the workers' pace is longer than the rest of the step; as many as are needed keep up."""
     return 0 if loader.useful(workers) >= loader.needed else max(0, loader.loader_ns(workers) - mean.rest_ns)
-
-
-def _deeper_ns(loader: LoaderThroughput, mean: MeanStep) -> int:
-    """No more than was waited for."""
-    blocked = loader.blocked_ns(loader.workers, mean.rest_ns)
-    deep = loader.blocked_ns(loader.workers, mean.rest_ns, DEEP_PREFETCH)
-    return max(0, min(blocked - deep, mean.late_ns))
 
 
 def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders: bool) -> list[Reason]:

@@ -35,7 +35,7 @@ EPOCHS = [[1, 1, 1, 1], [9, 1, 1, 1], [9, 1, 1, 1]]
 def test_the_start_of_an_epoch_is_told_apart():
     trace = epochs(EPOCHS)
     steps = ["4", "8"]
-    assert find_epoch_starts(trace) == EpochStarts(2, 9_000, 20_000 // 12, 4_000 // 12, None, steps)
+    assert find_epoch_starts(trace) == EpochStarts(2, 9_000, 20_000 // 12, 4_000 // 12, None, None, steps)
     assert between_epochs_ns(trace).tolist() == [0, 0, 0, 0, 3_000, 0, 0, 0, 3_000, 0, 0, 0]
     assert find_epoch_starts(epochs(EPOCHS[:1])) is None
 
@@ -81,7 +81,7 @@ def test_passes_of_two_loaders_are_counted_together():
         op     | ..bbb..bbbst.....a..a....st....bbb..bbb..bbb |""",
         names=NAMES | SEEDS,
     )
-    assert find_epoch_starts(trace) == EpochStarts(2, 4_500, 2_400, 800, None, ["2", "3"])
+    assert find_epoch_starts(trace) == EpochStarts(2, 4_500, 2_400, 800, None, None, ["2", "3"])
     result = analyse(trace)
     assert result.mean is not None
     assert sum(shares_of(result)) == result.mean.exposed_ns
@@ -96,7 +96,7 @@ def shares_of(result: DataLoadingResult) -> tuple[int, ...]:
 
 JITTER = Jitter(typical_ns=100, long_ns=900, long_count=1, exposed_ns=30, steps=["1"])
 OVERHEAD = Overhead(20, 20, 0, "ready", None)
-STARTS = EpochStarts(1, 40, 40, 0, None, ["1"])
+STARTS = EpochStarts(1, 40, 40, 0, None, None, ["1"])
 
 
 def test_shares_are_disjoint_and_sum_to_the_exposed_wait():

@@ -22,7 +22,7 @@ def drawn(middle: str, **names: str) -> Trace:
         kernel 7 | abcde................z.... |""",
         cell_ns=MS,
         names=names,
-        calls={"y": "cudaFuncGetAttributes"},
+        calls={"y": "cudaEventRecord"},
     )
 
 
@@ -61,7 +61,7 @@ DOING = {
     "the innermost": ("op | ......oooooooooooo........ |\n op | .......pppppppppp......... |",
                       ("op", "aten::cat", None, False)),
     "a call in an op": ("op | ......oooooooooooo........ |\n runtime | ........yyyyyyyyyy........ |",
-                        ("call", "cudaFuncGetAttributes", "aten::stack", False)),
+                        ("call", "cudaEventRecord", "aten::stack", False)),
     "nothing for most of it": ("op | ......oooo..pppp.......... |", ("nothing", None, None, False)),
     "a function": ("python | ......ffffffffffffff...... |\n python | .......gggggggggggg....... |",
                    ("frame", "data.py(9): crop", None, False)),
@@ -71,7 +71,7 @@ DOING = {
                                      ("op", "autograd::engine::evaluate_function: MmBackward0", None, False)),
     "another thread": ("op other | ......oooooooooooo........ |", ("nothing", None, None, False)),
     "torch.compile": ("python | ......xxxxxxxxxxxxxx...... |",
-                      ("frame", "torch/_dynamo/convert_frame.py(9): _compile", None, True)),
+                      ("frame", "torch/_dynamo/guards.py(9): check", None, True)),
     "a look-up of compiled code": ("user TorchDynamo Cache Lookup | ......llllllllllll........ |",
                                    ("range", "TorchDynamo Cache Lookup", None, True)),
 }  # fmt: skip
@@ -83,7 +83,7 @@ def test_what_lasts_for_most_of_the_gap_names_it(case: str):
     names = {
         "o": "aten::stack", "p": "aten::cat", "f": "data.py(9): crop", "g": "torch/nn/functional.py(4): pad",
         "m": "nn.Module: Linear_3", "n": "autograd::engine::evaluate_function: MmBackward0",
-        "x": "torch/_dynamo/convert_frame.py(9): _compile",
+        "x": "torch/_dynamo/guards.py(9): check",
     }  # fmt: skip
     assert found(drawn(middle, **names)) == [expected]
 

@@ -422,7 +422,7 @@ def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
     ms = {reason: round(float(ns.mean()) / 1e6, 1) for reason, ns in partition.per_step_ns.items() if ns.any()}
     assert ms == {
         "blocking_call": 0.0, "cpu_work": 134.4, "nothing_recorded": 24.9, "launch_latency": 9.7, "queued": 0.6,
-        "dependency": 0.0, "after_recording": 0.2,
+        "dependency": 0.0, "tail": 0.2,
     }  # fmt: skip
     assert devices_by_activity(trace) == (0,)
     assert len(idle_of_activity(trace, 0)) == len(find_launches(trace).activity)

@@ -17,6 +17,7 @@ from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.recorded.lanes import COLLATE, DATASET, TRANSFER, WAIT
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
+from tb_steptime.record.file import format as record_format
 from tb_steptime.record.file.format import (
     FAILED,
 )
@@ -59,6 +60,19 @@ def test_the_number_of_workers_and_of_those_needed_is_exact(tmp_path):
     assert throughput is not None
     assert (throughput.workers, throughput.production.mean_ns, throughput.needed) == (2, 14_000, 3)
     assert throughput.consumer_ns == 5_000  # a step of 7, less a wait of 3 of which taking the batch over is 1
+
+
+def test_each_workers_first_batch_of_a_pass_is_not_what_batches_take(tmp_path):
+    """It opens files. Where there are no others, it is."""
+    write_two_workers(tmp_path)
+    for worker in (0, 1):
+        file = File(tmp_path, f"w{worker}").produced(worker, 7 * worker - 40, 7 * worker - 1, 7 * worker + 1)
+        for batch in range(worker + 2, 5, 2):
+            file.produced(batch, 7 * batch - 13, 7 * batch - 1, 7 * batch + 1)
+        file.write()
+    result = recorded(drawn(tmp_path))
+    assert (result.production_ns, result.production_spread_ns) == (14_000, 0)
+    assert needed(drawn(tmp_path)) == 3
 
 
 def test_lanes_show_dataset_collate_and_waits_on_the_traces_clock(tmp_path):
@@ -179,6 +193,19 @@ def test_a_file_that_is_missing_is_told(tmp_path, lost):
     assert records is not None
     told = {note.id: [value.value for value in note.values.values()] for note in records.notes}
     assert told == ({"recorder_worker_missing": [2, 4]} if lost == "w0" else {"recorder_main_missing": []})
+
+
+def test_a_file_that_was_full_is_told(tmp_path, monkeypatch):
+    """Row 7 lies where row 1 was, a batch that the loop received."""
+    monkeypatch.setattr(record_format, "FIRST_ROWS", 1)
+    monkeypatch.setattr(record_format, "LATEST_ROWS", 6)
+    write_two_workers(tmp_path)
+    file = File(tmp_path, "w1").produced(1, -6, 6, 8).produced(3, 8, 20, 22)
+    for batch in range(5, 10):
+        file.produced(batch, 30, 31, 32)
+    file.rows[1] = file.rows.pop()
+    file.write()
+    assert notes(drawn(tmp_path)) == ["recorder_full"]
 
 
 def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):

@@ -199,20 +199,6 @@ def test_the_curve_falls_until_the_rest_of_the_step_is_the_limit():
     assert [each.code for each in curve.limits] == ["curve_cores_not_known"]
 
 
-@pytest.mark.parametrize(
-    ("workers", "spread", "prefetch", "late", "deeper"),
-    [
-        (3, 0, 2, 8_000, 0),
-        (3, 60_000, 2, 8_000, 5_118),
-        (8, 60_000, 2, 2_000, 2_000),  # no more than was waited for
-        (8, 60_000, 8, 2_000, 0),  # as many are prefetched already
-    ],
-)
-def test_more_prefetched_batches_save_what_slow_ones_block(workers, spread, prefetch, late, deeper):
-    loader = LoaderThroughput(workers, BatchProduction(40_000, spread, prefetch), 10_000, needed=8, cores=8)
-    assert worker_curve(loader, MeanStep(10_000 + late, late_ns=late)).deeper_ns == deeper
-
-
 def test_workers_that_compute_are_limited_by_cores():
     loader = LoaderThroughput(8, BatchProduction(40_000), 4_000, needed=10, cores=4, busy=True)
     curve = worker_curve(loader, MeanStep(10_000, late_ns=6_000))

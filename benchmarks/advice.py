@@ -1,0 +1,212 @@
+"""What following a card's advice really gains: small real trainings on the CPU, each with one declared problem.
+
+    python -m benchmarks.advice                                # needs torch; prints a table; ten minutes
+    python -m benchmarks.advice --cases "short epochs" --keep FOLDER
+
+    the training, profiled          -->  its card: the advice, and the gain that it promises at most
+    the training, and with          -->  the step as it was, and as it became: what was gained, by turns and without
+    the advice, by turns                 a profiler
+    with the advice, profiled       -->  what was gained where both steps are profiled
+
+The advice is taken from the card's own line of code where that has a number, else from the case. What is promised must
+not be less than what was gained, apart from noise; and where it is more than twice that, the case says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.loader_training import TAKEN, TRUTH, Training
+from benchmarks.loading_truth import RECORDER, TRACE, train
+from tb_steptime.ingest.measure import measure_file
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight
+from tb_steptime.terminal.printer import plain
+
+#: How often a training is timed without a profiler.
+ROUNDS = 4
+#: Standard errors of a difference, and the share of a step that a machine's pace may change by between two runs.
+CHANCE, PACE = 2, 0.01
+#: More than so many times what was gained is too much to promise without a reason.
+TOO_MUCH = 2
+#: In a card's line of code: what the training calls it.
+SETTINGS = {"num_workers": "workers", "prefetch_factor": "prefetch", "persistent_workers": "persistent"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training with a problem, and the card that names it. remedy: what to change where the card's line of code has
+    no number. why_less: what is promised and does not come, where that is known."""
+
+    name: str
+    training: Training
+    card: str
+    remedy: Mapping[str, Any] = field(default_factory=dict)
+    why_less: str = ""
+
+
+CASES = [
+    Case("no workers", Training(0, 60, 20, steps=36), "no_workers"),
+    Case("no workers, batches compute", Training(0, 20, 30, burn=True, steps=48), "no_workers"),
+    Case("too few workers", Training(2, 90, 20, steps=60), "more_workers"),
+    Case("slow batches block others", Training(3, 90, 40, slow=6.0, steps=120), "input_bound"),
+    Case("rare long batches", Training(2, 20, 20, rare=12.0, steps=120), "loader_jitter"),
+    Case("short epochs", Training(2, 20, 20, epoch=12, steps=96), "epoch_starts"),
+    Case("short epochs, workers kept", Training(2, 30, 20, epoch=6, persistent=True, steps=96), "epoch_starts",
+         {"epoch": 48}, "longer epochs have first batches, too"),
+    Case("many small tensors", Training(2, 4, 6, tensors=64, steps=120), "loader_overhead", {"tensors": 1}),
+    Case("workers share two cores", Training(4, 40, 10, burn=True, cores=2, steps=60), "input_bound",
+         {"batch_ms": 25.0}, "batches are made 1.6 times as fast, and a wait is left"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """A mean step in ns: profiled, and of each run without a profiler."""
+
+    profiled: float
+    plain: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return statistics.mean(self.plain)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one card promised and what came of it. source: what the card was judged from; insight: None where the card
+    did not come, and then `after` is None, too."""
+
+    case: Case
+    source: str
+    insight: Insight | None
+    before: Step
+    after: Step | None
+
+    @property
+    def gained_ns(self) -> float:
+        return self.before.mean - self.after.mean if self.after else 0.0
+
+    @property
+    def noise_ns(self) -> float:
+        """Of what was gained."""
+        runs = [self.before.plain, self.after.plain] if self.after else []
+        return PACE * self.before.mean + CHANCE * math.sqrt(sum(statistics.variance(run) / len(run) for run in runs))
+
+    def remark(self) -> str:
+        if self.insight is None:
+            return "no card"
+        promised = self.insight.gain_ns
+        if self.gained_ns > promised + self.noise_ns:
+            return "**exceeded**"
+        if promised > TOO_MUCH * self.gained_ns + self.noise_ns:
+            return f"not exceeded; {self.case.why_less}" if self.case.why_less else "**too much promised**"
+        return "not exceeded"
+
+
+def try_case(case: Case, folder: Path) -> list[Outcome]:
+    """The outcomes of its card, judged from the trace alone and with the recorder's files."""
+    place = folder / case.name
+    (profiled,) = steps_of({place / "before": case.training})
+    (trace,) = (place / "before").glob("*.pt.trace.json")
+    alone = place / "alone"
+    alone.mkdir(exist_ok=True)
+    shutil.copy(trace, alone)
+    cards = {TRACE: card_of(case, alone / trace.name), RECORDER: card_of(case, trace)}
+    advised = {source: follow(case, card) for source, card in cards.items() if card is not None}
+    changed = list(dict.fromkeys(advised.values()))
+    before, *plain = time_by_turns([case.training, *changed], place)
+    after = steps_of({place / f"after{number}": training for number, training in enumerate(changed)})
+    steps = {training: Step(*both) for training, both in zip(changed, zip(after, plain, strict=True), strict=True)}
+    return [
+        Outcome(case, source, card, Step(profiled, before), steps[advised[source]] if card else None)
+        for source, card in cards.items()
+    ]
+
+
+def card_of(case: Case, trace: Path) -> Insight | None:
+    insights = judge(dict(measure_file(trace).results)).insights
+    return next((insight for insight in insights if insight.id == case.card), None)
+
+
+def follow(case: Case, card: Insight) -> Training:
+    """The training as the card advises it."""
+    found = re.findall(rf"({'|'.join(SETTINGS)})=(\d+|True)", card.how or "")
+    advice = {SETTINGS[name]: True if value == "True" else int(value) for name, value in found}
+    return replace(case.training, **{**advice, **case.remedy})
+
+
+def time_by_turns(trainings: Sequence[Training], place: Path) -> list[tuple[float, ...]]:
+    """Mean steps of each training without a profiler, ROUNDS of them; the machine's pace changes for all alike."""
+    runs = {
+        place / f"plain{number}.{turn}": replace(training, profiled=False)
+        for turn in range(ROUNDS)
+        for number, training in enumerate(trainings)
+    }
+    steps = steps_of(runs)
+    return [tuple(steps[number :: len(trainings)]) for number in range(len(trainings))]
+
+
+def steps_of(runs: Mapping[Path, Training]) -> list[float]:
+    """The mean step of each in ns, of those that are recorded, by the training's own log. A folder that is there is
+    read as it is."""
+    said = train({folder: training for folder, training in runs.items() if not folder.exists()})
+    print(said, end="", file=sys.stderr)
+    return [mean_step(folder / TRUTH / TAKEN, training.skip) for folder, training in runs.items()]
+
+
+def mean_step(log: Path, skip: int) -> float:
+    rows = [[int(number) for number in line.split()] for line in log.read_text().splitlines()]
+    done = [end for step, _, _, end in rows if step >= skip]
+    return statistics.mean(after - before for before, after in itertools.pairwise(done))
+
+
+def row_of(outcome: Outcome) -> str:
+    insight, before, after = outcome.insight, outcome.before, outcome.after
+    cells = [
+        outcome.case.name,
+        outcome.source,
+        f"{plain(insight.title)}" if insight else "-",
+        _ms(before.mean),
+        _ms(insight.gain_ns) if insight else "-",
+        f"{_ms(outcome.gained_ns)} ± {_ms(outcome.noise_ns)}" if after else "-",
+        _ms(before.profiled - after.profiled) if after else "-",
+        outcome.remark(),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.1f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="What following a card's advice really gains.")
+    parser.add_argument("--cases", nargs="+", choices=[case.name for case in CASES], help="only these")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep traces and logs; read those that are there")
+    options = parser.parse_args(arguments)
+    print("| problem | judged from | card | step, ms | up to, ms | gained, ms | gained while profiled, ms | |")
+    print("|---|---|---|---:|---:|---:|---:|---|")
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="advice_") as temporary:
+        for case in CASES:
+            if not options.cases or case.name in options.cases:
+                for outcome in try_case(case, options.keep or Path(temporary)):
+                    print(row_of(outcome), flush=True)
+                    outcomes.append(outcome)
+    return int(any("**" in outcome.remark() for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""What takes a step of which nothing on a GPU is recorded, in a sentence, and how sure that is."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts, confidence
+from tb_steptime.metrics.host.cpu_ops import CpuOpRow
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.text import Phrase, fraction, ns, phrase, text
+
+#: An op that takes less of the step than this names nothing.
+_WORTH_NAMING = 0.05
+#: Code of torch.compile has the name of its graph, which says nothing.
+_COMPILED = "CompiledFxGraph"
+
+
+def cpu_sentence(facts: Facts) -> Phrase:
+    """What takes most of the step, with the number that says how much."""
+    step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
+    bound = facts.host.bound
+    if bound is Bound.INPUT:
+        words = "A step takes {step}, and for {wait} of it the CPU waits for input data."
+        return phrase(words, step=step, wait=ns(parts.data_loader))
+    if bound is Bound.COMMUNICATION:
+        words = "A step takes {step}, and for {share} of it the CPU communicates with other ranks."
+        return phrase(words, step=step, share=fraction(facts.share(parts.communication)))
+    if bound is Bound.CPU:
+        return _computes(facts)
+    if facts.job.device == "gpu":
+        return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
+    if facts.share(parts.other) >= WARNING_FRACTION:
+        words = "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
+        return phrase(words, step=step, other=fraction(facts.share(parts.other)))
+    return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+
+
+def _computes(facts: Facts) -> Phrase:
+    parts = facts.overview.mean_parts_ns
+    computes = fraction(facts.share(parts.cpu_exec + parts.runtime))
+    longest = facts.host.cpu.ops[0] if facts.host.cpu and facts.host.cpu.ops else None
+    if longest is None or facts.share(longest.self_ns) < _WORTH_NAMING:
+        return phrase(
+            "A step takes {step}, and the CPU computes for {share} of it.", step=ns(facts.step_ns), share=computes
+        )
+    return phrase(
+        "A step takes {step}, and the CPU computes for {share} of it; {op} takes most, {part}.",
+        step=ns(facts.step_ns),
+        share=computes,
+        op=text(op_name(longest)),
+        part=fraction(facts.share(longest.self_ns)),
+    )
+
+
+def op_name(row: CpuOpRow) -> str:
+    """
+    >>> op_name(CpuOpRow("## Call CompiledFxGraph fsbktop ##", 1.0, 100, None))
+    'compiled code'
+    """
+    return "compiled code" if _COMPILED in row.op else row.op
+
+
+def cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
+    """How sure the bound is."""
+    bound = facts.host.bound
+    if bound is Bound.INPUT:
+        return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+    if bound is Bound.COMMUNICATION:
+        return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
+    if bound is Bound.CPU:
+        if any(shown.code == "cpu_ops" for shown in facts.job.evidence):
+            return confidence(facts, Confidence.HIGH, phrase("Its ops are those of CPU libraries."))
+        return confidence(facts, Confidence.MEDIUM, phrase("The trace names no GPU and has no ops of one."))
+    return Confidence.LOW, phrase("Without GPU activity the cause is not known.")

@@ -1,0 +1,1 @@
+"""Cards about ranks that exchange data while nothing computes."""

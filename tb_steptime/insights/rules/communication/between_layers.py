@@ -1,0 +1,52 @@
+"""Inference in several ranks: each layer waits for the exchange before it, so nothing can hide that."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.text import count, ns, phrase, text
+
+_FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
+
+
+def between_layers(facts: Facts) -> Insight | None:
+    """Fires when inference spends a twentieth of the step in collectives and computes nothing meanwhile.
+
+    Similar pattern: training, where the exchange can be hidden: `exposed_communication`.
+
+    Needs: kernels of collectives.
+
+    Jobs: inference in many ranks.
+
+    Gain: none is computed: the next layer needs the result, so nothing is left that could hide it.
+
+    Left out: what a fused or one-shot all-reduce would save.
+    """
+    found = facts.overview.communication
+    if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
+        return None
+    leading = found.rows[0]
+    return Insight(
+        id="between_layers",
+        severity=Severity.MINOR,
+        title=phrase("Shorten the collectives between layers"),
+        why=phrase(
+            "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each.",
+            exposed=ns(found.exposed_ns),
+            kind=text(KIND_LABELS[leading.kind]),
+            count=count(round(leading.count)),
+            each=ns(leading.running_ns / leading.count),
+        ),
+        how=_FEWER_RANKS,
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=phrase("Not computed: the next layer needs the result, so nothing can hide the exchange."),
+        confidence=Confidence.MEDIUM,
+        why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
+        view="overview",
+        colour="comm",
+        part="communication",
+        evidence=[],
+    )

@@ -1,0 +1,89 @@
+"""What hides a collective, and what makes it smaller, by its kind: how PyTorch's own wrappers do it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_steptime.metrics.communication.summary import CollectiveRow
+from tb_steptime.text import Phrase, phrase
+
+#: Bytes a second that GPUs exchange over the slowest link made for it, eight lanes of PCIe 3; NVLink and Infinity
+#: Fabric have ten times as much. Collectives of fewer bytes than this do not reach the rate of their link.
+SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
+
+
+class Advice(NamedTuple):
+    """later: the title while something else limits the step."""
+
+    title: Phrase
+    later: Phrase
+    how: str
+
+
+_OVERLAP = phrase("Overlap communication with computation")
+_OVERLAP_LATER = phrase("After the first fix: overlap communication with computation")
+_BALANCE = phrase("Find the rank that the others wait for")
+_BALANCE_LATER = phrase("After the first fix: find the rank that others wait for")
+_LINK = phrase("Check the links between ranks, or send less")
+_LINK_LATER = phrase("After the first fix: check the links between ranks")
+_LESS = phrase("Send less between ranks, or less often")
+_LESS_LATER = phrase("After the first fix: send less between ranks")
+
+_BUCKETS = """model = DistributedDataParallel(model, bucket_cap_mb=10)
+# smaller buckets are sent earlier in the backward pass"""
+_PREFETCH = """for layer, after in zip(layers, layers[1:]):
+    layer.set_modules_to_forward_prefetch([after])  # FSDP2
+# FSDP1: forward_prefetch=True, limit_all_gathers=False"""
+_ASYNC = """work = dist.{call}(..., async_op=True)
+...  # compute what does not need the result
+work.wait()"""
+_NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
+_MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
+
+_HOW_TO_OVERLAP = {
+    "all_reduce": _BUCKETS,
+    "all_gather": _PREFETCH,
+    "reduce_scatter": _PREFETCH,
+    "broadcast": _NO_BROADCAST,
+    "send_receive": _MICRO_BATCHES,
+    "all_to_all": _ASYNC.format(call="all_to_all_single"),
+}
+
+_EVERY_SECOND = """with model.no_sync():  # DDP: every second batch sends the gradients of two
+    loss.backward()"""
+_COMPRESS = "model.register_comm_hook(None, default_hooks.bf16_compress_hook)  # DDP: half of the bytes"
+_HALF_TYPES = "fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.bfloat16))"
+_KEEP_GATHERED = "fully_shard(layer, reshard_after_forward=False)  # gathers once; needs memory"
+_LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads the same variable
+# then gradients every second batch: with model.no_sync(): loss.backward()"""
+_EVERY_RANK = """torch.profiler.profile(..., on_trace_ready=  # on every rank
+    torch.profiler.tensorboard_trace_handler(log_dir))"""
+_LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
+
+
+def overlapped(row: CollectiveRow) -> Advice:
+    """Computation is left that could hide collectives of this row."""
+    return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP.get(row.kind, _ASYNC.format(call="all_reduce")))
+
+
+def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
+    """All computation could not hide half of it."""
+    if on_gpu and row.bytes and row.best_rate is not None and row.best_rate < SLOW_LINK and _sends_much(row):
+        return Advice(_LINK, _LINK_LATER, _LINKS)
+    single = (row.dtype or "").lower() == "float"
+    if row.kind == "all_reduce":
+        how = _COMPRESS if single else _EVERY_SECOND
+    elif row.kind in ("all_gather", "reduce_scatter"):
+        how = _HALF_TYPES if single else _KEEP_GATHERED
+    else:
+        how = _LARGER_BATCH
+    return Advice(_LESS, _LESS_LATER, how)
+
+
+def balanced() -> Advice:
+    """Most of the time is an est. wait for slower ranks."""
+    return Advice(_BALANCE, _BALANCE_LATER, _EVERY_RANK)
+
+
+def _sends_much(row: CollectiveRow) -> bool:
+    return (row.bytes or 0) / row.count >= MUCH_BYTES

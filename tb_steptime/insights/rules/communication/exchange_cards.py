@@ -1,0 +1,102 @@
+"""What cards about communication share: which exposed time is whose, and what less of it is worth now.
+
+exposed  |sssssss|ccc|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, the rest: each card has a
+          many_   on_ exposed_          part of its own, less what of it is an est. wait for other ranks
+          small   compute communication
+
+A step cannot become shorter than what the host needs for it: hiding an exchange is worth what the host waits at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
+from tb_steptime.text import Phrase
+
+#: A model has hundreds of parameters, a bucketed exchange of its gradients a dozen of collectives.
+MANY_IN_A_ROW = 30
+#: DDP's first bucket, its smallest, has 1 MB; where half of the collectives have less, latency and not bytes decides.
+SMALL_BYTES = 1_000_000
+#: Where bytes are not recorded: so short is no exchange of a bucket.
+SMALL_NS = 300_000
+
+
+class ExchangeCard(NamedTuple):
+    """What differs between cards about communication. gain_ns: exposed time a step that the change saves at most;
+    later: the title while the host limits the step."""
+
+    id: str
+    title: Phrase
+    later: Phrase
+    why: Phrase
+    how: str | None
+    gain_ns: int
+    formula: Phrase
+    why_confidence: Phrase
+    best: Confidence = Confidence.MEDIUM
+    evidence: Sequence[CommRange] = ()
+    spares_host: bool = False
+
+
+def exchange_card(facts: Facts, card: ExchangeCard) -> Insight | None:
+    """The insight, if its gain is worth a card now or once the host does not limit the step."""
+    if facts.share(card.gain_ns) < WORTH_FRACTION:
+        return None
+    now_ns = card.gain_ns if card.spares_host else _worth_now(facts, card.gain_ns)
+    level, why = confidence(facts, card.best, card.why_confidence)
+    return Insight(
+        id=card.id,
+        severity=severity(facts.share(now_ns)),
+        title=card.title if now_ns else card.later,
+        why=fitted(card.why),
+        how=card.how,
+        gain_ns=now_ns,
+        gain_fraction=facts.share(now_ns),
+        later_ns=None if now_ns == card.gain_ns else card.gain_ns,
+        gain_formula=card.formula,
+        confidence=level,
+        why_confidence=why,
+        view="overview",
+        colour="comm",
+        part="communication",
+        evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in card.evidence],
+    )
+
+
+def _worth_now(facts: Facts, gain_ns: int) -> int:
+    """At most the step above the host floor, and 0 where that is not worth a card; without a GPU all of it."""
+    if not facts.overview.has_device:
+        return gain_ns
+    now_ns = min(gain_ns, max(0, facts.overview.mean_duration_ns - round(facts.figure("host_floor") or 0)))
+    return now_ns if facts.share(now_ns) >= WORTH_FRACTION else 0
+
+
+def rows(facts: Facts) -> list[CollectiveRow]:
+    """What the mean step exchanges, most exposed first."""
+    found = facts.overview.communication
+    return found.rows if found else []
+
+
+def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
+    """Those of a row that one exchange could take the place of: many, small, and nothing computed between them."""
+    found = row.in_a_row
+    if found is None or found.count < MANY_IN_A_ROW or facts.job.purpose == "inference":
+        return None
+    small = found.ns_p50 < SMALL_NS if found.bytes_p50 is None else found.bytes_p50 < SMALL_BYTES
+    return found if small else None
+
+
+def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:
+    """Exposed time of a row on a stream of the model, but for est. waits; of many small ones in a row it is theirs."""
+    return 0 if small_in_a_row(facts, row) else max(0, row.compute_stream_ns - row.wait_ns)
+
+
+def rest_ns(facts: Facts, row: CollectiveRow) -> int:
+    """Exposed time of a row that no other card has, est. waits included."""
+    small = small_in_a_row(facts, row)
+    return max(0, row.exposed_ns - (small.exposed_ns if small else on_compute_stream_ns(facts, row)))

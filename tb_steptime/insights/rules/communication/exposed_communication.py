@@ -1,0 +1,144 @@
+"""Collectives that run while nothing computes: hide them where computation is left, else send less."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.rules.communication.exchange_advice import Advice, balanced, less_to_send, overlapped
+from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card, rest_ns, rows
+from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.metrics.communication.summary import CollectiveRow
+from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
+
+_NANOSECONDS = 1e9
+
+#: Est. waits of half of the exposed time are the first thing to look into; less is told in a sentence.
+MOSTLY_WAITS = 0.5
+#: A CPU job whose ops fill less of the step was recorded without most of them, and what they hide is not known.
+LEAST_OPS = 0.01
+
+_HIDE = phrase(
+    "Exposed time of these collectives less est. waits, at most the computing time of the step that no collective "
+    "overlaps, and at most what the host leaves."
+)
+_HALVE = phrase(
+    "Half of the exposed time of these collectives less est. waits: little computation is left to hide them, but half "
+    "of the bytes take half as long. At most what the host leaves."
+)
+_BALANCE = phrase(
+    "Exposed time of these collectives: waits, est. from the shortest of their size, end when ranks are balanced, and "
+    "computation can hide the rest. At most what the host leaves."
+)
+_ONE_RANK = phrase("Measured on this rank, where a collective's time includes its wait for the slowest rank.")
+
+
+_GUESSED = phrase("One rank's trace does not show what the others did meanwhile.")
+
+
+class _Exposed(NamedTuple):
+    """Of collectives without a card of their own, ns a step. leading: the row with most of it."""
+
+    ns: int
+    waits_ns: int
+    free_compute_ns: int
+    leading: CollectiveRow
+
+
+def exposed_communication(facts: Facts) -> Insight | None:
+    """Fires when collectives run and nothing computes, for other reasons than those that have a card of their own.
+
+    Similar pattern: a rank that waits for a slower one: what collectives take longer than others of their kind, group
+    and size is an est. wait; where that is most of it, the card is about balance. A profiler that starts late on
+    another rank makes the first step wait: that alone does not count. Tensor-parallel inference, whose next layer needs
+    the result: `between_layers`.
+
+    Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits three
+    steps, and the bytes.
+
+    Jobs: training in many ranks.
+
+    Gain: min(exposed time less est. waits, computing time that no collective overlaps); where that hides less than
+    half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides. At
+    most the step less the host floor.
+
+    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, and a
+    network that others share, which look alike; that the slowest rank gains nothing from balance.
+    """
+    found, whole = _exposed(facts), facts.overview.communication
+    if found is None or whole is None:
+        return None
+    advice, gain_ns, formula = _advice(facts, found)
+    guessed = _mostly_waits(facts, found)
+    return exchange_card(
+        facts,
+        ExchangeCard(
+            id="exposed_communication",
+            title=advice.title,
+            later=advice.later,
+            why=_why(facts, found),
+            how=advice.how,
+            gain_ns=gain_ns,
+            formula=formula,
+            best=Confidence.LOW if guessed else Confidence.MEDIUM,
+            why_confidence=_GUESSED if guessed else _ONE_RANK,
+            evidence=whole.waits if guessed else whole.examples,
+        ),
+    )
+
+
+def _exposed(facts: Facts) -> _Exposed | None:
+    found, mine = facts.overview.communication, rows(facts)
+    if found is None or facts.job.purpose == "inference":
+        return None
+    if not facts.overview.has_device and facts.share(found.computing_ns) < LEAST_OPS:
+        return None
+    own = [rest_ns(facts, row) for row in mine]
+    waits = [min(row.wait_ns, ns) for row, ns in zip(mine, own, strict=True)]
+    leading = max(mine, key=lambda row: rest_ns(facts, row))
+    return _Exposed(sum(own), sum(waits), found.free_compute_ns, leading)
+
+
+def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
+    """What to do, what it gains at most, and how that is computed."""
+    if _mostly_waits(facts, found):
+        return balanced(), min(found.ns, found.waits_ns + found.free_compute_ns), _BALANCE
+    saved_ns = found.ns - found.waits_ns
+    if found.free_compute_ns >= saved_ns / 2:
+        return overlapped(found.leading), min(saved_ns, found.free_compute_ns), _HIDE
+    return less_to_send(found.leading, facts.overview.has_device), saved_ns // 2, _HALVE
+
+
+def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
+    """In all steps, and in those after the first."""
+    whole = facts.overview.communication
+    if whole is None or whole.steady_wait_ns is None:
+        return False
+    return min(found.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * found.ns > 0
+
+
+_RUN = "For {exposed} a step only collectives run, most of it {kind}"
+#: By whether the bytes are recorded, and whether waits are worth a word.
+_WHY = {
+    (True, True): f"{_RUN}: {{bytes}} a step at {{rate}}. Est. {{waits}} may be waits for slower ranks.",
+    (True, False): f"{_RUN}: {{bytes}} a step at {{rate}}, waits for the slowest rank included.",
+    (False, True): f"{_RUN}, {{count}} a step. Est. {{waits}} may be waits for slower ranks.",
+    (False, False): f"{_RUN}, {{count}} a step, waits for the slowest rank included.",
+}
+
+
+def _why(facts: Facts, found: _Exposed) -> Phrase:
+    row = found.leading
+    rate = row.bytes / row.running_ns * _NANOSECONDS if row.bytes and row.running_ns else None
+    return filled(
+        _WHY[rate is not None, facts.share(found.waits_ns) >= WORTH_FRACTION],
+        {
+            "exposed": ns(found.ns),
+            "kind": text(KIND_LABELS[row.kind]),
+            "count": count(round(row.count)),
+            "bytes": nbytes(row.bytes),
+            "rate": Quantity(rate, Unit.BYTES_PER_SECOND),
+            "waits": ns(found.waits_ns),
+        },
+    )

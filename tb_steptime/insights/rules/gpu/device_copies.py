@@ -1,0 +1,72 @@
+"""Copies from one place of the GPU to another: other layouts, other types, tensors joined to one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
+from tb_steptime.text import Phrase, count, joined, ns, phrase
+
+#: From hundreds of copies a step on, they are a habit of the code and no single place.
+MANY_COPIES = 100
+
+_TITLES: dict[CopyKind, str] = {
+    "layout": "Avoid copies to another layout",
+    "type": "Avoid conversions between types",
+    "concatenation": "Write parts into one tensor instead of concatenating",
+    "assignment": "Avoid copies into parts of tensors",
+}
+_HOW: dict[CopyKind, str] = {
+    "layout": "x.transpose(1, 2).reshape(...)  # copies: x.view(...) before the transpose does not",
+    "type": "model.to(torch.bfloat16)  # or one torch.autocast around the whole model",
+    "concatenation": "out = x.new_empty(total, ...)  # once\ntorch.mul(a, b, out=out[:n])  # each part in its place",
+    "assignment": "torch.mul(a, b, out=y[:n])  # in place of y[:n] = a * b",
+}
+
+
+def device_copies(facts: Facts) -> Insight | None:
+    """Fires when copies within the GPU number hundreds a step, or take a twentieth of it, and are worth a card.
+
+    Similar pattern: copies between host and device, of DDP's buckets, of optimizers and of libraries between NCHW and
+    NHWC have cards of their own and do not count.
+
+    Needs: GPU kernels and the ops that launched them.
+
+    Jobs: training and inference; kernels that a compiler generated are no copies.
+
+    Gain: time a step of these copies (est.).
+
+    Left out: copies that are needed, such as a cast to the type of autocast, and what a kernel loses that reads another
+    layout.
+    """
+    device = device_split(facts)
+    copies = device.waste.copies if device else []
+    total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
+    if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
+        return None
+    title = _TITLES[copies[0].kind]
+    return kernel_card(
+        facts,
+        KernelCard(
+            id="device_copies",
+            title=phrase(title),
+            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
+            why=closed(_why(copies[0], number, total_ns)),
+            how=_HOW[copies[0].kind],
+            gain_ns=total_ns,
+            formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
+            why_confidence=phrase("Which of the copies are needed is not known."),
+            view="gpu",
+            estimated=True,
+        ),
+    )
+
+
+def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:
+    """With the op that asks for the copy, not the copy itself."""
+    what = phrase("{count} copies within the GPU take {time} a step", count=count(round(number)), time=ns(total_ns))
+    return joined(what, site_phrase(msgspec.structs.replace(leading.site, op=leading.op)), by=", above all ")

@@ -1,0 +1,73 @@
+"""Eager attention: softmax, scale and mask written to memory between two products, where one kernel does all of it."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention
+from tb_steptime.text import Phrase, joined, ns, phrase
+
+#: torch's own op wrote out at least this share of the softmaxes: then its inputs are the subject.
+MOSTLY = 0.5
+
+#: What to type where attention is written out by hand.
+FUSED = """torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+# Hugging Face: Model.from_pretrained(name, attn_implementation="sdpa")"""
+#: What tells why torch's op found no fused kernel.
+EXPLAIN = """with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):
+    model(batch)  # warns why no fused kernel takes these inputs"""
+
+
+def eager_attention(facts: Facts) -> Insight | None:
+    """Fires when what attention writes to memory between its products is worth a card.
+
+    Similar pattern: a classifier's softmax has no product of many matrices on both sides; fused attention has no
+    softmax kernel at all; a softmax between products of other sizes is something else, where sizes are recorded.
+
+    Needs: GPU kernels and the ops that launched them; with `record_shapes=True` the sizes are compared.
+
+    Jobs: training and inference, eager or compiled; kernels of captured graphs have no op and are not judged.
+
+    Gain: time a step of the softmax, scale, mask and dropout kernels between the products.
+
+    Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
+    """
+    device = device_split(facts)
+    found = device.waste.attention if device else None
+    if found is None:
+        return None
+    by_torch = found.written_out >= MOSTLY
+    title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
+    return kernel_card(
+        facts,
+        KernelCard(
+            id="eager_attention",
+            title=phrase(title),
+            later=phrase("After the first fix: use fused attention"),
+            why=closed(_why(found)),
+            how=EXPLAIN if by_torch else FUSED,
+            gain_ns=found.total_ns,
+            formula=phrase(
+                "Time a step of the softmax, scale, mask and dropout kernels between the products of attention: fused, "
+                "they never write the weights to memory."
+            ),
+            why_confidence=phrase(
+                "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
+            ),
+            view="gpu",
+        ),
+    )
+
+
+def _why(found: EagerAttention) -> Phrase:
+    """The names come last: they are shortened where a card is too short for them."""
+    values = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
+    if found.other_ns:
+        what = Phrase(
+            "Attention writes its weights out: softmax takes {softmax} a step, scale and mask {other}", values
+        )
+    else:
+        what = phrase("Attention writes its weights out: softmax takes {softmax} a step", softmax=ns(found.softmax_ns))
+    return joined(what, site_phrase(found.site), by=": ")

@@ -1,0 +1,77 @@
+"""Chains of elementwise kernels that a compiler, or a fused norm, would make one of."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.metrics.kernels.chain_kinds import ChainKind
+from tb_steptime.metrics.kernels.fusible_chains import ChainsOfKind, FusibleChains
+from tb_steptime.text import Phrase, count, ns, phrase, text
+
+_TITLES: dict[ChainKind, str] = {
+    "rms_norm": "Use the fused RMSNorm",
+    "layer_norm": "Use the fused LayerNorm",
+    "rotary": "Fuse the rotary embedding",
+    "elementwise": "Fuse chains of elementwise kernels",
+}
+_COMPILE = "model = torch.compile(model)"
+_HOW: dict[ChainKind, str] = {
+    "rms_norm": "torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps)  # or torch.nn.RMSNorm",
+    "layer_norm": "torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps)",
+    "rotary": "apply_rotary = torch.compile(apply_rotary)",
+    "elementwise": _COMPILE,
+}
+
+
+def fusible_chains(facts: Facts) -> Insight | None:
+    """Fires when chains of kernels that only read and write memory cost a twentieth of the step more than one each.
+
+    Similar pattern: kernels of an optimizer, of gradients' sums and of their exchange follow each other too, and are
+    left out; so are kernels that a compiler generated, and chains that a copy or another kernel interrupts.
+
+    Needs: GPU kernels and the ops that launched them.
+
+    Jobs: eager ones. Where a compiler generated kernels, what is left has a reason, and nothing is said.
+
+    Gain: chain by chain, its time less that of its longest kernel, at most three quarters (est.).
+
+    Left out: results that the backward pass reads and that have to be written anyway; time to compile.
+    """
+    device = device_split(facts)
+    chains = device.waste.chains if device else None
+    if chains is None or chains.compiled or facts.share(chains.gain_ns) < WARNING_FRACTION:
+        return None
+    leading = chains.kinds[0]
+    title = _TITLES[leading.kind]
+    return kernel_card(
+        facts,
+        KernelCard(
+            id="fusible_chains",
+            title=phrase(title),
+            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
+            why=_why(chains, leading),
+            how=_HOW[leading.kind] if leading.kind == "elementwise" else f"{_HOW[leading.kind]}\n{_COMPILE}",
+            gain_ns=chains.gain_ns,
+            formula=phrase(
+                "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
+                "fused kernel reads and writes at least what that one does."
+            ),
+            why_confidence=phrase("Which results must stay in memory, for the backward pass above all, is not known."),
+            view="gpu",
+            estimated=True,
+        ),
+    )
+
+
+def _why(chains: FusibleChains, leading: ChainsOfKind) -> Phrase:
+    place = leading.site.module or leading.site.source
+    values = {
+        "count": count(round(sum(each.kernels for each in chains.kinds))),
+        "time": ns(chains.total_ns),
+        "ops": text(", ".join(op.removeprefix("aten::") for op in leading.ops)),
+    }
+    template = "{count} kernels of {time} a step only pass data on to the next one, above all {ops}"
+    if place is None:
+        return Phrase(template + ".", values)
+    return Phrase(template + " in {module}.", {**values, "module": text(place)})

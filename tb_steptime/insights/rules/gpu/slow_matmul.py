@@ -1,0 +1,99 @@
+"""Matrix products that run on tensor cores, and far below what others of the same trace reach there."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.gpu.alignment import padding
+from tb_steptime.insights.rules.gpu.eager_attention import FUSED
+from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
+from tb_steptime.metrics.tensor_cores.product_rates import ProductRate
+from tb_steptime.text import Phrase, Quantity, Unit, fraction, joined, ns, phrase
+
+_TITLES = {
+    "alignment": "Pad the sizes that slow tensor cores down",
+    "small_size": "Merge small matrix products into larger ones",
+}
+_OF_ATTENTION = "Replace slow products of attention by a fused kernel"
+#: By the code of the reason: what keeps the product from being fast.
+_REASONS = {
+    "misaligned_size": "{length} is not a multiple of {unit}",
+    "misaligned_kernel": "its operands are not aligned",
+    "small_size": "a size of {length} fills little of a tile",
+}
+_BATCHED = ("aten::bmm", "aten::baddbmm")
+_MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
+
+
+def slow_matmul(facts: Facts) -> Insight | None:
+    """Fires when products reach less than half of the rate that is within their reach, for a reason that shows.
+
+    Similar pattern: small products, long and thin ones, and those that memory limits are slow by nature: tiles, launch
+    and bandwidth bound what is within reach; kernels that run beside others are not judged.
+
+    Needs: GPU kernels, `record_shapes=True`, and a GPU whose data sheet is known.
+
+    Jobs: those on tensor cores, training and inference; kernels of captured graphs have no op and are not judged.
+
+    Gain: product by product, time x (1 - rate / rate within reach).
+
+    Left out: the padding's own cost, and what larger products would cost in memory. Products of attention that is
+    written out are not padded: a fused kernel replaces them.
+    """
+    device = device_split(facts)
+    rows = [row for row in device.rates.rows if row.slow] if device and device.rates else []
+    if device is None or device.rates is None or not rows:
+        return None
+    mine = [row for row in rows if row.slow == rows[0].slow]
+    steps, of_attention = len(device.steps), device.waste.attention is not None and rows[0].site.op in _BATCHED
+    title = _OF_ATTENTION if of_attention else _TITLES[rows[0].slow or ""]
+    return kernel_card(
+        facts,
+        KernelCard(
+            id="slow_matmul",
+            title=phrase(title),
+            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
+            why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),
+            how=FUSED if of_attention else _how(rows[0]),
+            gain_ns=sum(row.gain_ns for row in mine) / steps,
+            formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
+            why_confidence=phrase("What these sizes would reach is a bound by other products, memory and tiles."),
+            view="tensor_cores",
+        ),
+    )
+
+
+def _why(leading: ProductRate, total_ns: float) -> Phrase:
+    """The names come last: they are shortened where a card is too short for them."""
+    rates = phrase(
+        "Products of {time} a step reach {rate} of {reach} possible TFLOP/s",
+        time=ns(total_ns),
+        rate=Quantity(leading.tflops, Unit.NUMBER),
+        reach=Quantity(leading.attainable_tflops, Unit.NUMBER),
+    )
+    assert leading.why is not None
+    reason = Phrase(_REASONS[leading.why.code], leading.why.values)
+    return joined(joined(rates, reason, by=", as "), site_phrase(leading.site), by=": ")
+
+
+def _how(leading: ProductRate) -> str | None:
+    return _MERGE if leading.slow == "small_size" else padding(leading.why)
+
+
+#: What limits the rate in reach beside the products of the trace.
+_LIMITS = (
+    "Product by product: time x (1 - rate / rate in reach): {part} of the memory bandwidth, the SMs that tiles fill, "
+)
+
+
+def _formula(best: float | None) -> Phrase:
+    part = fraction(MEMORY_FRACTION)
+    if best is None:
+        return phrase(_LIMITS + "and {share} of the peak limit that.", part=part, share=fraction(ALIGNED_FRACTION))
+    return phrase(
+        _LIMITS + "and the best rate of this trace, {best} TFLOP/s, limit that.",
+        part=part,
+        best=Quantity(best, Unit.NUMBER),
+    )

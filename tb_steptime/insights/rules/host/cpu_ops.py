@@ -1,0 +1,148 @@
+"""Cards about jobs that compute on the CPU: which ops to begin with."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.facts import Facts, confidence, severity
+from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer, CpuWork
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
+
+#: Ops of one kind under this share of the step: no kind is where to begin.
+LEADING_OPS_FRACTION = 0.30
+#: A smaller share than this of the step is not worth another optimizer.
+OPTIMIZER_FRACTION = 0.10
+
+_AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
+_CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+_COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
+#: What to try, by the kind of ops. Code that is compiled already has no setting of ours.
+_TRY: dict[CpuGroupId, str] = {
+    "convolution": f"{_CHANNELS_LAST}\n{_AUTOCAST}",
+    "matmul": _AUTOCAST,
+    "attention": _AUTOCAST,
+    "other": _COMPILE,
+}
+_KINDS: dict[CpuGroupId, str] = {
+    "convolution": "Convolutions take",
+    "matmul": "Matrix products take",
+    "attention": "Attention takes",
+    "other": "Elementwise and other ops take",
+}
+#: What torch calls the types that autocast would change.
+_FP32 = "float"
+#: Optimizers with a fused form for the CPU that saves most of their time.
+_WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
+
+
+def cpu_ops(facts: Facts) -> Insight | None:
+    """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
+    tenths of it.
+
+    Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Ops that
+    stand in a lock or wait for another process: they are not convolutions or matrix products.
+
+    Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
+
+    Jobs: training and inference on the CPU, eager; of compiled code only the ops that it calls.
+
+    Gain: not computed: how fast the op is in another type or layout depends on the CPU.
+
+    Left out: everything: the card says where to begin.
+    """
+    work = _on_cpu(facts)
+    leading = max(work.groups, key=lambda group: group.self_ns, default=None) if work else None
+    if work is None or leading is None or leading.id not in _TRY:
+        return None
+    if facts.share(leading.self_ns) < LEADING_OPS_FRACTION:
+        return None
+    if leading.id == "other" and facts.job.execution == "compiled":
+        return None
+    sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
+    return Insight(
+        id="cpu_ops",
+        severity=severity(0.0),
+        title=phrase("Speed up {op} first", op=code(leading.op)),
+        why=_why(facts, leading, _dtype(work, leading)),
+        how=_TRY[leading.id],
+        gain_ns=0,
+        gain_fraction=0.0,
+        later_ns=None,
+        gain_formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+        about_ns=leading.self_ns,
+    )
+
+
+def cpu_optimizer(facts: Facts) -> Insight | None:
+    """Fires when a training on the CPU spends a tenth of its step in the ops of an Adam or Adagrad optimizer that is
+    not fused.
+
+    Similar pattern: an optimizer that is fused already: its one op for all of a parameter shows that. SGD, whose few
+    ops a fused form hardly shortens.
+
+    Needs: the range `Optimizer.step`, which torch writes by itself, and the CPU ops within it.
+
+    Jobs: training on the CPU, eager.
+
+    Gain: the time of the optimizer's ops, mean over the steps: at most all of it.
+
+    Left out: what the fused form takes itself: it reads and writes each parameter and its state once.
+    """
+    work = _on_cpu(facts)
+    optimizer = work.optimizer if work else None
+    if optimizer is None or optimizer.fused or optimizer.name not in _WITH_FUSED_FORM:
+        return None
+    if facts.share(optimizer.self_ns) < OPTIMIZER_FRACTION:
+        return None
+    sure, why = confidence(facts, Confidence.MEDIUM, phrase("What the fused form takes itself is not known."))
+    return Insight(
+        id="cpu_optimizer",
+        severity=severity(facts.share(optimizer.self_ns)),
+        title=phrase("Use the fused optimizer"),
+        why=_optimizer_why(facts, optimizer),
+        how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
+        gain_ns=optimizer.self_ns,
+        gain_fraction=facts.share(optimizer.self_ns),
+        later_ns=None,
+        gain_formula=phrase("Mean over the steps of the own time of the ops within the optimizer's marks."),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+    )
+
+
+def _on_cpu(facts: Facts) -> CpuWork | None:
+    return facts.host.cpu if facts.job.device == "cpu" and facts.host.bound is Bound.CPU else None
+
+
+def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
+    """Of the inputs of the op with most time in the group."""
+    return next((row.dtype for row in work.ops if row.op == group.op), None)
+
+
+def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
+    words = _KINDS[group.id] + " {time} a step ({share}); {op} alone takes {own}"
+    values = {
+        "time": ns(group.self_ns),
+        "share": fraction(facts.share(group.self_ns)),
+        "op": text(group.op),
+        "own": ns(group.op_ns),
+    }
+    return Phrase(words + (", on FP32 inputs." if dtype == _FP32 else "."), values)
+
+
+def _optimizer_why(facts: Facts, optimizer: CpuOptimizer) -> Phrase:
+    return phrase(
+        "{name} takes {time} a step ({share}) in {calls} ops, each of which goes through a whole parameter.",
+        name=text(optimizer.name),
+        time=ns(optimizer.self_ns),
+        share=fraction(facts.share(optimizer.self_ns)),
+        calls=count(round(optimizer.calls)),
+    )

@@ -1,0 +1,121 @@
+"""Where kernels come from, as a user knows it: the op with the shapes of its inputs, the module, and a short name.
+
+void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(cutlass_80_tensorop_s1688gemm...)
+kernel   cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4
+op       aten::bmm on [[96,1569,64],[96,64,1569]], in Attention, backward
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import forward_of, kernel_origins
+from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.table import Int32, Int64
+
+#: Modules are numbered: those of one class do the same work.
+_NUMBER = re.compile(r"_\d+$")
+#: Functions that say nothing of what they compute: their first template argument does.
+_WRAPPER = re.compile(r"^cutlass(?:_\w+)?::(?:device_kernel|Kernel2?)$")
+#: Of a kernel that applies a function to many tensors, the function.
+_APPLIED = re.compile(r"\bmulti_tensor_apply_kernel<.*?(?P<functor>\w+Functor\w*)")
+_ANONYMOUS = "(anonymous namespace)::"
+_RETURNED = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
+
+
+class KernelSite(msgspec.Struct, frozen=True):
+    """Where most time of some kernels comes from.
+
+    kernel           short name, without return type, parameters and what all names share
+    op               innermost op; None where none is recorded
+    shapes, dtypes   of its inputs as compact JSON; None where they are not recorded or not kept
+    module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
+                     the innermost line outside torch; None in traces without call stacks
+    backward         launched by a node of the backward pass
+    """
+
+    kernel: str
+    op: str | None = None
+    shapes: str | None = None
+    dtypes: str | None = None
+    module: str | None = None
+    source: str | None = None
+    backward: bool = False
+
+
+def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
+    """Of some rows of the kernel table, at least one: each part is what holds for most of their time."""
+    origins = kernel_origins(trace)
+    call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
+    return activity_site(trace, trace.kernels.event[rows], call, op)
+
+
+def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelSite:
+    """The same of kernels and copies; rows of the event table: of what ran, of the launching call, of the op."""
+    events, dur = trace.events, trace.events.dur_ns[event] + 1  # clocks of microseconds write lengths of 0
+    name, op_name = _leading(events.name[event], dur), _leading(np.where(op >= 0, events.name[op], -1), dur)
+    mine = (op >= 0) & (events.name[op] == op_name)
+    anchor = np.where(call >= 0, call, op)
+    made = forward_of(trace, anchor).astype(np.int64)
+    user = np.where(made >= 0, made, anchor)
+    return KernelSite(
+        kernel=short_name(trace.strings[name]),
+        op=trace.strings[op_name] if op_name >= 0 else None,
+        shapes=_input(trace, events.shapes, op[mine], dur[mine]),
+        dtypes=_input(trace, events.dtypes, op[mine], dur[mine]),
+        module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
+        source=_word(sources(trace, user), dur, str),
+        backward=bool(dur[made >= 0].sum() * 2 > dur.sum()),
+    )
+
+
+def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:
+    """The value with most weight; the least of equals, -1 of none."""
+    if not len(values):
+        return -1
+    distinct, place = np.unique(values, return_inverse=True)
+    return int(distinct[np.bincount(place.reshape(-1), weight).argmax()])
+
+
+def _input(trace: Trace, column: Int32 | None, ops: Int64, weight: Int64) -> str | None:
+    row = -1 if column is None else _leading(column[ops], weight)
+    return trace.inputs[row] if row >= 0 else None
+
+
+def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | None:
+    """The text with most weight, as it is shown; None where most have none."""
+    sums: dict[str | None, int] = {}
+    for number, each in zip(words.number.tolist(), weight.tolist(), strict=True):
+        word = shown(words.texts[number]) if number >= 0 else None
+        sums[word] = sums.get(word, 0) + each
+    return max(sums, key=lambda word: sums[word], default=None)
+
+
+def short_name(kernel: str) -> str:
+    """The function's own name; of a wrapper that of what it wraps; mangled names stay.
+
+    >>> short_name("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)")
+    'cutlass_80_tensorop_s1688gemm'
+    >>> short_name("void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)")
+    'cunn_SoftMaxForward'
+    >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)")
+    'vectorized_elementwise_kernel'
+    >>> short_name("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(long, int volatile*)")
+    'AdamFunctor'
+    """
+    if applied := _APPLIED.search(kernel):
+        return applied["functor"]
+    bare = kernel.replace(_ANONYMOUS, "")
+    while (shorter := _RETURNED.sub("", bare)) != bare:
+        bare = shorter
+    function, _, inside = bare.partition("<")
+    function = function.partition("(")[0]
+    if _WRAPPER.match(function):
+        return short_name(re.split("[<>(,]", inside)[0].strip()) or function
+    return function.rpartition("::")[2] or function

@@ -1,0 +1,192 @@
+"""What a CPU job computes: its ops by their own time, and on how many threads they run.
+
+    thread 1   |---- aten::linear ----|          self time of linear: without addmm
+                 |--- aten::addmm ---|           self time of addmm: all of it
+    thread 2         |- MulBackward0 -|          counts in full: threads add up
+
+Ops that begin within a step are the step's. The threads of OpenMP, which share the work of one op, are in no trace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_marks, site_of
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import self_time_ns
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
+
+CpuGroupId = Literal["convolution", "matmul", "attention", "compiled", "other"]
+
+#: The kinds of ops, by their names; the first that fits.
+_GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
+    "compiled": re.compile(r"CompiledFxGraph|CompiledFunction|Torch-Compiled Region|cpp_fused"),
+    "convolution": re.compile(r"conv", re.IGNORECASE),
+    "attention": re.compile(r"scaled_dot_product|flash_attention"),
+    "matmul": re.compile(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
+}
+#: "Optimizer.step#AdamW.step" is of AdamW.
+OPTIMIZER_CLASS = re.compile(r"Optimizer\.step#(?P<name>\w+)\.step")
+_FUSED = re.compile(r"_fused_\w+_")
+
+#: Ops in the table; the time of the rest is one number.
+OP_ROWS = 30
+
+
+class CpuOpRow(msgspec.Struct, frozen=True):
+    """An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
+    dtype: of the first input of most of that time, as torch writes it; None where it was not recorded."""
+
+    op: str
+    calls: float
+    self_ns: int
+    dtype: str | None
+
+
+class CpuGroup(msgspec.Struct, frozen=True):
+    """Ops of one kind. self_ns: of the mean step; op: the one with most of it, whose own time is op_ns."""
+
+    id: CpuGroupId
+    self_ns: int
+    op: str
+    op_ns: int
+
+
+class CpuOptimizer(msgspec.Struct, frozen=True):
+    """What runs inside the optimizer's marks, of the mean step. fused: one
+    op updates all of a parameter at once. name: the class, from the marks."""
+
+    name: str
+    self_ns: int
+    calls: float
+    fused: bool
+
+
+class CpuWork(msgspec.Struct, frozen=True):
+    """ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
+    optimizer's ops; optimizer is None where none is marked. busy_ns: time of the mean
+    step in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it."""
+
+    ops: list[CpuOpRow]
+    groups: list[CpuGroup]
+    optimizer: CpuOptimizer | None
+    rest_ns: int
+    ops_ns: int
+    busy_ns: int
+    threads: int
+    cores: int | None
+
+
+def cpu_work(trace: Trace) -> CpuWork:
+    """Of the ops that begin within the steps but the waits for batches."""
+    rows, own_ns = _self_times(trace)
+    steps = len(find_steps(trace).steps)
+    names = trace.events.name[rows]
+    updates = SITE_PHASE[site_of(trace, rows)] == PHASES.index("optimizer")
+    total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
+    number = np.bincount(names, minlength=len(trace.strings))
+    most = [name for name in np.argsort(-total, kind="stable")[:OP_ROWS].tolist() if total[name] > 0]
+    dtypes = _dtypes(trace, rows, own_ns, most)
+    ops = [
+        CpuOpRow(trace.strings[name], int(number[name]) / steps, int(total[name]) // steps, dtypes.get(name))
+        for name in most
+    ]
+    ops_ns = int(total.sum()) // steps
+    threads = len(distinct_in(trace.events.thread[rows]))
+    records = trace.loader_records
+    return CpuWork(
+        ops=ops,
+        groups=_groups(trace, names[~updates], own_ns[~updates], steps),
+        optimizer=_optimizer(trace, names[updates], own_ns[updates], steps),
+        rest_ns=ops_ns - sum(row.self_ns for row in ops),
+        ops_ns=ops_ns,
+        busy_ns=_busy_ns(trace, rows) // steps,
+        threads=threads,
+        cores=records.cores if records else None,
+    )
+
+
+def _self_times(trace: Trace) -> tuple[Int64, Int64]:
+    """Rows of the ops that begin within the steps, by thread, and the self time of each."""
+    events, steps = trace.events, find_steps(trace)
+    ops = np.flatnonzero((events.kind == Kind.CPU_OP) & ~loader_names(trace)[events.name])
+    rows, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for thread in distinct_in(events.thread[ops]).tolist():
+        mine = ops[events.thread[ops] == thread]
+        start = events.start_ns[mine]
+        step = np.searchsorted(steps.start_ns, start, side="right") - 1
+        inside = (step >= 0) & (start < steps.end_ns[step])
+        rows.append(mine[inside])
+        own.append(self_time_ns(start, events.ends(mine))[inside])
+    return np.concatenate(rows), np.concatenate(own)
+
+
+def _groups(trace: Trace, names: Int32, own_ns: Int64, steps: int) -> list[CpuGroup]:
+    """Those that take any time, most first."""
+    total = np.bincount(names, weights=own_ns, minlength=len(trace.strings))
+    found: dict[CpuGroupId, list[int]] = {}
+    for name in np.flatnonzero(total).tolist():
+        found.setdefault(group_of(trace.strings[name]), []).append(name)
+    groups = []
+    for id, members in found.items():
+        longest = max(members, key=lambda name: total[name])
+        own = int(total[members].sum()) // steps
+        groups.append(CpuGroup(id, own, trace.strings[longest], int(total[longest]) // steps))
+    return sorted(groups, key=lambda group: -group.self_ns)
+
+
+def group_of(op: str) -> CpuGroupId:
+    """
+    >>> group_of("aten::mkldnn_convolution"), group_of("aten::addmm"), group_of("aten::mul")
+    ('convolution', 'matmul', 'other')
+    """
+    return next((group for group, pattern in _GROUPS.items() if pattern.search(op)), "other")
+
+
+def _optimizer(trace: Trace, names: Int32, own_ns: Int64, steps: int) -> CpuOptimizer | None:
+    if not len(names):
+        return None
+    fused = any(_FUSED.search(trace.strings[name]) for name in distinct_in(names).tolist())
+    marks = [OPTIMIZER_CLASS.search(trace.strings[name]) for name in trace.events.name[optimizer_marks(trace)].tolist()]
+    name = next((mark["name"] for mark in marks if mark), "")
+    return CpuOptimizer(name, int(own_ns.sum()) // steps, len(names) / steps, fused)
+
+
+def _busy_ns(trace: Trace, rows: Int64) -> int:
+    """Time of all steps in which any of these runs."""
+    steps = find_steps(trace)
+    union = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    return int(union.overlap_ns(steps.start_ns, steps.end_ns).sum())
+
+
+def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:
+    """By name, the type of the first input in most of its time; those of whose inputs nothing is recorded are left
+    out."""
+    column = trace.events.dtypes
+    if column is None:
+        return {}
+    found: dict[int, str] = {}
+    for name in names:
+        mine = (trace.events.name[rows] == name) & (column[rows] >= 0)
+        if mine.any():
+            by_types = np.bincount(column[rows[mine]], weights=own_ns[mine])
+            first = _first_type(trace.inputs[int(by_types.argmax())])
+            found |= {name: first} if first else {}
+    return found
+
+
+def _first_type(inputs: str) -> str | None:
+    """
+    >>> _first_type('["float","Scalar"]'), _first_type("[]")
+    ('float', None)
+    """
+    listed = json.loads(inputs)
+    return str(listed[0]) if isinstance(listed, list) and listed and listed[0] else None

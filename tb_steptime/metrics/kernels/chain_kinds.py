@@ -1,0 +1,62 @@
+"""What a chain of elementwise kernels and reductions computes, by the ops in it.
+
+pow mean add rsqrt mul mul        a norm by the root of the mean square (RMSNorm)
+mean sub pow mean add sqrt div    a norm by mean and variance (LayerNorm)
+mul neg cat mul add               a rotary embedding, of halves that are turned
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+import numpy as np
+
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Bool, Int64
+
+ChainKind = Literal["rms_norm", "layer_norm", "rotary", "elementwise"]
+KINDS: tuple[ChainKind, ...] = ("rms_norm", "layer_norm", "rotary", "elementwise")
+
+
+class _Does(enum.IntFlag):
+    SQUARE = enum.auto()
+    MEAN = enum.auto()
+    ROOT = enum.auto()
+    VARIANCE = enum.auto()
+    DIFFERENCE = enum.auto()
+    NEGATION = enum.auto()
+    CONCATENATION = enum.auto()
+    PRODUCT = enum.auto()
+    SUM = enum.auto()
+
+
+#: By the op's name without namespace and the mark of an op in place.
+_OPS = {
+    "pow": _Does.SQUARE, "square": _Does.SQUARE, "mean": _Does.MEAN, "rsqrt": _Does.ROOT, "sqrt": _Does.ROOT,
+    "var": _Does.VARIANCE, "std": _Does.VARIANCE | _Does.ROOT, "var_mean": _Does.VARIANCE,
+    "sub": _Does.DIFFERENCE, "neg": _Does.NEGATION, "cat": _Does.CONCATENATION, "mul": _Does.PRODUCT, "add": _Does.SUM,
+}  # fmt: skip
+
+
+def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
+    """Of each chain the place in KINDS. names: of its ops, rows of the string table, chain after chain; first: the
+    place of each chain's first one."""
+    if not len(first):
+        return first
+    does = np.array([int(_OPS.get(_bare(text), 0)) for text in trace.strings.strings], np.int64)
+    has = np.bitwise_or.reduceat(does[names], first)
+    by_variance = _all(has, _Does.MEAN | _Does.DIFFERENCE | _Does.ROOT) | _all(has, _Does.VARIANCE | _Does.ROOT)
+    by_square = _all(has, _Does.MEAN | _Does.ROOT) & (_all(has, _Does.SQUARE) | _all(has, _Does.PRODUCT))
+    turned = _all(has, _Does.NEGATION | _Does.CONCATENATION | _Does.PRODUCT | _Does.SUM)
+    places = [KINDS.index(kind) for kind in ("layer_norm", "rms_norm", "rotary")]
+    return np.select([by_variance, by_square, turned], places, KINDS.index("elementwise")).astype(np.int64)
+
+
+def _all(has: Int64, wanted: _Does) -> Bool:
+    found: Bool = (has & int(wanted)) == int(wanted)
+    return found
+
+
+def _bare(op: str) -> str:
+    return op.removeprefix("aten::").removesuffix("_") if op.startswith("aten::") else ""

@@ -1,0 +1,143 @@
+"""Copies from one place of a GPU to another, by what they are for: another layout, another type, one tensor of several.
+
+    aten::reshape > aten::clone > aten::copy_    float [8,12,3137,64] from float       layout
+    aten::to > aten::_to_copy > aten::copy_      bfloat16 [512,512] from float         type
+    aten::cat                                    [[8,196,768],[8,1,768]]               concatenation
+    y[:, 1:] = x                                 aten::copy_                           assignment
+
+Copies between host and device, those of optimizers and of what exchanges gradients, and a library's own conversions
+between NCHW and NHWC have other causes, and are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.copy_directions import way
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
+from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
+from tb_steptime.metrics.tensor_cores.work import types_of
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import kernel_origins, op_at
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+
+CopyKind = Literal["layout", "type", "concatenation", "assignment"]
+KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
+
+#: Ops that ask for another layout or size, and so copy where the tensor does not have it; and those that ask for
+#: another type. What a user writes stands first, then what it is made of.
+_LAYOUT_OPS = (re.compile(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), re.compile(r"^aten::clone$"))
+_TYPE_OPS = (re.compile(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), re.compile(r"^aten::_to_copy$"))
+
+
+class CopiesOfKind(msgspec.Struct, frozen=True):
+    """Means per step. op: that which asks for most of the copies; site: of the copies with most time."""
+
+    kind: CopyKind
+    op: str
+    site: KernelSite
+    count: float
+    total_ns: float
+
+
+class _Copies(NamedTuple):
+    """Kernels and copies; rows of the event table: of what ran, of its launching call, of its op. joins: by cat."""
+
+    event: Int64
+    call: Int64
+    op: Int64
+    joins: Bool
+
+    def chosen(self, which: Bool) -> _Copies:
+        return _Copies(self.event[which], self.call[which], self.op[which], self.joins[which])
+
+    def and_those(self, more: _Copies) -> _Copies:
+        event, call, op = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
+        return _Copies(event, call, op, np.concatenate((self.joins, more.joins)))
+
+
+def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
+    """Of the device, what starts in the span's window; those with most time first."""
+    copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
+    asked, kind = _kinds(trace, copies.op, copies.joins)
+    found = [
+        _of_kind(trace, KINDS[each], copies.chosen(kind == each), asked[kind == each])
+        for each in distinct_in(kind).tolist()
+    ]
+    return sorted(found, key=lambda each: -each.total_ns)
+
+
+def _by_kernels(trace: Trace, device: int) -> _Copies:
+    kernels, origins = stream_kernels(trace, device), kernel_origins(trace)
+    chosen = np.isin(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
+    rows, joins = kernels.row[chosen], kernels.kind[chosen] == KernelKind.CONCATENATION
+    call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
+    return _Copies(trace.kernels.event[rows], call, op, joins)
+
+
+def _by_copy_engines(trace: Trace, device: int) -> _Copies:
+    """What contiguous() and clone() leave to the driver, as the layout stays the same."""
+    within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
+    low, high = find_steps(trace).window
+    start = trace.events.start_ns[within]
+    event = within[(trace.events.device[within] == device) & (start >= low) & (start < high)]
+    launches = find_launches(trace)
+    call = launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
+    op = op_at(trace, call)
+    known = (op >= 0) & in_layer(trace, call)
+    return _Copies(event, call, op, np.zeros(len(event), bool)).chosen(known)
+
+
+def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
+    """Of each copy the row of the op that asks for it, and its place in KINDS."""
+    layout, cast = (_asking(trace, op, patterns) for patterns in (_LAYOUT_OPS, _TYPE_OPS))
+    changes = _changes_type(trace, op)
+    is_cast = (cast >= 0) & (changes | (layout < 0))
+    choices = [joins, is_cast, layout >= 0]
+    kind = np.select(choices, [KINDS.index(each) for each in ("concatenation", "type", "layout")], len(KINDS) - 1)
+    return np.select(choices, [op, cast, layout], op), kind.astype(np.int64)
+
+
+def _asking(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
+    """The innermost op around each copy that the first pattern names, or else a later one; -1 for none."""
+    found = np.full(len(op), -1, np.int64)
+    for pattern in patterns:
+        around = rows_named(trace, (Kind.CPU_OP,), partial(_fits, pattern))
+        found = np.where(found >= 0, found, innermost(trace, around, op))
+    return found
+
+
+def _fits(pattern: re.Pattern[str], name: str) -> bool:
+    return pattern.match(name) is not None
+
+
+def _changes_type(trace: Trace, op: Int64) -> Bool:
+    """Do source and target differ in type? No where that is not recorded."""
+    if trace.events.dtypes is None:
+        return np.zeros(len(op), bool)
+    row = trace.events.dtypes[op].astype(np.int64)
+    differs = {each: _two(trace.inputs[each]) for each in distinct_in(row[row >= 0]).tolist()}
+    return np.array([differs.get(each, False) for each in row.tolist()], bool)
+
+
+def _two(dtypes: str) -> bool:
+    return len({each for each in types_of(dtypes)[:2] if each}) > 1
+
+
+def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, asked: Int64) -> CopiesOfKind:
+    steps, dur = len(find_steps(trace).steps), trace.events.dur_ns[copies.event]
+    names, place = np.unique(trace.events.name[asked], return_inverse=True)
+    leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
+    event, call, op, _ = copies.chosen(trace.events.name[asked] == leading)
+    site = activity_site(trace, event, call, op)
+    return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)

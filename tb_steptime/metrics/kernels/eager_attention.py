@@ -1,0 +1,127 @@
+"""Attention that is written out: products with a softmax between them, which one fused kernel would replace.
+
+    stream 7    bmm   div   add   softmax   dropout   bmm          forward
+                q k   scale mask                      v
+                bmm   bmm   masked_scale   softmax backward   div   bmm   bmm          backward
+
+Counted are the kernels on the matrix of weights between the products: a fused kernel never writes it to memory. The
+products stay. A softmax at the end of a classifier has no product of many matrices on both sides, and a softmax whose
+size is not that of the products' is no attention.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
+from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
+from tb_steptime.metrics.tensor_cores.work import shapes_of
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, Kind
+
+#: Kernels between a product and the softmax: scale, mask, bias, casts, dropout, and a few more for careful writers.
+MOST_BETWEEN = 12
+
+#: The op of torch that computes attention, also where it writes it out.
+_FUSED_OP = "aten::scaled_dot_product_attention"
+
+_BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED)
+
+
+class EagerAttention(msgspec.Struct, frozen=True):
+    """Means per step. site: of the softmax with most time; its shapes are those of the weights.
+
+    calls       softmaxes, forward and backward
+    softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
+    written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+    """
+
+    site: KernelSite
+    calls: float
+    softmax_ns: float
+    other_ns: float
+    written_out: float
+
+    @property
+    def total_ns(self) -> float:
+        return self.softmax_ns + self.other_ns
+
+
+def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
+    """Of the device's kernels in the span's window; None where no attention is written out."""
+    kernels = stream_kernels(trace, device)
+    found = [_around(trace, kernels, place) for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist()]
+    found = [each for each in found if len(each)]
+    if not found:
+        return None
+    of_attention = np.concatenate(found)
+    dur = trace.events.dur_ns[trace.kernels.event[kernels.row[of_attention]]]
+    is_softmax = kernels.kind[of_attention] == KernelKind.SOFTMAX
+    softmaxes, steps = kernels.row[of_attention[is_softmax]], len(find_steps(trace).steps)
+    return EagerAttention(
+        site=kernel_site(trace, softmaxes),
+        calls=len(found) / steps,
+        softmax_ns=int(dur[is_softmax].sum()) / steps,
+        other_ns=int(dur[~is_softmax].sum()) / steps,
+        written_out=_written_out(trace, softmaxes),
+    )
+
+
+def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
+    """Places of the softmax's kernel and of those between the products around it; empty where it is no attention."""
+    before, after = _next_product(kernels, softmax, -1), _next_product(kernels, softmax, 1)
+    size = _size(trace, kernels, softmax)
+    if before is None or after is None or not _multiplies(trace, kernels, after, size):
+        return np.empty(0, np.int64)
+    places = np.arange(before + 1, after)
+    kept = [place for place in places.tolist() if place == softmax or _is_on_weights(trace, kernels, place, size)]
+    return np.array(kept, np.int64)
+
+
+def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
+    """The next product of many matrices before (-1) or after (1), with nothing but elementwise kernels between."""
+    for _ in range(MOST_BETWEEN + 1):
+        place += way
+        if not 0 <= place < len(kernels.kind):
+            return None
+        if kernels.kind[place] == KernelKind.BATCHED:
+            return place
+        if kernels.kind[place] not in _BETWEEN:
+            return None
+    return None
+
+
+def _size(trace: Trace, kernels: StreamKernels, place: int) -> int | None:
+    """Elements of the first input of the kernel's op; None where not recorded."""
+    op = int(kernel_origins(trace).op[kernels.row[place]])
+    row = int(trace.events.shapes[op]) if trace.events.shapes is not None and op >= 0 else -1
+    shapes = shapes_of(trace.inputs[row]) if row >= 0 else None
+    return prod(shapes[0]) if shapes and shapes[0] else None
+
+
+def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | None) -> bool:
+    """Has the product an operand of that size? Yes where the sizes are not recorded."""
+    products = find_products(trace)
+    place = int(products.place[kernels.row[product]])
+    shapes = shapes_of(products.distinct[place].shapes) if place >= 0 else None
+    return size is None or shapes is None or size in [prod(shape) for shape in shapes if shape]
+
+
+def _is_on_weights(trace: Trace, kernels: StreamKernels, place: int, size: int | None) -> bool:
+    """Scale, mask and dropout are; of copies, which may be of the values, only those of the same size."""
+    if kernels.kind[place] != KernelKind.COPY:
+        return True
+    return size is not None and _size(trace, kernels, place) == size
+
+
+def _written_out(trace: Trace, rows: Int64) -> float:
+    ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
+    return float((innermost(trace, ops, kernel_origins(trace).op[rows].astype(np.int64)) >= 0).mean())

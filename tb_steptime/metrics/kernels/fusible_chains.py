@@ -1,0 +1,118 @@
+"""Chains of kernels that only read and write memory, and that a compiler would fuse: norms, rotary embeddings, masks.
+
+    stream 7    mm | pow mean add rsqrt mul mul | mm          6 kernels, of which the longest takes 90 us of 250 us
+
+A fused kernel reads and writes at least what the longest kernel of the chain does, so that one's time stays; and no
+less than a quarter of the chain, which may compute several results. Chains are of one stream, of kernels that ops of a
+layer launched one after another, and that no compiler generated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.kernels.chain_kinds import KINDS, ChainKind, chain_kinds
+from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+
+#: What always stays of a chain.
+STAYS_FRACTION = 0.25
+#: Ops of a chain that are named.
+NAMED_OPS = 4
+
+_FUSIBLE = (KernelKind.ELEMENTWISE, KernelKind.REDUCTION, KernelKind.CONCATENATION, KernelKind.COPY)
+
+
+class ChainsOfKind(msgspec.Struct, frozen=True):
+    """Means per step; gain_ns: at most. site, ops: of the chain with most time, the first ops that differ."""
+
+    kind: ChainKind
+    site: KernelSite
+    ops: list[str]
+    chains: float
+    kernels: float
+    total_ns: float
+    gain_ns: float
+
+
+class FusibleChains(msgspec.Struct, frozen=True):
+    """kinds: those with most gain first. compiled: the device runs kernels that a compiler generated."""
+
+    kinds: list[ChainsOfKind]
+    compiled: bool
+
+    @property
+    def total_ns(self) -> float:
+        return sum(each.total_ns for each in self.kinds)
+
+    @property
+    def gain_ns(self) -> float:
+        return sum(each.gain_ns for each in self.kinds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chains:
+    """row: of the kernel table, chain after chain; number: of its chain; first: place of each chain's first kernel."""
+
+    row: Int64
+    number: Int64
+    first: Int64
+    total_ns: Int64
+    gain_ns: Float64
+
+
+def fusible_chains(trace: Trace, device: int) -> FusibleChains:
+    """Of the device's kernels in the span's window."""
+    kernels = stream_kernels(trace, device)
+    chains = _chains(trace, kernels)
+    kind = chain_kinds(trace, _op_names(trace, chains.row), chains.first)
+    found = [_of_kind(trace, chains, kind == place, KINDS[place]) for place in distinct_in(kind).tolist()]
+    compiled = bool((kernels.kind == KernelKind.GENERATED).any())
+    return FusibleChains(sorted(found, key=lambda each: -each.gain_ns), compiled)
+
+
+def _chains(trace: Trace, kernels: StreamKernels) -> _Chains:
+    """Of two kernels or more."""
+    fusible = np.isin(kernels.kind, _FUSIBLE) & kernels.of_layer
+    begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
+    number = np.cumsum(begins) - 1
+    number, row = number[fusible], kernels.row[fusible]
+    several = (np.bincount(number) > 1)[number] if len(number) else np.zeros(0, bool)
+    number, row = np.unique(number[several], return_inverse=True)[1].reshape(-1), row[several]
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    dur = trace.events.dur_ns[trace.kernels.event[row]]
+    total = exact_sums(number, dur, len(first))
+    longest = np.maximum.reduceat(dur, first) if len(first) else total
+    return _Chains(row, number, first, total, np.minimum(total - longest, total * (1 - STAYS_FRACTION)))
+
+
+def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind) -> ChainsOfKind:
+    steps = len(find_steps(trace).steps)
+    longest = chains.row[chains.number == np.where(chosen, chains.total_ns, -1).argmax()]
+    return ChainsOfKind(
+        kind=kind,
+        site=kernel_site(trace, longest),
+        ops=_ops_of(trace, longest),
+        chains=int(chosen.sum()) / steps,
+        kernels=int(chosen[chains.number].sum()) / steps,
+        total_ns=int(chains.total_ns[chosen].sum()) / steps,
+        gain_ns=float(chains.gain_ns[chosen].sum()) / steps,
+    )
+
+
+def _ops_of(trace: Trace, rows: Int64) -> list[str]:
+    """The first ops that differ, in their order."""
+    names = dict.fromkeys(_op_names(trace, rows).tolist())
+    return [trace.strings[name] for name in names][:NAMED_OPS]
+
+
+def _op_names(trace: Trace, rows: Int64) -> Int64:
+    return trace.events.name[kernel_origins(trace).op[rows]].astype(np.int64)

@@ -1,0 +1,152 @@
+"""What each kernel is in the sequence of its stream, as far as fusing asks: a product, a softmax, elementwise work.
+
+    stream 7    bmm   mul   add   softmax   dropout   bmm   cat   add
+    kind        P     E     E     S         E         P     C     E
+
+What an op says comes before what a kernel's name says.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
+from tb_steptime.metrics.tensor_cores.usage import kernel_answers
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, UInt8, distinct_in
+
+
+class KernelKind(enum.IntEnum):
+    """OTHER ends every chain."""
+
+    OTHER = 0
+    PRODUCT = 1  # a matrix product, convolution or attention
+    BATCHED = 2  # a product of many matrices: bmm, baddbmm
+    SOFTMAX = 3
+    ELEMENTWISE = 4
+    REDUCTION = 5
+    CONCATENATION = 6
+    COPY = 7  # an elementwise kernel that only copies, perhaps to another layout or type
+    GENERATED = 8  # by a compiler, which has fused what it could
+
+
+_BATCHED_OP = re.compile(r"^aten::(?:baddbmm_?|bmm)$")
+_SOFTMAX_OP = re.compile(r"^aten::_?(?:safe_|masked_)?softmax(?:_backward(?:_data)?)?$")
+_COPY_OP = re.compile(r"^aten::copy_$")
+#: ATen's templates for work on each element, on elements to be summed, and for concatenation, on any chip.
+_ELEMENTWISE = re.compile(
+    r"\b(?:un)?(?:vectorized_|unrolled_)?elementwise_kernel|\bfused_dropout_kernel|\bmasked_scale"
+)
+_REDUCTION = re.compile(r"^(?:void )?at::native::(?:\(anonymous namespace\)::)?reduce_kernel")
+_CONCATENATION = re.compile(r"CatArrayBatchedCopy")
+
+#: Inductor's kernels for elementwise work and reductions, and those of them that hold a softmax.
+_GENERATED = re.compile(r"^triton_(?:poi|red|per|for)_")
+_GENERATED_SOFTMAX = re.compile(r"^triton_(?:red|per)_\w*(?<!log)_softmax")
+
+_BY_NAME = (
+    (_ELEMENTWISE, KernelKind.ELEMENTWISE),
+    (_REDUCTION, KernelKind.REDUCTION),
+    (_CONCATENATION, KernelKind.CONCATENATION),
+    (_GENERATED, KernelKind.GENERATED),
+    (_GENERATED_SOFTMAX, KernelKind.SOFTMAX),
+)
+
+#: Work that belongs to no layer: of optimizers, of gradients' sums and of what exchanges them.
+_NO_LAYER = re.compile(r"AccumulateGrad|c10d|record_param_comms|Optimizer\.|_foreach_|_amp_")
+_NO_LAYER_PHASES = tuple(PHASES.index(phase) for phase in ("optimizer", "zero_grad", "data_loading"))
+
+
+@dataclass(frozen=True, eq=False)
+class StreamKernels:
+    """Kernels of one device that start in the span's window, stream after stream, in time order.
+
+    row        of the kernel table
+    kind       a `KernelKind`
+    broken     a copy, a set, a step or another stream begins before it: no chain goes on from the kernel before
+    of_layer   part of a layer's forward or backward pass, and launched by an op
+    """
+
+    row: Int64
+    kind: UInt8
+    broken: Bool
+    of_layer: Bool
+
+
+@shared(find_steps, kernel_answers, kernel_origins, kernel_phases)
+def stream_kernels(trace: Trace, device: int) -> StreamKernels:
+    """In the order in which each stream runs them."""
+    events, rows = trace.events, kernel_rows(trace, device)
+    low, high = find_steps(trace).window
+    start = events.start_ns[trace.kernels.event[rows]]
+    rows = rows[(start >= low) & (start < high)]
+    event = trace.kernels.event[rows]
+    order = np.lexsort((events.start_ns[event], events.stream[event]))
+    rows = rows[order]
+    return StreamKernels(rows, _kinds(trace, rows), _broken(trace, device, rows), _of_layer(trace, rows))
+
+
+def _kinds(trace: Trace, rows: Int64) -> UInt8:
+    events, answers = trace.events, kernel_answers(trace)
+    name, op = events.name[trace.kernels.event[rows]], kernel_origins(trace).op[rows].astype(np.int64)
+    matmul = np.array([answer.role == "matmul" for answer in answers.distinct], bool)[answers.place[rows]]
+    kind = np.full(len(rows), KernelKind.OTHER, np.uint8)
+    for pattern, its_kind in _BY_NAME:
+        kind[_named(trace, trace.kernels.event, pattern)[name]] = its_kind
+    kind[matmul] = KernelKind.PRODUCT
+    copying = _with_op(trace, op, _COPY_OP)
+    kind[copying & (kind == KernelKind.ELEMENTWISE)] = KernelKind.COPY
+    kind[_with_op(trace, op, _BATCHED_OP) & matmul] = KernelKind.BATCHED
+    kind[_with_op(trace, op, _SOFTMAX_OP)] = KernelKind.SOFTMAX
+    return kind
+
+
+def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
+    result: Bool = (op >= 0) & _named(trace, distinct_in(op[op >= 0]), pattern)[trace.events.name[op]]
+    return result
+
+
+def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
+    """For each string: is it a name of these rows, with the pattern in it?"""
+    return named_in(trace, rows, lambda text: pattern.search(text) is not None)
+
+
+def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
+    """Copies and sets of the same stream between two kernels, and where a step or a stream begins."""
+    events, event = trace.events, trace.kernels.event[rows]
+    others = events.rows(*(kind for kind in DEVICE_KINDS if kind != Kind.KERNEL))
+    others = others[events.device[others] == device]
+    begins = find_steps(trace).start_ns
+    broken = np.ones(len(rows), bool)
+    for stream in distinct_in(events.stream[event] + 1).tolist():
+        mine = np.flatnonzero(events.stream[event] == stream - 1)
+        between = np.sort(np.concatenate((events.start_ns[others[events.stream[others] == stream - 1]], begins)))
+        before = np.searchsorted(between, events.start_ns[event[mine]], side="right")
+        broken[mine[1:]] = before[1:] != before[:-1]
+    return broken
+
+
+def _of_layer(trace: Trace, rows: Int64) -> Bool:
+    origins = kernel_origins(trace)
+    anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
+    apart = np.isin(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
+    of_layer: Bool = (origins.op[rows] >= 0) & ~apart & in_layer(trace, anchor)
+    return of_layer
+
+
+def in_layer(trace: Trace, calls: Int64) -> Bool:
+    """Of calls or ops: is none of the ranges around them an optimizer's, a sum of gradients or their exchange?"""
+    ranges = trace.events.rows(Kind.CPU_OP, Kind.USER)
+    apart = ranges[_named(trace, ranges, _NO_LAYER)[trace.events.name[ranges]]]
+    inside: Bool = innermost(trace, apart, calls) < 0
+    return inside

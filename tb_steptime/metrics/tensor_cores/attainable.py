@@ -1,0 +1,106 @@
+"""How fast a matrix product could run on tensor cores, by what its trace shows, and why one is slower than that.
+
+[96, 3137, 64] x [96, 64, 3137], bf16, H100      121 GFLOP, 1.97 GB
+best rate of others in the trace 751 TFLOP/s     161 us
+tiles of 128 x 128                               96 x 25 x 25 = 60 000 on 132 SMs: all of them have work
+memory, 0.8 x 3350 GB/s                          733 us: the longest counts
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tb_steptime.metrics.tensor_cores.peaks import Peaks
+from tb_steptime.metrics.tensor_cores.work import TYPE_BYTES, Work
+from tb_steptime.text import Reason, count
+
+#: A kernel that does nothing takes as long, ns.
+EMPTY_NS = 5_000
+#: What plain copies reach of the memory bandwidth on the data sheet.
+MEMORY_FRACTION = 0.8
+#: Rows and columns of the output that a block computes: cuBLAS' most frequent tile.
+TILE = 128
+#: Where no product of the trace shows what aligned ones reach: large ones reach half of the peak and more.
+ALIGNED_FRACTION = 0.4
+
+#: Below so many rows, columns or summed elements most of a tile multiplies nothing.
+SMALL_LENGTH = 32
+#: Bytes that the fastest kernels load at once.
+UNIT_BYTES = 16
+_LOADED_AT_ONCE = re.compile(r"align[abc]?(\d+)")
+#: Kernels of cuBLASLt that load by TMA, which exist for aligned operands only.
+_ALWAYS_ALIGNED = re.compile(r"^nvjet_")
+
+
+class Slowness(NamedTuple):
+    """Why a product cannot be fast. id is stable and public: alignment, small_size."""
+
+    id: str
+    reason: Reason
+
+
+class Chip(NamedTuple):
+    """peak: TFLOP/s of tensor cores for a type; sm_count: None where not known."""
+
+    peak: float
+    memory: float
+    sm_count: int | None
+
+
+def peak_rate(peaks: Peaks, dtype: str) -> float | None:
+    """TFLOP/s of tensor cores with inputs of that type; None where they do not take it, or it is not listed."""
+    halves = {"c10::Half": peaks.half, "c10::BFloat16": peaks.half}
+    return {**halves, "float": peaks.tf32, "double": peaks.fp64_tensor}.get(dtype)
+
+
+def attainable_ns(work: Work, best: float, chip: Chip) -> float:
+    """The shortest time of one call of a product, when others reach `best` TFLOP/s."""
+    return max(_computing_ns(work, best * _spread(work, chip)), _moving_ns(work, chip), EMPTY_NS)
+
+
+def shows_rate(work: Work, chip: Chip) -> bool:
+    """Would others reach what one of this size does: is it limited neither by memory nor by few tiles?"""
+    return _spread(work, chip) == 1.0 and _computing_ns(work, chip.peak) >= _moving_ns(work, chip)
+
+
+def _computing_ns(work: Work, rate: float) -> float:
+    return work.flops / (rate * 1000)  # TFLOP/s = 1000 FLOP/ns
+
+
+def _moving_ns(work: Work, chip: Chip) -> float:
+    return (work.least_bytes or 0) / (MEMORY_FRACTION * chip.memory)  # GB/s = bytes/ns
+
+
+def _spread(work: Work, chip: Chip) -> float:
+    """Share of the SMs that the tiles of a product fill; of a convolution, which has other tiles, 1."""
+    if len(work.lengths) != 3 or not chip.sm_count:
+        return 1.0
+    m, n, _ = work.lengths
+    return min(1.0, work.batch * -(-m // TILE) * -(-n // TILE) / chip.sm_count)
+
+
+def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
+    """What of a product's sizes, or of its kernels' names, keeps it from being fast; None: nothing."""
+    size = TYPE_BYTES.get(work.dtype, 0)
+    if size and _misaligned(work, kernels, size):
+        unit = UNIT_BYTES // size
+        odd = next((length for length in sorted(work.lengths, reverse=True) if length % unit), None)
+        if odd is None:
+            return Slowness("alignment", Reason("misaligned_kernel"))
+        return Slowness("alignment", Reason("misaligned_size", {"length": count(odd), "unit": count(unit)}))
+    if min(work.lengths) < SMALL_LENGTH:
+        return Slowness("small_size", Reason("small_size", {"length": count(min(work.lengths))}))
+    return None
+
+
+def _misaligned(work: Work, kernels: Sequence[str], size: int) -> bool:
+    """As the names say; where they say nothing, a row of an operand that is no multiple of what is loaded at once."""
+    loaded = [int(each) for name in kernels for each in _LOADED_AT_ONCE.findall(name)]
+    if loaded:
+        return min(loaded) * size < UNIT_BYTES
+    if all(map(_ALWAYS_ALIGNED.search, kernels)):
+        return False
+    _, n, k = work.lengths
+    return n * size % UNIT_BYTES != 0 or k * size % UNIT_BYTES != 0

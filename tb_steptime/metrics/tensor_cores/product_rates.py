@@ -1,0 +1,180 @@
+"""How fast matrix products, convolutions and attention run on tensor cores, and which products are slow among them.
+
+    aten::bmm   bf16 [96,1569,1569] x [96,1569,64]     55 TFLOP/s, while others reach 520: 1569 is not a multiple of 8
+    aten::mm    bf16 [8,4096] x [4096,4096]            slow, and as fast as memory lets it be: nothing to gain
+
+A call is one op with its kernels. Only calls count whose kernels all run on tensor cores, with no other kernel at the
+same time, and start within the span's window. What causal attention masks is counted, and said.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.utilization import kernel_rows, runs_alone
+from tb_steptime.metrics.tensor_cores.attainable import (
+    ALIGNED_FRACTION,
+    Chip,
+    Slowness,
+    attainable_ns,
+    peak_rate,
+    shows_rate,
+    why_slow,
+)
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
+from tb_steptime.metrics.tensor_cores.peaks import peaks_of
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.work import Work
+from tb_steptime.text import Reason
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, distinct_in
+
+#: A product is slow below this share of what it could attain: tiles, clocks and caches explain less.
+SLOW_FRACTION = 0.5
+#: Starting and ending dominate shorter calls.
+LEAST_NS = 20_000
+#: Calls that last this long show a rate that others could reach.
+REFERENCE_NS = 50_000
+
+#: Rows of the table; what is beyond them is left out.
+RATE_ROWS = 100
+
+
+class ProductRate(msgspec.Struct, frozen=True):
+    """Calls of one op on inputs of the same shapes and types, on tensor cores.
+
+    total_ns           of their kernels over the span
+    tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
+    attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
+    slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
+    gain_ns            over the span, at most; 0 where it is not slow
+    """
+
+    site: KernelSite
+    dtype: str
+    count: int
+    total_ns: int
+    tflops: float
+    attainable_tflops: float | None
+    causal: bool | None
+    slow: str | None
+    why: Reason | None
+    gain_ns: int
+
+
+class ProductRates(msgspec.Struct, frozen=True):
+    """Rows with most gain first, then with most time. By type of the inputs: best_tflops is what longer calls reach at
+    most, peak_tflops what the data sheet says."""
+
+    rows: list[ProductRate]
+    best_tflops: dict[str, float]
+    peak_tflops: dict[str, float]
+
+
+class _Group(NamedTuple):
+    """Calls of one product; rows: of the kernel table; why: what keeps it from being fast."""
+
+    product: Product
+    work: Work
+    rows: Int64
+    calls: int
+    total_ns: int
+    why: Slowness | None
+
+    @property
+    def tflops(self) -> float:
+        return self.work.flops * self.calls / max(1, self.total_ns) / 1000  # FLOP/ns = 1000 TFLOP/s
+
+    @property
+    def call_ns(self) -> float:
+        return self.total_ns / self.calls
+
+
+def product_rates(trace: Trace, device: int) -> ProductRates:
+    """Of the device. Nothing where its peaks are not known, or the trace records no shapes."""
+    known = trace.devices.get(device)
+    peaks = peaks_of(known.name) if known else None
+    if known is None or peaks is None:
+        return ProductRates([], {}, {})
+    groups = _groups(trace, device)
+    types = {group.work.dtype: peak_rate(peaks, group.work.dtype) for group in groups}
+    chips = {dtype: Chip(peak, peaks.memory, known.sm_count) for dtype, peak in types.items() if peak is not None}
+    best = _best(groups, chips)
+    rows = [_rate(trace, group, best, chips.get(group.work.dtype)) for group in groups]
+    rows.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.site.op or "", row.site.shapes or ""))
+    return ProductRates(rows[:RATE_ROWS], best, {dtype: chip.peak for dtype, chip in chips.items()})
+
+
+def _groups(trace: Trace, device: int) -> list[_Group]:
+    rows = _chosen(trace, device)
+    products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event]
+    place, first = alike(products.place[rows])
+    groups = []
+    for number in range(len(first)):
+        mine = rows[place == number]
+        product = products.distinct[products.place[mine[0]]]
+        if product.work is not None and not product.work.depthwise:
+            calls, why = len(distinct_in(products.op[mine])), _why(trace, product.work, mine)
+            groups.append(_Group(product, product.work, mine, calls, int(dur[mine].sum()), why))
+    return groups
+
+
+def _why(trace: Trace, work: Work, rows: Int64) -> Slowness | None:
+    names = distinct_in(trace.events.name[trace.kernels.event[rows]])
+    return why_slow(work, [trace.strings[name] for name in names.tolist()]) if len(work.lengths) == 3 else None
+
+
+def _chosen(trace: Trace, device: int) -> Int64:
+    """Products' kernels of calls all of whose products run on tensor cores, alone and within the window."""
+    products, answers, rows = find_products(trace), kernel_answers(trace), kernel_rows(trace, device)
+    alone = runs_alone(trace, rows)
+    matmul = np.array([answer.role == "matmul" for answer in answers.distinct], bool)[answers.place[rows]]
+    mine = matmul & (products.op[rows] >= 0)
+    rows, alone = rows[mine], alone[mine]
+    start, (low, high) = trace.events.start_ns[trace.kernels.event[rows]], find_steps(trace).window
+    usable = alone & (kernel_bins(trace)[rows] == BINS.index("tensor_core")) & (start >= low) & (start < high)
+    return rows[~np.isin(products.op[rows], distinct_in(products.op[rows[~usable]]))]
+
+
+def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
+    """By type, TFLOP/s, of those that nothing slows down; what is beyond the peak leaves work out."""
+    best: dict[str, float] = {}
+    for group in groups:
+        chip = chips.get(group.work.dtype)
+        if chip and group.why is None and group.call_ns >= REFERENCE_NS and group.tflops <= chip.peak:
+            shown = group.tflops if shows_rate(group.work, chip) else 0.0
+            best[group.work.dtype] = max(best.get(group.work.dtype, 0.0), shown)
+    return {dtype: rate for dtype, rate in best.items() if rate}
+
+
+def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None) -> ProductRate:
+    ideal_ns = _ideal_ns(group, best, chip)
+    is_slow = ideal_ns is not None and group.call_ns >= LEAST_NS and group.call_ns * SLOW_FRACTION > ideal_ns
+    why = group.why if is_slow else None
+    site, product = kernel_site(trace, group.rows), group.product
+    return ProductRate(
+        site=msgspec.structs.replace(site, op=product.op, shapes=product.shapes, dtypes=product.dtypes),
+        dtype=group.work.dtype,
+        count=group.calls,
+        total_ns=group.total_ns,
+        tflops=group.tflops,
+        attainable_tflops=None if ideal_ns is None else group.work.flops / ideal_ns / 1000,
+        causal=group.work.causal,
+        slow=why.id if why else None,
+        why=why.reason if why else None,
+        gain_ns=int(group.total_ns - group.calls * ideal_ns) if why and ideal_ns is not None else 0,
+    )
+
+
+def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
+    """Of one call. Where no product shows what aligned ones reach, those that are not are held against the peak."""
+    if chip is None or len(group.work.lengths) != 3:
+        return None
+    unaligned = group.why is not None and group.why.id == "alignment"
+    rate = best.get(group.work.dtype, ALIGNED_FRACTION * chip.peak if unaligned else 0.0)
+    return attainable_ns(group.work, rate, chip) if rate else None

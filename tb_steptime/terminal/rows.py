@@ -1,0 +1,37 @@
+"""Rows of the summary: a label, a length of time and its share as a bar; tables with columns that line up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tb_steptime.terminal.printer import UNKNOWN, duration, percent_exact
+
+_BAR_CELLS = 30
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def row(label: str, length_ns: float | None, rest: str) -> str:
+    value = UNKNOWN if length_ns is None else duration(length_ns)
+    return f"{label:<18}{value:>11}  {rest}".rstrip()
+
+
+def share_row(label: str, length_ns: int, step_ns: int) -> str:
+    share = length_ns / step_ns
+    return row(label, length_ns, f"{percent_exact(share):>7}  {bar(share)}".rstrip())
+
+
+def bar(share: float) -> str:
+    """A bar in eighths of a cell."""
+    eighths = round(share * _BAR_CELLS * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        yield "  ".join((first.ljust(widths[0]), *cells))
+
+
+def shortened(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - 1]}…"

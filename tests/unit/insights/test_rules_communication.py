@@ -1,0 +1,240 @@
+"""Each rule about communication: it fires, its boundary, and the same symptom from another cause. Traces are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged, said, sure
+from tests.drawn.timeline import timeline
+
+US, MS = 1_000, 1_000_000
+CARDS = {"exposed_communication", "many_small_collectives", "collectives_on_compute_stream", "between_layers"}
+ALL_REDUCE = ("allreduce", "Float", 250_000, "0", 8)
+NODE = "autograd::engine::evaluate_function: AddmmBackward0"
+#: The host launches a step's work in a tenth of it, then waits for the GPU.
+HOST = """
+    step     | 1111111111222222222233333333334444444444 |
+    op       | b.........b.........b.........b......... |
+    runtime  | kyyyyyyyyykyyyyyyyyykyyyyyyyyykyyyyyyyyy |"""
+
+
+def drawn(device: str, **given: Any) -> Trace:
+    """A training of four steps of 10 ms."""
+    defaults = {"names": {"b": NODE}, "calls": {"y": "cudaStreamSynchronize"}, "cell_ns": MS}
+    return timeline(HOST + device, **(defaults | given))
+
+
+def fired(trace: Trace) -> list[str]:
+    return [insight.id for insight in judged(trace).insights if insight.id in CARDS]
+
+
+HIDDEN_HALF = """
+    kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+    nccl 40  | ....cccc......cccc......cccc......cccc.. |"""
+
+
+def test_exposed_collectives_are_worth_what_computation_could_hide():
+    insight = sure(drawn(HIDDEN_HALF, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, insight.severity, insight.part) == (2 * MS, Severity.MAJOR, "communication")
+    assert (insight.later_ns, insight.confidence, insight.view) == (None, Confidence.MEDIUM, "overview")
+    assert plain(insight.title) == "Overlap communication with computation"
+    assert said(insight) == (
+        "For 2.0 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 250 MB/s, waits for the "
+        "slowest rank included."
+    )
+    assert insight.evidence == [Evidence(str(step), (10 * step - 4) * MS, (10 * step - 2) * MS) for step in range(1, 5)]
+    assert insight.how is not None
+    assert "bucket_cap_mb" in insight.how
+
+
+def test_without_bytes_the_card_says_how_many_there_are():
+    assert said(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
+        "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, waits for the slowest rank included."
+    )
+
+
+@pytest.mark.parametrize(("cells", "fires"), [(1, []), (2, ["exposed_communication"])])
+def test_it_needs_a_hundredth_of_the_step(cells: int, fires: list[str]):
+    trace = timeline(
+        f"""
+        step     | {"9" * 200} |
+        op       | b{"." * 199} |
+        runtime  | k{"y" * 199} |
+        kernel 7 | .{"k" * 150}{"." * 49} |
+        nccl 40  | {"." * 151}{"c" * cells}{"." * (49 - cells)} |""",
+        names={"b": NODE},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    assert fired(trace) == fires
+
+
+@pytest.mark.parametrize(
+    ("exchange", "title", "how"),
+    [
+        (("allreduce", "Float", 10_000_000, "0", 8), "Send less between ranks, or less often", "bf16_compress_hook"),
+        (("allreduce", "BFloat16", 20_000_000, "0", 8), "Send less between ranks, or less often", "no_sync"),
+        (("_reduce_scatter_base", "BFloat16", 20_000_000, "0", 8), "Send less between ranks, or less often", "reshard"),
+        (("_allgather_base", "Float", 10_000_000, "0", 8), "Send less between ranks, or less often", "mp_policy"),
+        (("allreduce", "Float", 1_000_000, "0", 8), "Check the links between ranks, or send less", "NCCL_DEBUG"),
+    ],
+)
+def test_where_little_is_left_to_hide_them_less_is_sent(exchange: tuple[Any, ...], title: str, how: str):
+    """5 ms of exposed time, 1 ms of computing: half of the bytes take half of the time."""
+    device = """
+        kernel 7 | .k.........k.........k.........k........ |
+        nccl 40  | ..ccccc.....ccccc.....ccccc.....ccccc... |"""
+    insight = sure(drawn(device, exchanges={"c": exchange}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (2_500 * US, title)
+    assert insight.how is not None
+    assert how in insight.how
+
+
+def test_a_host_that_never_waits_leaves_nothing_now():
+    trace = drawn(HIDDEN_HALF, calls={"y": "cudaLaunchKernel"})
+    insight = sure(trace, "exposed_communication")
+    assert (insight.gain_ns, insight.later_ns, insight.severity) == (0, 2 * MS, Severity.MINOR)
+    assert plain(insight.title) == "After the first fix: overlap communication with computation"
+
+
+LONGER = """
+    kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |
+    nccl 40  | .....c.........cccc......cccc......cccc. |"""
+
+
+def test_where_most_may_be_waits_for_other_ranks_the_ranks_come_first():
+    """Three of four steps wait 3 ms; 1 ms of each is the exchange itself, which computation could hide."""
+    insight = sure(drawn(LONGER, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (3_250 * US, "Find the rank that the others wait for")
+    assert insight.confidence is Confidence.LOW
+    assert said(insight) == (
+        "For 3.2 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 308 MB/s. Est. 2.2 ms may be "
+        "waits for slower ranks."
+    )
+    assert [(each.step, each.end_ns - each.start_ns) for each in insight.evidence] == [(step, 4 * MS) for step in "234"]
+
+
+def test_waits_that_are_less_than_half_are_told_and_not_part_of_the_gain():
+    device = """
+        kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |
+        nccl 40  | .....ccc.......ccc.......cc........ccc.. |"""
+    insight = sure(drawn(device, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (2 * MS, "Overlap communication with computation")
+    assert said(insight) == (
+        "For 2.8 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 364 MB/s. Est. 750 µs may be "
+        "waits for slower ranks."
+    )
+
+
+def test_a_wait_in_the_first_step_alone_is_that_of_profilers_that_start():
+    device = """
+        kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |
+        nccl 40  | .....cccc......c.........c.........c.... |"""
+    insight = sure(drawn(device, exchanges={"c": ALL_REDUCE}), "exposed_communication")
+    assert (insight.gain_ns, plain(insight.title)) == (1 * MS, "Overlap communication with computation")
+
+
+def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Trace:
+    """One step: 10 ms of computing, then `count` all-reduces of 0.1 ms, with some kernels between two of them."""
+    between = "lmno"[:kernels_between]
+    width = 101 + count * (1 + kernels_between)
+    return timeline(
+        f"""
+        step     | {"7" * width} |
+        op       | b{"." * (width - 1)} |
+        runtime  | k{"y" * (width - 1)} |
+        kernel 7 | .{"k" * 100}{("." + between) * count} |
+        nccl 40  | {"." * 101}{("c" + "." * kernels_between) * count} |""",
+        names={"b": NODE},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": ("allreduce", "Float", elements, "0", 8)},
+        cell_ns=MS // 10,
+    )
+
+
+def test_many_small_collectives_in_a_row_could_be_one():
+    insight = sure(rows_of_small(1, MANY_IN_A_ROW), "many_small_collectives")
+    assert said(insight) == (
+        "30 collectives (all-reduce) a step, half of them below 4 kB, follow one another: 3.0 ms in which only they "
+        "run."
+    )
+    assert (insight.gain_ns, insight.later_ns, insight.confidence) == (2_900 * US, None, Confidence.LOW)
+    assert plain(insight.title) == "All-reduce gradients in buckets, not one by one"
+    assert "exposed_communication" not in fired(rows_of_small(1, MANY_IN_A_ROW))
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (rows_of_small(1, MANY_IN_A_ROW - 1), "too few"),
+        (rows_of_small(3, MANY_IN_A_ROW), "a layer between two of them"),
+        (rows_of_small(1, MANY_IN_A_ROW, 250_000), "large ones"),
+    ],
+)
+def test_others_are_no_unbucketed_gradients(trace: Trace, why: str):
+    assert "many_small_collectives" not in fired(trace), why
+
+
+def test_collectives_on_the_stream_of_the_model():
+    device = """
+        kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 7   | ......cc........cc........cc........cc.. |"""
+    insight = sure(drawn(device), "collectives_on_compute_stream")
+    assert (insight.gain_ns, fired(drawn(device))) == (2 * MS, ["collectives_on_compute_stream"])
+    assert said(insight) == (
+        "Collectives (all-reduce) of 2.0 ms a step run on the stream of the model's kernels, so no later kernel can "
+        "overlap them."
+    )
+
+
+def test_in_inference_the_next_layer_needs_the_result():
+    """Ten layers without a gradient, each followed by an exchange on the stream of the model."""
+    layers = timeline(
+        f"""
+        step     | {"5" * 80} |
+        op       | {"m." * 10 + "." * 60} |
+        runtime  | {"k" + "y" * 79} |
+        kernel 7 | {"." + ("kkk...." * 10) + "." * 9} |
+        nccl 7   | {"." + ("...cc.." * 10) + "." * 9} |""",
+        names={"m": "aten::addmm", "k": "gemm"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    insight = sure(layers, "between_layers")
+    assert fired(layers) == ["between_layers"]
+    assert (insight.gain_ns, insight.severity, said(insight)) == (
+        0,
+        Severity.MINOR,
+        "For 20.0 ms a step only collectives run, most of it all-reduce: 10 a step, 2.0 ms for each.",
+    )
+
+
+def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
+    trace = timeline(
+        """
+        step                    | 11111222223333344444 |
+        op                      | bbb..bbb..bbb..bbb.. |
+        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""",
+        names={"b": NODE},
+        cell_ns=MS,
+    )
+    insight = sure(trace, "exposed_communication")
+    assert (insight.gain_ns, fired(trace)) == (2 * MS, ["exposed_communication"])
+
+
+def test_without_ops_nobody_knows_what_they_hide():
+    trace = timeline("""
+        step                    | 11111222223333344444 |
+        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""")
+    assert fired(trace) == []
+
+
+def test_a_job_of_one_rank_has_no_such_card():
+    trace = drawn("\n    kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |")
+    assert fired(trace) == []

@@ -1,0 +1,209 @@
+"""Cards about products that are slow on tensor cores, attention that is written out, chains and copies. Drawn traces.
+
+Each fires, names op, sizes and module, and says nothing of what only looks like it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.trace.model import Trace
+from tests.drawn.cards import card, judged, said, sure
+from tests.drawn.timeline import A100, timeline
+
+US = 1_000
+GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
+ALIGNED = "void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_256x128_32x3_nn_align8>(int)"
+UNALIGNED = "void cutlass::Kernel2<cutlass_75_tensorop_f16_s1688gemm_f16_128x128_nn_align1>(int)"
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>(int)"
+COPY = "void at::native::elementwise_kernel<128, 2, at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)>(int)"
+SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false>(float*)"
+HALVES = '["c10::Half","c10::Half"]'
+WEIGHTS = "[[8,16,64,64]]"
+
+#: The host launches and waits: what the GPU saves shortens the step. Cells of 100 us; 16 of 20 are the GPU's.
+ATTENDING = """
+    step     | 1111111111111111111122222222222222222222 |
+    python   | LLLLLLLLLLLL........LLLLLLLLLLLL........ |
+    op       | QQMMSSDDVV..........QQMMSSDDVV.......... |
+    runtime  | q.m.s.d.v.yyyyyyyy..q.m.s.d.v.yyyyyyyy.. |
+    kernel 7 | .qqmmmsssssddvvvvvv..qqmmmsssssddvvvvvv. |"""
+NAMES = {
+    "L": "nn.Module: BertSelfAttention_4", "Q": "aten::bmm", "M": "aten::mul", "S": "aten::_softmax",
+    "D": "aten::native_dropout", "V": "aten::bmm", "q": GEMM, "v": GEMM, "m": ELEMENTWISE, "d": ELEMENTWISE,
+    "s": SOFTMAX,
+}  # fmt: skip
+
+
+def drawn(drawing: str, **given: Any) -> Trace:
+    names = NAMES | given.pop("names", {})
+    calls = {"y": "cudaStreamSynchronize"}
+    return timeline(drawing, names=names, calls=calls, devices={0: A100}, **({"cell_ns": 100 * US} | given))
+
+
+def up_to(insight: Insight) -> int:
+    return insight.gain_ns if insight.later_ns is None else insight.later_ns
+
+
+# Eager attention.
+
+SIZES = {"S": (WEIGHTS, '["float"]')}
+
+
+def test_attention_that_is_written_out_names_softmax_sizes_and_module():
+    insight = sure(drawn(ATTENDING, inputs=SIZES), "eager_attention")
+    assert up_to(insight) == 1000 * US
+    assert said(insight) == (
+        "Attention writes its weights out: softmax takes 500 µs a step, scale and mask 500 µs: aten::_softmax "
+        "8×16×64×64 in BertSelfAttention."
+    )
+    assert insight.how is not None and "scaled_dot_product_attention" in insight.how
+
+
+def test_torch_s_own_attention_is_asked_why():
+    inside = ATTENDING.replace("op       | Q", f"op       | {('F' * 10 + '.' * 10) * 2} |\n    op       | Q")
+    insight = sure(drawn(inside, names={"F": "aten::scaled_dot_product_attention"}), "eager_attention")
+    assert insight.title.template == "Let attention use a fused kernel"
+
+
+def test_a_classifier_s_softmax_is_no_attention():
+    assert card(drawn(ATTENDING, names={"Q": "aten::addmm", "V": "aten::mm"}), "eager_attention") is None
+
+
+# Slow products.
+
+#: In cells of 700 us: 137 GFLOP at 196 TFLOP/s, then 69 GFLOP at 33.
+MULTIPLYING = """
+    step     | 1111111111111111111122222222222222222222 |
+    op       | AAAABBBB............AAAABBBB............ |
+    runtime  | a...b...yyyyyy......a...b...yyyyyy...... |
+    kernel 7 | .a...bbb.............a...bbb............ |"""
+FAST, SLOW = "[[4096,4096],[4096,4096]]", "[[4096,4095],[4095,2048]]"
+
+
+def multiplying(slow: str = SLOW, kernel: str = UNALIGNED, drawing: str = MULTIPLYING) -> Trace:
+    names = {"A": "aten::mm", "B": "aten::mm", "a": ALIGNED, "b": kernel}
+    return drawn(drawing, names=names, inputs={"A": (FAST, HALVES), "B": (slow, HALVES)}, cell_ns=700 * US)
+
+
+def test_unaligned_products_are_to_be_padded():
+    insight = sure(multiplying(), "slow_matmul")
+    rate, best = (2 * 4096 * each / 1e3 for each in (4095 * 2048 / 2_100_000, 4096**2 / 700_000))
+    assert up_to(insight) == pytest.approx(2_100_000 * (1 - rate / best), abs=2)
+    assert said(insight) == (
+        "Products of 2.1 ms a step reach 32.7 of 196 possible TFLOP/s, as 4095 is not a multiple of 8: aten::mm "
+        "4096×4095, 4095×2048."
+    )
+    assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
+
+
+def test_small_products_are_to_be_merged():
+    insight = sure(multiplying("[[65536,4096],[4096,8]]", ALIGNED), "slow_matmul")
+    assert insight.title.template.startswith(("Merge small", "After the first fix: merge small"))
+    assert "as a size of 8 fills little of a tile: aten::mm 65536×4096, 4096×8." in said(insight)
+
+
+@pytest.mark.parametrize(
+    ("slow", "kernel"),
+    [
+        ("[[4096,4096],[4096,2048]]", ALIGNED),  # slow for a reason that does not show
+        ("[[4096,4095],[4095,8192]]", UNALIGNED),  # two thirds of the best
+    ],
+)
+def test_products_that_are_not_slow_for_a_known_reason(slow: str, kernel: str):
+    assert card(multiplying(slow, kernel), "slow_matmul") is None
+
+
+def test_products_of_attention_that_is_written_out_are_replaced_not_padded():
+    sizes = {"Q": ("[[128,64,33],[128,33,64]]", HALVES), "V": ("[[128,64,64],[128,64,32]]", HALVES), **SIZES}
+    insight = sure(drawn(ATTENDING, names={"q": UNALIGNED}, inputs=sizes), "slow_matmul")
+    assert insight.how is not None and "scaled_dot_product_attention" in insight.how
+
+
+# Chains of elementwise kernels.
+
+CHAINED = """
+    step     | 1111111111111111111122222222222222222222 |
+    python   | LLLLLLLLLLLL........LLLLLLLLLLLL........ |
+    op       | PPQQRRMMVV..........PPQQRRMMVV.......... |
+    runtime  | p.x.r.m.v.yyyyyyyy..p.x.r.m.v.yyyyyyyy.. |
+    kernel 7 | .ppxxxrrrrmmmvvvvvv..ppxxxrrrrmmmvvvvvv. |"""
+NORM = {
+    "L": "nn.Module: LlamaRMSNorm_0", "P": "aten::pow", "Q": "aten::mean", "R": "aten::rsqrt", "p": ELEMENTWISE,
+    "r": ELEMENTWISE, "x": "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)",
+}  # fmt: skip
+
+
+def test_a_norm_that_is_written_out():
+    insight = sure(drawn(CHAINED, names=NORM), "fusible_chains")
+    assert up_to(insight) == 800 * US
+    assert insight.title.template.endswith("se the fused RMSNorm")
+    assert said(insight) == (
+        "4 kernels of 1.2 ms a step only pass data on to the next one, above all pow, mean, rsqrt, mul in LlamaRMSNorm."
+    )
+    assert insight.confidence is Confidence.LOW
+    assert insight.severity is not Severity.MAJOR  # an estimate, of two fifths of the step
+
+
+def test_chains_are_worth_a_card_from_a_twentieth_of_the_step_on():
+    def step(width: int) -> Trace:
+        product = "q" * (width - 5)
+        lines = {"op": "RRMMQQ", "runtime": f"r.m.q{'y' * (width - 5)}", "kernel 7": f".r.m.{product}"}
+        two = {
+            "step": "1" * width + "2" * width,
+            **{label: 2 * line.ljust(width, ".") for label, line in lines.items()},
+        }
+        return drawn("\n".join(f"{label} | {line} |" for label, line in two.items()), names=NORM)
+
+    assert card(step(19), "fusible_chains") is not None
+    assert card(step(22), "fusible_chains") is None
+
+
+def test_where_a_compiler_generated_kernels_nothing_is_said():
+    assert card(drawn(CHAINED, names=NORM | {"v": "triton_poi_fused_add_0"}), "fusible_chains") is None
+
+
+# Copies within the GPU.
+
+
+def copying(copies: int, cells: int = 1) -> Trace:
+    """Two steps of 400 cells, 1 us each, in which so many copies run, and then a product."""
+    width, copied = 400, copies * (cells + 1)
+    lines = {
+        "op": "A" * copied,
+        "op ": ("C" * cells + ".") * copies + "QQ",
+        "runtime": ("c" + "." * cells) * copies + "q" + "y" * (width - copied - 1),
+        "kernel 7": ("." + "c" * cells) * copies + "." + "q" * (width - copied - 1),
+    }
+    two = {"step": "1" * width + "2" * width, **{label: 2 * line.ljust(width, ".") for label, line in lines.items()}}
+    drawing = "\n".join(f"{label} | {line} |" for label, line in two.items())
+    names = {"C": "aten::copy_", "c": COPY, "A": "aten::reshape"}
+    inputs = {"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}
+    return drawn(drawing, names=names, inputs=inputs, cell_ns=US)
+
+
+def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
+    insight = sure(copying(120), "device_copies")
+    assert up_to(insight) == 120 * US
+    assert said(insight) == "120 copies within the GPU take 120 µs a step, above all aten::reshape 8×64."
+    assert insight.severity is not Severity.MAJOR
+
+
+def test_a_few_copies_matter_from_a_twentieth_of_the_step_on():
+    assert card(copying(10, 2), "device_copies") is not None
+    assert card(copying(9, 2), "device_copies") is None
+
+
+def test_a_healthy_step_has_none_of_these_cards():
+    """Fused attention, aligned products, single elementwise kernels."""
+    healthy = {
+        "Q": "aten::mm",
+        "S": "aten::_flash_attention_forward",
+        "V": "aten::mm",
+        "s": "flash_fwd_kernel<64>(int)",
+    }
+    ids = {insight.id for insight in judged(drawn(ATTENDING, names=healthy)).insights}
+    assert not ids & {"eager_attention", "slow_matmul", "fusible_chains", "device_copies", "small_grids"}

@@ -1,0 +1,123 @@
+"""Attention that is written out: which softmaxes are one's, what between the products counts. Traces are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
+from tests.drawn.real_traces import SHARED, read_real
+from tests.drawn.timeline import A100, timeline
+
+US = 1_000
+GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>(int)"
+NAMES = {
+    "Q": "aten::bmm", "M": "aten::mul", "S": "aten::_softmax", "D": "aten::native_dropout", "V": "aten::bmm",
+    "C": "aten::copy_", "R": "aten::_softmax_backward_data",
+    "q": GEMM, "v": GEMM, "m": ELEMENTWISE, "d": ELEMENTWISE, "c": ELEMENTWISE,
+    "s": "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false>(float*)",
+    "r": "void (anonymous namespace)::softmax_warp_backward<float, float, float, 10, false>(float*)",
+}  # fmt: skip
+WEIGHTS, VALUES = "[[8,16,64,64]]", "[[128,64,32]]"
+INPUTS = {
+    "Q": ("[[128,64,32],[128,32,64]]", '["float","float"]'),
+    "S": (WEIGHTS, '["float"]'),
+    "R": (WEIGHTS, '["float"]'),
+    "V": ("[[128,64,64],[128,64,32]]", '["float","float"]'),
+}
+
+FORWARD = """
+    step     | 111111111111111111 |
+    op       | QQMMSSDDVV........ |
+    runtime  | q.m.s.d.v......... |
+    kernel 7 | .qqmmsssdvvv...... |"""
+
+
+def found(drawing: str, inputs: dict[str, Any] | None = None, **names: str) -> EagerAttention | None:
+    given = INPUTS if inputs is None else inputs
+    return eager_attention(timeline(drawing, names=NAMES | names, inputs=given, devices={0: A100}), 0)
+
+
+def times(found: EagerAttention | None) -> tuple[float, float, float] | None:
+    return found and (found.calls, found.softmax_ns, found.other_ns)
+
+
+def test_softmax_and_what_is_between_the_products():
+    result = found(FORWARD)
+    assert times(result) == (1, 3 * US, 3 * US)
+    assert result is not None
+    assert (result.site.op, result.site.shapes, result.written_out) == ("aten::_softmax", WEIGHTS, 0.0)
+
+
+def test_the_backward_pass_counts_too():
+    backward = """
+        step     | 1111111111111111 |
+        op       | QQVVDDRRMMQQ.... |
+        runtime  | q.v.d.r.m.q..... |
+        kernel 7 | .qqvddrrrmqq.... |"""
+    given = INPUTS | {"Q": ("[[128,64,64],[128,64,32]]", "[]")}
+    assert times(found(backward, given)) == (1, 3 * US, 3 * US)
+
+
+def test_without_sizes_the_order_tells():
+    assert times(found(FORWARD, {})) == (1, 3 * US, 3 * US)
+
+
+def test_figures_are_means_of_the_steps():
+    two = """
+        step     | 111122222222222222 |
+        op       | MM..QQMMSSDDVV.... |
+        runtime  | m...q.m.s.d.v..... |
+        kernel 7 | .mm..qqmmsssdvv... |"""
+    assert times(found(two)) == (0.5, 1.5 * US, 1.5 * US)
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        FORWARD.replace("V", "L").replace("v", "l"),  # a classifier's last layers: mm, softmax, mm of the next batch
+        FORWARD.replace("QQMM", "LLMM").replace("q.m.", "l.m.").replace(".qqmm", ".llmm"),
+        FORWARD.replace("DDVV", "DDXX").replace("d.v.", "d.x.").replace("dvvv", "dxxx"),  # softmax, and something else
+        FORWARD.replace("VV", "..").replace("v", "."),  # the end of the recording
+    ],
+)
+def test_a_softmax_without_products_of_many_matrices_on_both_sides(drawing: str):
+    assert found(drawing, L="aten::mm", l=GEMM, X="aten::topk", x="void topk(int)") is None
+
+
+def test_a_softmax_of_another_size_is_not_between_the_products():
+    assert found(FORWARD, INPUTS | {"S": ("[[128,10]]", '["float"]')}) is None
+
+
+def test_copies_between_the_products_count_if_they_are_of_the_weights():
+    copied = FORWARD.replace("D", "C").replace("d", "c")
+    assert times(found(copied, INPUTS | {"C": (WEIGHTS, '["float"]')})) == (1, 3 * US, 3 * US)
+    assert times(found(copied, INPUTS | {"C": (VALUES, '["float"]')})) == (1, 3 * US, 2 * US)
+    assert times(found(copied)) == (1, 3 * US, 2 * US)  # not recorded
+
+
+def test_a_compiled_softmax_between_products_is_attention():
+    generated = {"M": "triton_poi_fused_mul_0", "S": "triton_per_fused__softmax_1", "D": "triton_poi_fused_2"}
+    kernels = {"m": "triton_poi_fused_mul_0", "s": "triton_per_fused__softmax_1", "d": "triton_poi_fused_2"}
+    assert times(found(FORWARD, {}, **generated, **kernels)) == (1, 3 * US, 3 * US)
+
+
+def test_attention_that_torch_itself_writes_out():
+    inside = FORWARD.replace("op       | Q", "op       | FFFFFFFFFF........ |\n    op       | Q")
+    result = found(inside, F="aten::scaled_dot_product_attention")
+    assert result is not None and result.written_out == 1.0
+
+
+@pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
+def test_the_attention_of_a_video_transformer(path: str):
+    """As a plain script sums 24 softmaxes and 24 scalings of 12 layers, attention over time and over space."""
+    result = eager_attention(read_real(SHARED / "traces" / path), 0)
+    assert times(result) == (24, pytest.approx(68_781_300, abs=300), pytest.approx(15_555_800, abs=300))
+
+
+@pytest.mark.parametrize("path", ["tracelens_h100_bert/bert-small.json.gz", "hta_a100_ddp_control/control.json.gz"])
+def test_fused_attention_and_none(path: str):
+    trace = read_real(SHARED / "traces" / path)
+    assert [eager_attention(trace, device) for device in trace.devices] == [None] * len(trace.devices)

@@ -1,0 +1,108 @@
+"""Chains of kernels that only read and write memory: what belongs to one, what it computes, what stays of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.metrics.kernels.fusible_chains import ChainsOfKind, fusible_chains
+from tests.drawn.timeline import timeline
+
+US = 1_000
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>(int)"
+REDUCE = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)"
+CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>(float*)"
+NAMES = {
+    "G": "aten::mm", "A": "aten::add", "B": "aten::mul", "C": "aten::sigmoid", "g": "ampere_sgemm_128x64_nn",
+    **dict.fromkeys("abc", ELEMENTWISE),
+}  # fmt: skip
+
+#: A product, a chain of three of which the second is the longest, a product.
+CHAIN = """
+    step     | 1111111111111111 |
+    op       | GGAABBCCGG...... |
+    runtime  | g.a.b.c.g....... |
+    kernel 7 | .gaabbbbccggg... |"""
+
+
+def found(drawing: str, **names: str) -> list[ChainsOfKind]:
+    return fusible_chains(timeline(drawing, names=NAMES | names), 0).kinds
+
+
+def sums(kinds: list[ChainsOfKind]) -> list[tuple[str, float, float, float, float]]:
+    return [(each.kind, each.chains, each.kernels, each.total_ns, each.gain_ns) for each in kinds]
+
+
+def test_the_longest_kernel_of_a_chain_stays():
+    (chain,) = found(CHAIN)
+    assert sums([chain]) == [("elementwise", 1, 3, 8 * US, 4 * US)]
+    assert chain.ops == ["aten::add", "aten::mul", "aten::sigmoid"]
+
+
+def test_a_quarter_of_a_chain_stays():
+    many = """
+        step     | 11111111111111111111 |
+        op       | AABBAABBAABBAABB.... |
+        runtime  | a.b.a.b.a.b.a.b..... |
+        kernel 7 | .aabbaabbaabbaabb... |"""
+    assert sums(found(many)) == [("elementwise", 1, 8, 16 * US, 12 * US)]
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        CHAIN.replace("BB", "GG").replace("b", "g"),  # a product between
+        CHAIN.replace("b", "t"),  # a kernel that a compiler generated between
+        CHAIN.replace("BBCC", "....").replace("b", ".").replace("c", "."),  # one alone
+        CHAIN + "\n    user Optimizer.step#SGD.step | uuuuuuuuuuuuuuuu |",
+        CHAIN.replace("op       | GG", "op       | NNNNNNNNNN...... |\n    op       | GG"),  # sums of gradients
+        CHAIN.replace("op       | GGAABBCCGG", "op       | GG......GG"),  # kernels without ops
+    ],
+)
+def test_what_is_no_chain(drawing: str):
+    node = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+    assert found(drawing, N=node, t="triton_poi_fused_mul_0") == []
+
+
+def test_a_copy_from_the_host_ends_a_chain():
+    copied = """
+        step     | 1111111111111111 |
+        op       | AABB..CC........ |
+        runtime  | a.b.y.c......... |
+        kernel 7 | .aabb..cc....... |
+        memcpy 7 | .....y.......... |"""
+    assert sums(found(copied)) == [("elementwise", 1, 2, 4 * US, 2 * US)]
+
+
+def test_a_compiler_is_told():
+    compiled = timeline(CHAIN.replace("b", "t"), names=NAMES | {"t": "triton_poi_fused_mul_0"})
+    assert (fusible_chains(compiled, 0).compiled, fusible_chains(timeline(CHAIN, names=NAMES), 0).compiled) == (
+        True,
+        False,
+    )
+
+
+WRITTEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "rms_norm": ("PQARBA", {"P": "aten::pow", "Q": "aten::mean", "R": "aten::rsqrt"}),
+    "layer_norm": (
+        "QDPQSV",
+        {"Q": "aten::mean", "D": "aten::sub", "P": "aten::pow", "S": "aten::sqrt", "V": "aten::div"},
+    ),
+    "rotary": ("BNKBA", {"N": "aten::neg", "K": "aten::cat"}),
+    "elementwise": ("ABAB", {}),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_what_a_chain_computes(kind: str):
+    ops, names = WRITTEN[kind]
+    line = "".join(op * 2 for op in ops)
+    calls = "".join(f"{op.lower()}." for op in ops)
+    drawing = f"""
+        step     | {"1" * (len(line) + 2)} |
+        op       | {line}.. |
+        runtime  | {calls}.. |
+        kernel 7 | .{line.lower()}. |"""
+    kernels = {op.lower(): REDUCE if op == "Q" else CAT if op == "K" else ELEMENTWISE for op in ops}
+    assert [(each.kind, each.kernels) for each in found(drawing, **names, **kernels)] == [(kind, len(ops))]
