@@ -63,7 +63,7 @@ LOOPS: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "loop_two_gpus", "gpu", never=f"{NOT_TRUE} serial_devices slow_steps",
+            "loop_two_gpus", "gpu", never=f"{WAITS} serial_devices slow_steps",
             why="One process, two GPUs, one backward pass for both: they work at the same time.",
         ),
         in_one_pass(replace(PLAIN_TRAINING, sections=plain_step())).sections,
