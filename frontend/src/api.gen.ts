@@ -304,13 +304,15 @@ export interface Change {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, best_rate:
- * the most bytes a second of one of them; None where the bytes of one are not recorded. running_ns: one of them runs,
- * waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns: est. how much of that waits
- * for other ranks; compute_stream_ns: how much of it is on a stream that the model computes on.
+ * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
+ * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
+ * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
+ * est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
+ * computes on.
  */
 export interface CollectiveRow {
   kind: string;
+  label: string;
   group: string | null;
   ranks: number | null;
   dtype: string | null;
@@ -1161,12 +1163,13 @@ export interface LongGap {
 }
 
 /**
- * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
- * steps; compiled_ns is a part. longest: at most KEPT.
+ * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
+ * step, means over the steps; compiled_ns is a part. longest: at most KEPT.
  */
 export interface LongGaps {
   site: string;
   count: number;
+  steps: number;
   late_ns: number;
   compiled_ns: number;
   longest: LongGap[];
