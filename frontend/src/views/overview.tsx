@@ -14,6 +14,7 @@ import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
+import { Collectives } from "./collectives";
 import { Devices } from "./devices";
 import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
@@ -57,6 +58,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
+      {result.communication && <Collectives found={result.communication} meanings={tab.meanings} />}
       {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
     </div>
   );
