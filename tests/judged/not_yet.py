@@ -9,7 +9,6 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("hta_v100_ns", "extra"): "1",  # slow_steps
     ("head_and_tail", "extra"): "1",  # input_bound
     ("once_first_product", "extra"): "11",  # long_stretches slow_steps
-    ("unrecorded_work_queued", "cards"): "2",  # unrecorded_work
     ("side_stream_busy", "extra"): "1",  # slow_steps
     ("side_stream_unrecorded", "extra"): "2",  # slow_steps
     ("odd_length", "cards"): "5",  # alignment|eager_attention|slow_products alignment|slow_products eager_attention

@@ -52,7 +52,7 @@ def test_late_launches_need_a_hundredth_of_the_step():
 
 def test_idle_time_that_no_launch_ends_is_not_the_host_s():
     others = IdleNs(data_loading=100 * US, queued=100 * US, dependency=100 * US, unknown=40 * US, tail=100 * US)
-    assert fired(host_result([site(FORWARD, others)])) == []
+    assert fired(host_result([site(FORWARD, others)])) == ["unrecorded_work"]  # for the dependency
 
 
 @pytest.mark.parametrize(
@@ -533,6 +533,10 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     assert (insight.gain_ns, insight.severity) == (0, Severity.MINOR)
     assert fired(host) == ["unrecorded_work"]
     assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
+    waits = host_result([site(FORWARD, IdleNs(unrecorded_work=20 * US, dependency=30 * US))])
+    assert fired(waits) == ["unrecorded_work"]
+    two = msgspec.structs.replace(waits.devices[0], device=1)
+    assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
 
 
 # The verdict.
