@@ -50,6 +50,7 @@ class Job:
     rank: int | None = None
     world_size: int | None = None
     with_stack: bool = False  # call stacks were recorded, which slows the host
+    with_memory: bool = False  # so was each allocation of memory, which slows it too
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
 

@@ -590,6 +590,31 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
     assert said(stopped(3, 900, 150)) == many
 
 
+def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict():
+    def text_of(ms: float) -> str:
+        rows = [LongGaps(FORWARD, 1, 1, int(ms * 250) * US, 0, [long_gap("/site-packages/a/data.py(9): crop", ms)])]
+        return plain(judged(host_result([site(FORWARD, late(300))], long_gaps=rows)).verdict.text)
+
+    assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."
+    assert text_of(0.6) == (
+        "The GPU is idle for 30 % of the step, most of it while the CPU is in data.py(9): crop."
+    )  # half of the 1.2 ms of four steps
+
+
+@pytest.mark.parametrize(
+    ("stack", "memory", "why"),
+    [
+        (True, False, "Recorded with call stacks, which slow the CPU."),
+        (False, True, "Recorded with memory profiling, which slows the CPU."),
+        (True, True, "Recorded with call stacks and memory profiling, which slow the CPU."),
+    ],
+)
+def test_what_slowed_the_cpu_is_said(stack: bool, memory: bool, why: str):
+    host = host_result([site(FORWARD, late(600))], with_stack=stack, with_memory=memory)
+    verdict = judged(host).verdict
+    assert (verdict.confidence, plain(verdict.why_confidence)) == (Confidence.MEDIUM, why)
+
+
 def test_of_several_gpus_the_verdict_names_the_one():
     host = host_result([site(FORWARD, late(300))])
     host = msgspec.structs.replace(host, devices=[*host.devices, msgspec.structs.replace(host.devices[0], device=1)])
