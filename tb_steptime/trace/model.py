@@ -49,6 +49,7 @@ class Job:
 
     rank: int | None = None
     world_size: int | None = None
+    accelerator: str = "GPU"  # what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     with_stack: bool = False  # call stacks were recorded, which slows the host
     with_memory: bool = False  # so was each allocation of memory, which slows it too
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
@@ -93,3 +94,8 @@ class Trace:
     loader_records: LoaderRecords | None = None
     whole_recording: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def device_name(self, device: int) -> str:
+        """As the trace names it; its kind and number where it does not."""
+        known = self.devices.get(device)
+        return (known.name if known else "") or f"{self.job.accelerator} {device}"

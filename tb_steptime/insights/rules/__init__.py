@@ -24,7 +24,7 @@ from tb_steptime.insights.rules.gpu.device_copies import device_copies
 from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
 from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
-from tb_steptime.insights.rules.gpu.slow_matmul import slow_matmul
+from tb_steptime.insights.rules.gpu.slow_products import slow_products
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
@@ -93,7 +93,7 @@ RULES: dict[Rule, Gain] = {
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,
-    slow_matmul: Gain.OVERLAPS,
+    slow_products: Gain.OVERLAPS,
     eager_attention: Gain.OVERLAPS,
     fusible_chains: Gain.OVERLAPS,
     device_copies: Gain.OVERLAPS,

@@ -163,7 +163,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "cpu_computes", "unknown host", never=f"{WAITS} {EDGES} {GRAPHS} loader_overhead",
+            "cpu_computes", "cpu", never=f"{WAITS} {EDGES} {GRAPHS} loader_overhead",
             why="No GPU: 200 ms of products a step, 0.2 ms of waits for batches.",
         ),
         cpu_step(200_000),
@@ -180,7 +180,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "cpu_little_wait", "unknown host", may="more_workers input_bound", never=f"{EDGES} {GRAPHS}",
+            "cpu_little_wait", "cpu", may="more_workers input_bound", never=f"{EDGES} {GRAPHS}",
             why="No GPU: 10 of 100 ms a step are a wait for the batch, 90 are computed.",
         ),
         cpu_step(90_000),
