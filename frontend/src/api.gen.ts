@@ -720,6 +720,7 @@ export interface HostResult {
   phases: PhaseRow[];
   ranges: RangeRow[];
   with_stack: boolean;
+  with_memory: boolean;
   device: number | null;
   tiles: Series[];
   segments: Segment[];

@@ -34,6 +34,7 @@ def notes(trace: Trace) -> list[Note]:
         *_left_out(trace),
         *_profiling_slows(trace),
         *_call_stacks(trace),
+        *_allocations(trace),
         *_several_devices(trace),
         *_occupancy_zeros(trace),
     ]
@@ -77,6 +78,10 @@ def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> di
 
 def _call_stacks(trace: Trace) -> list[Note]:
     return [Note("with_stack", qualifies=("overview", "data_loading", "trends"))] if trace.job.with_stack else []
+
+
+def _allocations(trace: Trace) -> list[Note]:
+    return [Note("with_memory", qualifies=("overview", "host", "trends"))] if trace.job.with_memory else []
 
 
 def _profiling_slows(trace: Trace) -> list[Note]:
