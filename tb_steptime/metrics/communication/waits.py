@@ -19,8 +19,8 @@ from tb_steptime.trace.table import Int64
 
 #: Of so few of a size, the best one may have waited as well.
 FEWEST_ALIKE = 3
-#: Networks vary: what takes less than this many times the best is no wait.
-LONGER_THAN_BEST = 1.5
+#: Networks vary: what takes less than this many times the best, or longer by less than this, is no wait.
+LONGER_THAN_BEST, LEAST_WAIT_NS = 1.5, 100_000
 #: Collectives are of one size within a quarter of a power of two: the splits of an all-to-all differ from step to step.
 _SIZES_PER_DOUBLING = 4
 #: Few bytes arrive within this time on any network that ranks are connected by; the rest of it is a wait.
@@ -33,7 +33,7 @@ def est_wait_ns(trace: Trace) -> Int64:
     length = found.end - found.start
     best = np.where((found.bytes >= 0) & (found.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
     best = np.minimum(best, _best_alike(found, length))
-    waits = length >= LONGER_THAN_BEST * best
+    waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
     return np.where(waits, np.minimum(length - best, exposure(trace).exposed_ns), 0)
 
 
