@@ -50,7 +50,8 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
         free_compute_ns=5_000_000,
         rows=[
             CollectiveRow("all_reduce", "all-reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e8, 8_500_000, 4_500_000,
-                1_500_000, 0, InARow(count=1.0, exposed_ns=2_500_000, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6_500_000)),
+                1_500_000, 0, InARow(
+                    count=1.0, exposed_ns=2_500_000, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6_500_000)),
             CollectiveRow("broadcast", "broadcast", "0", 8, "Long", 0.5, 32, 1.6e4, 2_000_000, 0, 0, 0,
                 InARow(count=0.5, exposed_ns=0, bytes=32, bytes_p50=64, ns_p50=4_000_000)),
         ],
