@@ -1163,12 +1163,13 @@ export interface LongGap {
 }
 
 /**
- * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
- * steps; compiled_ns is a part. longest: at most KEPT.
+ * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
+ * step, means over the steps; compiled_ns is a part. longest: at most KEPT.
  */
 export interface LongGaps {
   site: string;
   count: number;
+  steps: number;
   late_ns: number;
   compiled_ns: number;
   longest: LongGap[];
@@ -1313,13 +1314,13 @@ export interface OtherLoaders {
  * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
  * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
  * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
- * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
+ * (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
   gain_ns: number;
-  source: "ready" | "recorder" | "steady" | null;
+  source: "ready" | "recorder" | "short" | null;
   why: Reason | null;
 }
 
