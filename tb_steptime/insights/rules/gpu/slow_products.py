@@ -79,7 +79,10 @@ def _why(leading: ProductRate, total_ns: float) -> Phrase:
 
 
 def _how(leading: ProductRate) -> str | None:
-    return _MERGE if leading.slow == "small_size" else padding(leading.why)
+    if leading.slow == "small_size":
+        return _MERGE
+    padded = padding(leading.why)
+    return padded and f"{padded}\n# or make the layer that large"
 
 
 #: What limits the rate in reach beside the products of the trace.
