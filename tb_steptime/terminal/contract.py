@@ -144,6 +144,15 @@ class JobReport(msgspec.Struct, frozen=True):
     evidence: list[str]
 
 
+class CpuOpReport(msgspec.Struct, frozen=True):
+    """An op on the CPU, per step: self_ns is its time without the ops inside it, dtype that of its first input."""
+
+    op: str
+    calls: float
+    self_ns: int
+    dtype: str | None
+
+
 class PhaseReport(msgspec.Struct, frozen=True):
     """A phase of the mean step: time of the host in it, time in which its work runs on the device, idle time of the
     device before its work, and how far ahead it was launched. Device figures are those of the busiest device."""
@@ -252,6 +261,7 @@ class SpanReport(msgspec.Struct, frozen=True):
     blocking_calls: list[BlockingCallReport]
     queue_depth: QueueDepthReport
     data_loading: DataLoadingReport
+    cpu_ops: list[CpuOpReport]
     insights: list[InsightReport]
     notes: list[NoteReport]
 

@@ -22,6 +22,7 @@ from tb_steptime.metrics.steps.loader_waits import LoaderStep
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.terminal.contract import (
     BlockingCallReport,
+    CpuOpReport,
     DataLoadingReport,
     DeviceReport,
     ErrorReport,
@@ -69,6 +70,7 @@ def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) 
         blocking_calls=[_blocking_call(row) for row in host.blocking],
         queue_depth=_queue_depth(host),
         data_loading=_data_loading(loading),
+        cpu_ops=[CpuOpReport(row.op, row.calls, row.self_ns, row.dtype) for row in (host.cpu.ops if host.cpu else [])],
         insights=[_insight(insight) for insight in judgement.insights],
         notes=[
             NoteReport(note.id, f"{plain(note.cause)} {plain(note.effect)}")

@@ -170,7 +170,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
     if host.cpu is None or not ops:
         return
     threads = counted(host.cpu.threads, "thread")
-    yield row("CPU ops", host.cpu.busy_ns, f"of the step, on {threads}; without those inside an op:")
+    yield row("CPU ops", host.cpu.busy_ns, f"a step, on {threads} (those of OpenMP are not recorded)")
     yield from columns(
         [
             ("  op", "calls", "own time", "of the step"),

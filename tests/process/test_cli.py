@@ -144,6 +144,7 @@ def test_the_json_is_the_contract(tmp_path, capsys):
             "why_unknown": None,
             "recorded": None,
         },
+        "cpu_ops": [],
         "notes": [
             {
                 "id": "profiling_slows",
@@ -169,7 +170,7 @@ def test_what_is_not_measurable_is_null(tmp_path, capsys):
     (span,) = report["spans"]
     assert span["devices"] == []
     assert (span["mean"]["gpu_busy_ns"], span["mean"]["devices"]) == (None, [])
-    assert (span["verdict"]["bound"], span["verdict"]["confidence"]) == ("unknown", "low")
+    assert (span["verdict"]["bound"], span["verdict"]["confidence"]) == ("cpu", "low")
     assert span["queue_depth"] == {"mean": None, "max": None}
     assert [(row["phase"], row["host_ns"], row["bound"]) for row in span["phases"]] == [("forward", 50_000, "unknown")]
     assert span["mean"]["data_loading_ns"] == {"wait": None, "exposed": None, "hidden": None}

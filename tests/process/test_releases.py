@@ -52,6 +52,7 @@ NOT_YET: dict[str, set[str]] = {
           for row in ("devices.mean", "devices.steps", "phases.idle_ns", "sites.idle_ns", "steps.idle_ns")
           for reason in ("tail", "after_recording")),
         "slow_steps.over_median_ns", "grown.excess_ns",
+        "cpu",  # what ops compute without a GPU
         *(f"job.{figure}" for figure in JobKind.__struct_fields__),
         *(f"series.{metric}" for metric in ("idle_collective_time", "unrecorded_work_time")),
         *(f"segments.{reason}" for reason in ("collective_wait", "unrecorded_work")),

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tb_steptime.insights.rules import RULES, Gain
+from tb_steptime.metrics.idle.reasons import IdleNs
 from tests.truth.simulate.causes import Section, Training
 from tests.truth.simulate.judging import Judged, judged, judged_training
 from tests.truth.simulate.mixtures import (
@@ -56,7 +57,11 @@ def reasons_found(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[i
 
 
 def reasons_declared(found: Judged) -> dict[int, tuple[list[dict[str, int]], list[int]]]:
-    return {each["device"]: (each["idle_ns"], each["busy_ns"]) for each in found.truth["devices"]}
+    """A reason that the simulator does not name has no time in its trainings."""
+    return {
+        each["device"]: ([msgspec.structs.asdict(IdleNs(**step)) for step in each["idle_ns"]], each["busy_ns"])
+        for each in found.truth["devices"]
+    }
 
 
 @every_mixture

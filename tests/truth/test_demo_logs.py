@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import msgspec
 import pytest
 
 from tb_steptime.analyses import data_loading, host, overview, tensor_cores
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.record.file.format import decode_header
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
@@ -209,9 +209,9 @@ def declared_of(folder: str) -> Any:
 
 @pytest.mark.parametrize("folder", FORUM)
 def test_devices_are_idle_for_the_declared_reasons(folder: str):
-    ours = [(each.busy_ns, [msgspec.structs.asdict(step) for step in each.steps]) for each in host_of(folder).devices]
+    ours = [(each.busy_ns, each.steps) for each in host_of(folder).devices]
     declared = sorted(declared_of(folder)["devices"], key=lambda each: -sum(each["busy_ns"]))
-    assert ours == [(each["busy_ns"], each["idle_ns"]) for each in declared]
+    assert ours == [(each["busy_ns"], [IdleNs(**step) for step in each["idle_ns"]]) for each in declared]
 
 
 @pytest.mark.parametrize("folder", FORUM)

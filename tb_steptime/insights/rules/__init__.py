@@ -38,7 +38,7 @@ from tb_steptime.insights.rules.host.host_bound import (
     zero_gradients,
 )
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
-from tb_steptime.insights.rules.host.launch_graphs import launch_graphs
+from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
@@ -75,6 +75,7 @@ RULES: dict[Rule, Gain] = {
     garbage_collection: Gain.DISJOINT,
     host_stops: Gain.DISJOINT,
     launch_graphs: Gain.DISJOINT,
+    between_graphs: Gain.DISJOINT,
     long_stretches: Gain.DISJOINT,
     compiled_waits: Gain.DISJOINT,
     buffer_broadcast: Gain.DISJOINT,

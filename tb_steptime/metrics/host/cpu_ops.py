@@ -9,7 +9,6 @@ Ops that begin within a step are the step's. The threads of OpenMP, which share 
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Literal
 
@@ -188,5 +187,5 @@ def _first_type(inputs: str) -> str | None:
     >>> _first_type('["float","Scalar"]'), _first_type("[]")
     ('float', None)
     """
-    listed = json.loads(inputs)
+    listed = msgspec.json.decode(inputs)
     return str(listed[0]) if isinstance(listed, list) and listed and listed[0] else None

@@ -73,11 +73,32 @@ def test_phases_are_sums_of_sites():
 
 
 def test_a_span_without_a_device_tells_of_the_host():
-    result = analyse(timeline("step | 1111122222 |\nloader single | ll...ll... |\nop | ..aaa..aaa |"))
+    result = analyse(timeline("step | 1111122222 |\nloader single | lll..lll.. |\nop | ...aa...aa |"))
     assert (result.device, result.devices, result.segments, result.bound) == (None, [], [], Bound.INPUT)
-    assert {row.phase: row.host_ns for row in result.phases} == {"data_loading": 2 * US, "forward": 3 * US}
-    short = analyse(timeline(f"step | {'1' * 100} |\nloader single | {'l' * 9} |\nop | {'a' * 9} |"))
-    assert short.bound is Bound.UNKNOWN
+    assert {row.phase: row.host_ns for row in result.phases} == {"data_loading": 3 * US, "forward": 2 * US}
+    assert result.cpu is not None
+    assert [(row.op, row.calls, row.self_ns) for row in result.cpu.ops] == [("a", 1.0, 2 * US)]
+
+
+@pytest.mark.parametrize(
+    ("loader", "op", "gloo", "bound"),
+    [
+        ("l.........", ".aaaaaaaaa", "..........", Bound.CPU),
+        ("lllll.....", ".....aaaa.", "..........", Bound.INPUT),
+        ("l.........", ".aaa......", "....gggggg", Bound.COMMUNICATION),
+        ("l.........", ".aaaa.....", "..........", Bound.UNKNOWN),
+        ("..........", ".a........", "..........", Bound.UNKNOWN),
+    ],
+)
+def test_without_a_device_what_takes_most_of_the_step_decides(loader, op, gloo, bound):
+    """A wait of a tenth beside ops for the rest is a job that computes; Python without ops is of unknown cause."""
+    drawing = f"step | 1111111111 |\nloader single | {loader} |\nop | {op} |\nuser gloo:all_reduce | {gloo} |"
+    assert analyse(timeline(drawing)).bound is bound
+
+
+def test_ops_that_launch_work_of_a_gpu_are_no_work_of_the_cpu():
+    trace = timeline("step | 1111111111 |\nop | aaaaaaaaaa |", names={"a": "aten::cudnn_convolution"})
+    assert analyse(trace).bound is Bound.UNKNOWN
 
 
 def test_a_slow_step_names_what_grew():

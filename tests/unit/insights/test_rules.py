@@ -149,8 +149,11 @@ def test_a_step_in_which_the_gpu_works_has_no_problem():
 
 
 def test_without_a_gpu_the_verdict_says_so():
-    judgement = judged("step | 1111122222 |\n op | aaa..aaa.. |")
-    assert judgement.headlines["overview"].verdict.template == "A step takes {step}; this trace has no GPU activity."
+    judgement = judged("step | 1111122222 |\n op | a....a.... |")
+    assert (
+        judgement.headlines["overview"].verdict.template
+        == "A step takes {step}, and for {other} of it no op is recorded: Python code outside of them, or waits."
+    )
     assert judgement.insights == []
     assert judgement.sidebar["tensor_cores"].share is None
 

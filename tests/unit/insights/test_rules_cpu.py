@@ -1,0 +1,91 @@
+"""Cards and verdicts of jobs that compute on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+
+NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
+
+
+def judged(trace: Trace) -> Judgement:
+    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+
+
+def cards(judgement: Judgement) -> dict[str, Insight]:
+    return {insight.id: insight for insight in judgement.insights if insight.id.startswith("cpu_")}
+
+
+def of_ops(ops: str, **drawn: object) -> Judgement:
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    return judged(timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES, **drawn))
+
+
+def test_the_verdict_names_the_op_that_takes_most():
+    verdict = of_ops("ccccbbmmm.").verdict
+    assert (
+        plain(verdict.text)
+        == "A step takes 10 µs, and the CPU computes for 90 % of it; aten::mkldnn_convolution takes most, 40 %."
+    )
+    assert plain(verdict.why_confidence) == "Its ops are those of CPU libraries."
+
+
+def test_ops_of_one_kind_are_where_to_begin():
+    card = cards(of_ops("ccbbbbmmm.", inputs={"b": ("[[1]]", '["float"]')}))["cpu_ops"]
+    assert (plain(card.title), card.gain_ns, card.about_ns) == ("Speed up `aten::convolution_backward` first", 0, 6_000)
+    assert plain(card.why) == (
+        "Convolutions take 6 µs a step (60 %); aten::convolution_backward alone takes 4 µs, on FP32 inputs."
+    )
+    assert card.how is not None and "channels_last" in card.how
+
+
+@pytest.mark.parametrize(
+    ("ops", "how"),
+    [
+        ("mmeecccc..", "channels_last"),
+        ("mmmmeecc..", "autocast"),
+        ("mmceeeee..", "torch.compile"),
+        ("mmccee....", None),
+    ],
+)
+def test_the_largest_kind_decides_from_three_tenths_of_the_step(ops, how):
+    card = cards(of_ops(ops)).get("cpu_ops")
+    assert (card is None) if how is None else (card is not None and card.how is not None and how in card.how)
+
+
+def test_ops_of_a_gpu_job_are_not_to_speed_up():
+    names = NAMES | {"c": "aten::cudnn_convolution"}
+    assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "update", "fires"),
+    [
+        ("AdamW", "aten::sqrt", True),
+        ("AdamW", "aten::_fused_adamw_", False),
+        ("SGD", "aten::add_", False),
+    ],
+)
+def test_adam_is_fused_where_it_takes_a_tenth_of_the_step(optimizer, update, fires):
+    trace = timeline(
+        f"""
+        step                                        | {"".join(str(step) * 10 for step in range(4))} |
+        op                                          | {"cccc..ee.." * 4} |
+        user Optimizer.step#{optimizer}.step        | {"......oo.." * 4} |""",
+        names=NAMES | {"e": update},
+    )
+    card = cards(judged(trace)).get("cpu_optimizer")
+    assert (card is not None) is fires
+    if card is not None:
+        assert (card.gain_ns, card.severity, plain(card.why)) == (
+            2_000,
+            Severity.MAJOR,
+            "AdamW takes 2 µs a step (20 %) in 1 ops, each of which goes through a whole parameter.",
+        )
+        assert card.how == "torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4"

@@ -1,0 +1,45 @@
+"""What a CPU job computes, by op, by kind of op, and on how many threads."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuOpRow, CpuOptimizer, CpuWork, cpu_work
+from tests.drawn.timeline import timeline
+
+US = 1_000
+
+
+def test_own_times_of_the_ops_of_a_step_sum_to_all():
+    trace = timeline(
+        """
+        step                           | 00000000001111111111.. |
+        loader single                  | w.........w........... |
+        op                             | .llllll....llllll..... |
+        op                             | ..mmmm......mmmm...... |
+        op engine                      | ....cc........cc...... |
+        op                             | ........e.........e..z |
+        user Optimizer.step#Adam.step  | .......oo........oo... |""",
+        names={"l": "aten::linear", "m": "aten::addmm", "c": "aten::convolution_backward", "e": "aten::sqrt"},
+        inputs={"m": ("[[8,8]]", '["float","float"]')},
+    )
+    assert cpu_work(trace) == CpuWork(
+        ops=[
+            CpuOpRow("aten::addmm", 1.0, 4 * US, "float"),
+            CpuOpRow("aten::linear", 1.0, 2 * US, None),
+            CpuOpRow("aten::convolution_backward", 1.0, 2 * US, None),
+            CpuOpRow("aten::sqrt", 1.0, 1 * US, None),
+        ],
+        groups=[
+            CpuGroup("matmul", 6 * US, "aten::addmm", 4 * US),
+            CpuGroup("convolution", 2 * US, "aten::convolution_backward", 2 * US),
+        ],
+        optimizer=CpuOptimizer("Adam", 1 * US, 1.0, fused=False),
+        rest_ns=0,
+        ops_ns=9 * US,
+        busy_ns=7 * US,
+        threads=2,
+        cores=None,
+    )
+
+
+def test_a_recording_without_ops_computes_nothing():
+    assert cpu_work(timeline("step | 0000 |")) == CpuWork([], [], None, 0, 0, 0, 0, None)
