@@ -66,7 +66,10 @@ _BY_NAME = (
 )
 
 #: Work that belongs to no layer: of optimizers, of gradients' sums and of what exchanges them.
-_NO_LAYER = re.compile(r"AccumulateGrad|c10d|record_param_comms|Optimizer\.|_foreach_|_amp_")
+_NO_LAYER = re.compile(
+    r"AccumulateGrad|c10d|torch\.distributed|record_param_comms|Optimizer\.|_foreach_|_amp_"
+    r"|(?i:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|all2all)"
+)
 _NO_LAYER_PHASES = tuple(PHASES.index(phase) for phase in ("optimizer", "zero_grad", "data_loading"))
 
 
