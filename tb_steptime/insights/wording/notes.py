@@ -65,6 +65,15 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "If the job used a GPU, record with {code}. Every GPU figure below is a dash, not a zero.",
         code="ProfilerActivity.CUDA",
     ),
+    "cpu_job": NoteWords(
+        "A job on the CPU.",
+        "Every GPU figure below is a dash, not a zero.",
+    ),
+    "kernels_missing": NoteWords(
+        "Calls of the GPU's runtime are recorded, but nothing that they launched.",
+        "Every GPU figure below is a dash, not a zero. Is another profiler attached to the process, or did the "
+        "recording end before its kernels ran?",
+    ),
     "no_steps": NoteWords(
         "No step marks.",
         "The whole recording counts as one step. Call {code} after each batch.",
