@@ -304,13 +304,15 @@ export interface Change {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, best_rate:
- * the most bytes a second of one of them; None where the bytes of one are not recorded. running_ns: one of them runs,
- * waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns: est. how much of that waits
- * for other ranks; compute_stream_ns: how much of it is on a stream that the model computes on.
+ * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
+ * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
+ * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
+ * est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
+ * computes on.
  */
 export interface CollectiveRow {
   kind: string;
+  label: string;
   group: string | null;
   ranks: number | null;
   dtype: string | null;
@@ -1161,12 +1163,13 @@ export interface LongGap {
 }
 
 /**
- * The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
- * steps; compiled_ns is a part. longest: at most KEPT.
+ * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
+ * step, means over the steps; compiled_ns is a part. longest: at most KEPT.
  */
 export interface LongGaps {
   site: string;
   count: number;
+  steps: number;
   late_ns: number;
   compiled_ns: number;
   longest: LongGap[];
@@ -1311,13 +1314,13 @@ export interface OtherLoaders {
  * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
  * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
  * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
- * (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
+ * (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
  */
 export interface Overhead {
   ns: number | null;
   exposed_ns: number | null;
   gain_ns: number;
-  source: "ready" | "recorder" | "steady" | null;
+  source: "ready" | "recorder" | "short" | null;
   why: Reason | null;
 }
 

@@ -29,7 +29,7 @@ export function figure(value: number | null, unit: Unit, style: Style = "table")
     case "ns":
       return nsFigure(value);
     case "fraction":
-      return { number: digits(100 * value, style === "table" ? 1 : 0), unit: "%" };
+      return { number: nearlyAll(value) ?? digits(100 * value, style === "table" ? 1 : 0), unit: "%" };
     case "bytes":
       return scaled(value, BYTES);
     case "bytes_per_second":
@@ -43,6 +43,12 @@ export function figure(value: number | null, unit: Unit, style: Style = "table")
     default:
       return unreachable(unit);
   }
+}
+
+/** 100 % is all of it, never what only comes near; null where the usual decimals say so. */
+function nearlyAll(fraction: number): string | null {
+  if (fraction >= 1 || fraction < 0.995) return null;
+  return fraction >= 0.9995 ? ">99.9" : digits(100 * fraction, 1);
 }
 
 /** A quantity as text: "177.6 ms", "33.4 %", "75 718". */

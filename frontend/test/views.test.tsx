@@ -40,6 +40,22 @@ describe("the Overview", () => {
     expect(page).toContain("|0 ms now|up to 58.0 ms later|Then use the tensor cores|");
   });
 
+  test("what ranks exchange is listed where they do", () => {
+    const row = { kind: "all_reduce", label: "all-reduce", group: "0", ranks: 8, dtype: "Float", count: 5 };
+    const known = { ...row, bytes: 102e6, best_rate: 13e9, running_ns: 15e6, exposed_ns: 13e6, wait_ns: 2e6 };
+    const unknown = { ...known, label: "broadcast", group: null, ranks: null, dtype: null, bytes: null, wait_ns: 0 };
+    const rest = { compute_stream_ns: 0, in_a_row: null };
+    const lengths = { running_ns: 0, exposed_ns: 0, left_out_ns: 0, computing_ns: 0, free_compute_ns: 0 };
+    const waits = { wait_ns: 0, steady_wait_ns: null, examples: [], waits: [] };
+    const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };
+    const page = words(
+      <Overview page={{ ...PAGE, result: { ...OVERVIEW, communication } }} tab={TAB} compared={null} />,
+    );
+    expect(page).toContain("|Collective|Type|Group|A step|Bytes a step|Runs|Exposed|Est. waits|");
+    expect(page).toContain("|all-reduce|Float|0, 8 ranks|5|102 MB|15.0 ms|13.0 ms|2.0 ms|");
+    expect(page).toContain("|broadcast|–|–|5|–|15.0 ms|13.0 ms|0 ms|");
+  });
+
   test("every picture has a sentence", () => {
     const html = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).replaceAll("\u00a0", " ");
     expect(html).toContain(

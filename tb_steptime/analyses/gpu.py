@@ -137,7 +137,7 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
     mine = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
     return DeviceGpu(
         device=device,
-        name=known.name if known else f"GPU {device}",
+        name=trace.device_name(device),
         sm_count=known.sm_count if known else None,
         tiles=[_tile(trace, device, metric) for metric in TILES],
         time_bins=_time_bins(trace, device, _values(trace) // device_count),

@@ -222,10 +222,9 @@ def _devices(trace: Trace) -> list[DeviceIdle]:
 
 
 def _device(trace: Trace, device: int, aggregates: StepAggregates) -> DeviceIdle:
-    known = trace.devices.get(device)
     return DeviceIdle(
         device=device,
-        name=known.name if known else f"GPU {device}",
+        name=trace.device_name(device),
         busy_ns=aggregates.works.sum(axis=1).tolist(),
         steps=aggregates.idle_of_steps,
         mean=aggregates.mean.idle_of(0),

@@ -155,7 +155,7 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
     return [
         DeviceFigures(
             device=device,
-            name=trace.devices[device].name if device in trace.devices else f"GPU {device}",
+            name=trace.device_name(device),
             utilization=figure(GPU_UTILIZATION, device),
             est_sm_efficiency=figure(EST_SM_EFFICIENCY, device),
             est_achieved_occupancy=figure(EST_ACHIEVED_OCCUPANCY, device),

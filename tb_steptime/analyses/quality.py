@@ -9,7 +9,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
-from tb_steptime.metrics.set_aside.costs import one_time_rows
+from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace
@@ -76,9 +76,14 @@ def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> di
         longest = one_time_rows(trace, device)[0]
         values |= {
             "longest": ns(longest.worst_end_ns - longest.worst_start_ns),
-            "name": text(shortened(longest.op or longest.name, NAME_LENGTH)),
+            "name": text(_name(longest)),
         }
     return values
+
+
+def _name(cost: OneTimeCost) -> str:
+    """Of compilation the name that its users know; its marks have those of its functions."""
+    return "torch.compile" if cost.cause == "compilation" else shortened(cost.op or cost.name, NAME_LENGTH)
 
 
 def _call_stacks(trace: Trace) -> list[Note]:

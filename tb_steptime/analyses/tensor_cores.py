@@ -134,7 +134,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
     found = opportunities(trace, device)
     return DeviceSplit(
         device=device,
-        name=trace.devices[device].name if device in trace.devices else f"GPU {device}",
+        name=trace.device_name(device),
         total=total,
         share_low=total.share_low if has else None,
         share_high=total.share_high if has else None,

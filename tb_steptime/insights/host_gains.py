@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Phrase, phrase
@@ -49,8 +50,8 @@ class HostCard(NamedTuple):
 
 
 def host_card(facts: Facts, card: HostCard) -> Insight | None:
-    """The insight, if its gain is worth a card."""
-    if card.gain_ns <= 0 or facts.share(card.gain_ns) < WORTH_FRACTION:
+    """The insight, if its gain is worth a card and the recording shows how the job runs."""
+    if card.gain_ns <= 0 or facts.share(card.gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
     level, why = _confidence(facts, card)
     return Insight(
@@ -71,6 +72,16 @@ def host_card(facts: Facts, card: HostCard) -> Insight | None:
         steps=list(card.steps),
         evidence=list(card.evidence),
     )
+
+
+def shows_the_job(facts: Facts) -> bool:
+    """Whether idle time may be taken for the job's own: not where most of it is work that is not recorded, since other
+    work may be missing too; nor in a cold start, of whose few steps most comes only once."""
+    steps, idle = facts.overview.steps, facts.idle
+    unrecorded = idle is not None and idle.unrecorded_work > LEADING_FRACTION * idle.total_ns
+    once_ns = sum(step.once_ns for step in steps)
+    cold = len(steps) < FEW_STEPS and once_ns > LEADING_FRACTION * sum(step.duration_ns for step in steps)
+    return not (unrecorded or cold)
 
 
 def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:

@@ -43,7 +43,7 @@ _CAUSES = {
     Bound.HOST: "late kernel launches",
     Bound.SYNC: "blocking calls",
     Bound.DEPENDENCY: "work that waits for another stream, another GPU or an event",
-    Bound.COMMUNICATION: "waiting for other ranks",
+    Bound.COMMUNICATION: "communication with other ranks",
     Bound.INPUT: "waiting for input data",
     Bound.UNKNOWN: "work or launches that are not recorded",
 }

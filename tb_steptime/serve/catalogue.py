@@ -11,6 +11,7 @@ from tb_steptime.insights.rules import RULES
 from tb_steptime.insights.wording.reasons import REASONS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
+from tb_steptime.metrics.communication import columns as communication
 from tb_steptime.metrics.data_loading import columns as data_loading
 from tb_steptime.metrics.host import columns as host
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
@@ -60,7 +61,14 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 
 #: Figures of the views' tables, by view.
-_COLUMNS = (*kernels.COLUMNS, *tensor_cores.COLUMNS, *host.COLUMNS, *HOST_FIGURES, *data_loading.COLUMNS)
+_COLUMNS = (
+    *kernels.COLUMNS,
+    *tensor_cores.COLUMNS,
+    *host.COLUMNS,
+    *HOST_FIGURES,
+    *data_loading.COLUMNS,
+    *communication.COLUMNS,
+)
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 
 

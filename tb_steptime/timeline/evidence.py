@@ -77,10 +77,11 @@ def _event(trace: Trace, row: int, place: _Place, start_ns: int, end_ns: int) ->
     start, end = int(events.start_ns[row]), int(events.start_ns[row] + events.dur_ns[row])
     on_device = int(events.kind[row]) in DEVICE_KINDS
     thread = f"thread {trace.threads[int(events.thread[row])].tid}"
+    stream = f"{trace.job.accelerator} {int(events.device[row])}, stream {int(events.stream[row])}"
     return EvidenceEvent(
         place=place,
         name=trace.strings[int(events.name[row])],
-        track=f"GPU {int(events.device[row])}, stream {int(events.stream[row])}" if on_device else thread,
+        track=stream if on_device else thread,
         start_ns=start,
         duration_ns=end - start,
         covers_ns=max(0, min(end, end_ns) - max(start, start_ns)),

@@ -121,7 +121,7 @@ def _host_tracks(trace: Trace, table: Table, thread: int, label: str, rows: Int3
 
 
 def _device_tracks(trace: Trace, table: Table, device: int) -> Iterator[TrackEvents]:
-    events, group = trace.events, f"GPU {device}"
+    events, group = trace.events, f"{trace.job.accelerator} {device}"
     rows = events.rows(*DEVICE_KINDS)
     rows = rows[events.device[rows] == device].astype(np.int32)
     streams, count = np.unique(events.stream[rows], return_counts=True)

@@ -49,6 +49,7 @@ class Job:
 
     rank: int | None = None
     world_size: int | None = None
+    accelerator: str = "GPU"  # what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     with_stack: bool = False  # call stacks were recorded, which slows the host
     simulated: str | None = None  # set by a simulator, with its statement; never by a recording
     unfinished_step: int | None = None  # the recording ended inside this step, as the one who recorded says
@@ -92,3 +93,8 @@ class Trace:
     loader_records: LoaderRecords | None = None
     whole_recording: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def device_name(self, device: int) -> str:
+        """As the trace names it; its kind and number where it does not."""
+        known = self.devices.get(device)
+        return (known.name if known else "") or f"{self.job.accelerator} {device}"

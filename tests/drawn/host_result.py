@@ -9,6 +9,7 @@ import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.host import DeviceIdle, HostResult, HostStep
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement
 from tb_steptime.metrics.host.copies import CopyRow
@@ -74,20 +75,22 @@ def _sum(idles: Sequence[IdleNs]) -> IdleNs:
     return IdleNs(*map(sum, zip(*map(msgspec.structs.astuple, (IdleNs(), *idles)), strict=True)))
 
 
-def judged(host: HostResult, job: JobKind | None = None) -> Judgement:
+def judged(host: HostResult, job: JobKind | None = None, once_ns: int = 0, steps: int = STEPS) -> Judgement:
     """The host's result beside those of a plain trace with the same steps. job: another than that trace's, an eager one
-    that shows neither training nor inference."""
-    marks = "".join(str(i) * 10 for i in range(STEPS))
+    that shows neither training nor inference. once_ns: what of each step comes only once."""
+    marks = "".join(str(i) * 10 for i in range(steps))
     trace = timeline(
         f"""
         step     | {marks} |
-        runtime  | {"k........." * STEPS} |
-        kernel 7 | {".kkkkkkkkk" * STEPS} |""",
+        runtime  | {"k........." * steps} |
+        kernel 7 | {".kkkkkkkkk" * steps} |""",
         cell_ns=100 * US,
     )
     results = {each.id: each.analyse(trace) for each in ANALYSES if each.id != "host"}
-    if job is not None:
-        results["overview"] = msgspec.structs.replace(results["overview"], job=job)
+    overview = results["overview"]
+    assert isinstance(overview, OverviewResult)
+    rows = [msgspec.structs.replace(step, once_ns=once_ns) for step in overview.steps]
+    results["overview"] = msgspec.structs.replace(overview, steps=rows, job=job or overview.job)
     return judge(results | {"host": host})
 
 

@@ -16,6 +16,7 @@ from tests.judged.jobs.demo import DEMO
 from tests.judged.jobs.edges import AT_THE_EDGES
 from tests.judged.jobs.healthy import HEALTHY
 from tests.judged.jobs.kernels import SLOW_KERNELS
+from tests.judged.jobs.loops import LOOPS
 from tests.judged.jobs.mixtures import MIXTURES
 from tests.judged.jobs.ranks import RANKS
 from tests.judged.jobs.shared import SHARED_TRACES
@@ -52,6 +53,7 @@ class Job:
 #: Simulated for the corpus alone.
 GROUPS = {
     "healthy jobs": HEALTHY,
+    "loops whose steps differ": LOOPS,
     "edges of a recording, what happens once, what is not recorded": AT_THE_EDGES,
     "jobs that wait": WAITING,
     "several ranks": RANKS,

@@ -37,7 +37,7 @@ def card_ids() -> tuple[str, ...]:
 def named_cards(words: str) -> list[str]:
     """The ids that a page asks for: a folder of rules stands for all of them, "except" for all but those that follow.
 
-    >>> named_cards("gpu except alignment layout_conversion slow_matmul tensor_cores_unused")
+    >>> named_cards("gpu except alignment layout_conversion slow_products tensor_cores_unused")
     ['eager_attention', 'fusible_chains', 'device_copies', 'small_grids']
     """
     wanted, _, without = words.partition(" except ")

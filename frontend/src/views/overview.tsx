@@ -14,7 +14,9 @@ import { ns, rangeText, rough, type Scale, scaleFor, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { hiddenParts, keysOfHidden, selectedStep } from "./choices";
+import { Collectives } from "./collectives";
 import { Devices } from "./devices";
+import { leftOut, leftOutRows } from "./left_out";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf } from "./props";
 import { comparedFigure } from "./tiles";
 import { ToDo } from "./to_do";
@@ -56,6 +58,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         />
         <ToDo page={page} here="overview" tab={tab} />
       </div>
+      {result.communication && <Collectives found={result.communication} meanings={tab.meanings} />}
       {result.devices.length > 1 && <Devices devices={result.devices} meanings={tab.meanings} />}
     </div>
   );
@@ -217,7 +220,8 @@ function Steps({ result: { steps }, title, off, tab, name }: StepsProps) {
         mark: <Swatch colour={part.colour} hatched={part.hatched} />,
         name: part.label,
         value: scale.text(lengthOf(steps[at]!.parts_ns, part)),
-      })),
+      }))
+      .concat(leftOutRows(steps[at]!, tab.meanings.idle_reasons, scale)),
   });
   return (
     <Picture
@@ -256,6 +260,7 @@ function stepBars(steps: OverviewResult["steps"], all: readonly PartMeaning[], o
     firm: steps.map((step) => step.slow),
     heads: lengths.map(scale.number),
     parts: shown.map((part) => ({ ...part, values: steps.map((step) => scale.of(lengthOf(step.parts_ns, part))) })),
+    leftOut: steps.map((step) => scale.of(leftOut(step))),
     longest,
     scale,
   };
@@ -267,7 +272,13 @@ function stepsTable(steps: OverviewResult["steps"], parts: readonly PartMeaning[
       { label: "Step" },
       { label: "Step time", unit: "ns" },
       ...parts.map((part) => ({ label: part.label, unit: "ns" as const })),
+      { label: "Left out of the verdict", unit: "ns" },
     ],
-    rows: steps.map((step) => [step.name, step.duration_ns, ...parts.map((part) => lengthOf(step.parts_ns, part))]),
+    rows: steps.map((step) => [
+      step.name,
+      step.duration_ns,
+      ...parts.map((part) => lengthOf(step.parts_ns, part)),
+      leftOut(step),
+    ]),
   };
 }

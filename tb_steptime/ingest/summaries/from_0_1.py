@@ -149,9 +149,13 @@ def _causes(result: Json) -> Json:
         "shares": result["shares"] | {"others_ns": result["shares"]["elsewhere_ns"]},
         "starts": _starts(result["starts"]) if result["starts"] else None,
         "jitter": result["jitter"],
-        "overhead": overhead | {"gain_ns": 0, "source": overhead["told_by"]} if overhead else None,
+        "overhead": overhead | {"gain_ns": 0, "source": _source(overhead["told_by"])} if overhead else None,
         "other_loaders": result["elsewhere"],
     }
+
+
+def _source(told_by: str | None) -> str | None:
+    return "short" if told_by == "steady" else told_by
 
 
 def _starts(starts: Json) -> Json | None:

@@ -24,7 +24,7 @@ from tb_steptime.insights.rules.gpu.device_copies import device_copies
 from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
 from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
-from tb_steptime.insights.rules.gpu.slow_matmul import slow_matmul
+from tb_steptime.insights.rules.gpu.slow_products import slow_products
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
@@ -38,7 +38,7 @@ from tb_steptime.insights.rules.host.host_bound import (
     zero_gradients,
 )
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
-from tb_steptime.insights.rules.host.launch_graphs import launch_graphs
+from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import pageable_copies
@@ -75,6 +75,7 @@ RULES: dict[Rule, Gain] = {
     garbage_collection: Gain.DISJOINT,
     host_stops: Gain.DISJOINT,
     launch_graphs: Gain.DISJOINT,
+    between_graphs: Gain.DISJOINT,
     long_stretches: Gain.DISJOINT,
     compiled_waits: Gain.DISJOINT,
     buffer_broadcast: Gain.DISJOINT,
@@ -92,7 +93,7 @@ RULES: dict[Rule, Gain] = {
     pageable_batch_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,
-    slow_matmul: Gain.OVERLAPS,
+    slow_products: Gain.OVERLAPS,
     eager_attention: Gain.OVERLAPS,
     fusible_chains: Gain.OVERLAPS,
     device_copies: Gain.OVERLAPS,

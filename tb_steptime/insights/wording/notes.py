@@ -97,8 +97,8 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "It is a part of the step, and left out of the verdict, of gains and of slow steps.",
     ),
     "once": NoteWords(
-        "[{time}] of these steps come only once, the longest {longest} in the first {name}.",
-        "Left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
+        "[{time}] of these steps come only once: {longest} in the first {name}, above all.",
+        "They are left out of the verdict, of gains and of slow steps. Begin the recording after a warm-up.",
     ),
     "after_recording": NoteWords(
         "The recording ends [{time}] after the GPU's last work in it.",

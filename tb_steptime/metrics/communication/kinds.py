@@ -30,7 +30,7 @@ _SPELLINGS = (
     ("all_reduce", r"allreduce|crossdevicereduce"),
     ("reduce_scatter", r"reducescatter"),
     ("all_gather", r"allgather"),
-    ("all_to_all", r"alltoall"),
+    ("all_to_all", r"alltoall|dispatch|combine"),
     ("broadcast", r"broadcast"),
     ("send_receive", r"sendrecv|(?<![a-z])(?:i?send|i?recv)"),
     ("barrier", r"barrier"),

@@ -12,7 +12,7 @@ from tb_steptime.metrics.communication.exposure import (
     exposure,
     judged_windows,
 )
-from tb_steptime.metrics.communication.kinds import KINDS
+from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
 from tb_steptime.metrics.communication.waits import est_wait_ns
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
@@ -53,13 +53,15 @@ class InARow(msgspec.Struct, frozen=True):
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Collectives of one kind in one group of ranks; means over the steps, per step.
 
-    kind: in KIND_LABELS. group, ranks, dtype: None where the trace does not say. bytes: of all of a step, best_rate:
-    the most bytes a second of one of them; None where the bytes of one are not recorded. running_ns: one of them runs,
-    waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns: est. how much of that waits
-    for other ranks; compute_stream_ns: how much of it is on a stream that the model computes on.
+    kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say. bytes: of
+    all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
+    running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
+    est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
+    computes on.
     """
 
     kind: str
+    label: str
     group: str | None
     ranks: int | None
     dtype: str | None
@@ -161,6 +163,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
 
     return CollectiveRow(
         kind=KINDS[found.kind[first]],
+        label=KIND_LABELS[KINDS[found.kind[first]]],
         group=text(int(found.group[first])),
         ranks=int(found.group_size[first]) if found.group_size[first] >= 0 else None,
         dtype=text(int(found.dtype[first])),

@@ -11,8 +11,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import step_lengths
-from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, steady_wait_ns, waited_for
+from tb_steptime.metrics.data_loading.loaders import find_batches, short_wait_ns, unavoidable_ns, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, late_waits
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst
 from tb_steptime.metrics.data_loading.waits import exposed_waits
@@ -25,10 +24,6 @@ from tb_steptime.trace.steps import find_steps
 RARE_FRACTION = 0.25
 #: A long wait is at least so many usual ones, however alike the others are.
 LONG_TIMES = 2
-#: A batch of one tensor of 256 bytes is received in 0.1 to 1.3 ms, with a profiler and on two busy cores; ...
-RECEIVING_NS = 1_500_000
-#: ... in steps so short that this is more than a tenth of them, it is a cost that larger batches lower.
-RECEIVING_FRACTION = 0.1
 
 
 class Jitter(msgspec.Struct, frozen=True):
@@ -47,13 +42,13 @@ class Overhead(msgspec.Struct, frozen=True):
 
     ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
     included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
-    (waits of prefetched batches in a burst) or "steady" (waits that are short, or alike whatever the step).
+    (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
     """
 
     ns: int | None
     exposed_ns: int | None
     gain_ns: int
-    source: Literal["recorder", "ready", "steady"] | None
+    source: Literal["recorder", "ready", "short"] | None
     why: Reason | None
 
 
@@ -86,10 +81,10 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
     if main is None or main.multiprocess is False:
         return None
     mine = batches.of(main.loader)
-    found: dict[Literal["recorder", "ready", "steady"], int | None] = {
+    found: dict[Literal["recorder", "ready", "short"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
         "ready": burst.short_wait_ns if burst else None,
-        "steady": _steady_ns(trace, batches, main),
+        "short": short_wait_ns(trace, batches, main.loader),
     }
     source = next((source for source, each_ns in found.items() if each_ns is not None), None)
     if source is None or (each_ns := found[source]) is None:
@@ -100,16 +95,3 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
         exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
     return Overhead(each_ns, int(exposed.sum()) // main.steps, int(gain.sum()) // main.steps, source, None)
-
-
-def unavoidable_ns(trace: Trace) -> int:
-    """Of each wait: any process needs it to be woken, and to unpickle and map a single small tensor."""
-    return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(step_lengths(trace).mean())))
-
-
-def _steady_ns(trace: Trace, batches: Batches, main: WaitedFor) -> int | None:
-    """What each wait lasts although its batch is ready, as far as waits show it."""
-    waits = batches.wait_ns[batches.of(main.loader)]
-    usual = round(float(np.median(waits))) if len(waits) and main.in_a_row == 1 else None
-    short = usual is not None and usual <= unavoidable_ns(trace)
-    return usual if short else steady_wait_ns(trace, batches, main.loader)

@@ -12,14 +12,16 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Kind, distinct_in
 
-#: NCCL and RCCL begin all their kernels with their own name; the others are the all-reduce kernels of PyTorch's
-#: symmetric memory, of vLLM and of TensorRT-LLM, which exchange through peer memory without either library.
+#: Libraries begin all their kernels with their own name: NCCL, RCCL, MSCCL, oneCCL, HCCL, NVSHMEM. The others are of
+#: PyTorch's symmetric memory, vLLM, TensorRT-LLM, FlashInfer, AITER and DeepEP, which exchange through peer memory.
 COLLECTIVE_KERNEL = re.compile(
-    r"^(?:void )?(?:nccl|rccl)"
+    r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|nvshmem)"
     r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
     r"|\b(?:one|two)_shot_all_reduce"
     r"|\bcross_device_reduce_[12]stage"
     r"|\b(?:one|two)ShotAllReduce"
+    r"|\ball_?reduce_(?:fusion_kernel|prototype)|\breduce_scatter_cross_device"
+    r"|\bdeep_ep::\w+::(?:dispatch|combine)"
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark stand around it.

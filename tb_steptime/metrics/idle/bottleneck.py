@@ -70,28 +70,32 @@ class Pace(NamedTuple):
 
 
 def judge(pace: Pace) -> Bound:
-    """The one cause that would have to be fixed first."""
-    idle_ns = pace.idle.judged.total_ns
-    if not idle_ns + pace.device_ns:
+    """The one cause that would have to be fixed first. The hardware's gaps between queued work are the GPU's own time:
+    nothing but fewer or longer kernels shortens them."""
+    works_ns = pace.device_ns + pace.idle.queued
+    idle_ns = pace.idle.judged.total_ns - pace.idle.queued
+    if not idle_ns + works_ns:
         return Bound.UNKNOWN
-    if idle_ns < IDLE_FRACTION * (idle_ns + pace.device_ns):
+    if idle_ns < IDLE_FRACTION * (idle_ns + works_ns):
         return Bound.COMMUNICATION if _communicates(pace) else Bound.GPU
-    bound, most_ns = max(causes(pace).items(), key=lambda cause: cause[1])
-    leads = most_ns >= LEADING_FRACTION * idle_ns
+    by_cause = causes(pace)
+    bound, most_ns = max(by_cause.items(), key=lambda cause: cause[1])
+    leads = most_ns >= LEADING_FRACTION * sum(by_cause.values())
     starved = bound is Bound.HOST and (pace.starved_share or 0.0) >= STARVED_FRACTION
     return bound if leads or starved else Bound.MIXED
 
 
 def causes(pace: Pace) -> dict[Bound, int]:
-    """The idle time by what would have to become faster, ns; sums to all of it that is judged."""
+    """The idle time by what would have to become faster, ns; sums to all of it that is judged but the hardware's gaps.
+    Where communication that nothing hides is a large part of the GPU's work, that is a loss like idle time."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
     return {
         Bound.INPUT: idle.data_loading,
         Bound.HOST: idle.late_ns - blocked_ns,
         Bound.SYNC: blocked_ns,
-        Bound.COMMUNICATION: idle.collective_wait,
-        Bound.DEPENDENCY: idle.queued + idle.dependency,
+        Bound.COMMUNICATION: idle.collective_wait + (pace.exposed_communication_ns if _communicates(pace) else 0),
+        Bound.DEPENDENCY: idle.dependency,
         Bound.UNKNOWN: idle.unrecorded_work + idle.unknown + idle.tail,
     }
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
-from tb_steptime.metrics.idle.bubbles import bubbles
+from tb_steptime.metrics.idle.bubbles import bubbles, step_at
 from tb_steptime.metrics.idle.doing import MOSTLY, NOTHING, Kinds, doing_in
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
@@ -55,11 +55,12 @@ class LongGap(msgspec.Struct, frozen=True):
 
 
 class LongGaps(msgspec.Struct, frozen=True):
-    """The long gaps before launches of one place. count: over the span. late_ns, compiled_ns: per step, means over the
-    steps; compiled_ns is a part. longest: at most KEPT."""
+    """The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
+    step, means over the steps; compiled_ns is a part. longest: at most KEPT."""
 
     site: str
     count: int
+    steps: int
     late_ns: int
     compiled_ns: int
     longest: list[LongGap]
@@ -86,7 +87,8 @@ def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool)
     longest = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i])) for i in order.tolist()]
     compiled[order] = [gap.compiled for gap in longest]
     site = SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id
-    return LongGaps(site, len(rows), int(late.sum()) // steps, int(late[compiled].sum()) // steps, longest)
+    begun_in = len(distinct_in(step_at(trace, gaps.start[rows])))
+    return LongGaps(site, len(rows), begun_in, int(late.sum()) // steps, int(late[compiled].sum()) // steps, longest)
 
 
 def _late_ns(trace: Trace, device: int) -> Int64:
@@ -114,14 +116,13 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
 
 
 def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool) -> LongGap:
-    start, end, steps = int(gaps.start[row]), int(gaps.end[row]), find_steps(trace)
+    start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
-    step = int(np.searchsorted(steps.start_ns, start, side="right")) - 1
     doing = NOTHING
     if late_ns >= MOSTLY * (end - start):  # else what lasts for most of the gap is not why it is late
         doing = doing_in(trace, int(trace.events.thread[call]), start, end)
     return LongGap(
-        step=steps.steps[max(step, 0)].name,
+        step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
         start_ns=start,
         end_ns=end,
         late_ns=late_ns,

@@ -29,9 +29,10 @@ from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import named_in
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.trace.table import Bool, Int32, Int64
 
 #: So long after its call returned a launch has reached an idle device: six times the longest that was measured.
 REACHED_NS = 50_000
@@ -39,7 +40,13 @@ REACHED_NS = 50_000
 #: the median counts, once so many were measured.
 USUAL_TIMES, ENOUGH_LAUNCHES = 10, 10
 #: Three times the longest that was measured, since the operating system may let the thread wait for a core.
-SYNC_RETURNS_NS, COPY_BEGINS_NS = 200_000, 1_000_000
+SYNC_RETURNS_NS = 200_000
+#: Likewise: of copies to the host, and of few bytes; and of those whose bytes are staged before they begin.
+COPY_BEGINS_NS, STAGED_COPY_BEGINS_NS = 200_000, 1_000_000
+#: Up to here a copy's bytes go with its command.
+STAGED_BYTES = 1 << 16
+#: Where a call has waited for too long, it waits from its start on, but for what it takes on an idle device.
+TAKES_NS = 10_000
 
 #: The copy's bytes are staged by the call that launches it.
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
@@ -88,20 +95,29 @@ def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
     late = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
     late = np.where(gaps.launch >= 0, np.maximum(late, gaps.start), gaps.start)
     inside = Intervals.union(gaps.start, late) & _blocked(trace, Blocks.SYNC)
-    return _later(inside, SYNC_RETURNS_NS)
+    return _waits(inside.start, inside.end, SYNC_RETURNS_NS)
 
 
 def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
     """Beyond the time in which a copy that blocks its thread begins."""
     mine = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
     begun = trace.events.start_ns[_calls(trace, gaps)[mine]]
-    return _later(Intervals.union(begun, gaps.end[mine]), COPY_BEGINS_NS)
+    staged = _is_staged(trace, find_launches(trace).activity[gaps.launch[mine]])
+    return _waits(begun, gaps.end[mine], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
 
 
-def _later(intervals: Intervals, ns: int) -> Intervals:
-    """What each interval has beyond its first ns."""
-    long = intervals.end - intervals.start > ns
-    return Intervals(intervals.start[long] + ns, intervals.end[long])
+def _is_staged(trace: Trace, copies: Int32) -> Bool:
+    """Which copies to the device have more bytes than go with a command, as far as the trace says that."""
+    nbytes = trace.events.bytes
+    large = np.ones(len(copies), bool) if nbytes is None else (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES)
+    names = named_in(trace, copies.astype(np.int64), lambda name: "DtoH" not in name and "Device -> Host" not in name)
+    staged: Bool = large & names[trace.events.name[copies]]
+    return staged
+
+
+def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
+    """Ranges that are longer than usual, without what they take on an idle device."""
+    return Intervals.union(np.where(end - start > usual_ns, start + TAKES_NS, end), end)
 
 
 def _blocked(trace: Trace, *kinds: Blocks) -> Intervals:

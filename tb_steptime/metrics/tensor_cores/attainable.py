@@ -25,7 +25,7 @@ TILE = 128
 #: Where no product of the trace shows what aligned ones reach: large ones reach half of the peak and more.
 ALIGNED_FRACTION = 0.4
 
-#: Below so many rows, columns or summed elements most of a tile multiplies nothing.
+#: Below so many rows, columns or summed elements of each product of many most of a tile multiplies nothing.
 SMALL_LENGTH = 32
 #: Bytes that the fastest kernels load at once.
 UNIT_BYTES = 16
@@ -90,7 +90,7 @@ def why_slow(work: Work, kernels: Sequence[str]) -> Slowness | None:
         if odd is None:
             return Slowness("alignment", Reason("misaligned_kernel"))
         return Slowness("alignment", Reason("misaligned_size", {"length": count(odd), "unit": count(unit)}))
-    if min(work.lengths) < SMALL_LENGTH:
+    if work.batch > 1 and min(work.lengths) < SMALL_LENGTH:  # a single one is limited by memory, or by its kernel
         return Slowness("small_size", Reason("small_size", {"length": count(min(work.lengths))}))
     return None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from tb_steptime.trace.table import Kind
 
 #: Of the profiler itself, one per file, as long as the recording: not an event of the program.
@@ -37,6 +40,12 @@ _KINDS_BY_ENDING = {
     "_user_annotation": Kind.GPU_USER,
 }
 
+#: MTIA has one category for all that its devices do; these of its names move memory.
+_MTIA_COPY = re.compile(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE)
+
+#: Makers whose devices PyTorch calls by another name than GPU, by their own word.
+_ACCELERATORS = {"mtia": "MTIA", "xpu": "XPU", "hpu": "HPU", "gcu": "GCU", "npu": "NPU", "musa": "MUSA"}
+
 #: Host-side marks by their names: in 2021 they had the category of an op.
 _MARKS = (
     "ProfilerStep#",
@@ -53,4 +62,16 @@ def kind_of(category: object, name: str) -> int:
     kind = _KINDS.get(word)
     if kind is None:
         kind = next((kind for ending, kind in _KINDS_BY_ENDING.items() if word.endswith(ending)), Kind.OTHER)
-    return Kind.USER if kind == Kind.CPU_OP and name.startswith(_MARKS) else kind
+    if kind == Kind.CPU_OP and name.startswith(_MARKS):
+        return Kind.USER
+    return Kind.MEMCPY if word == "mtia_ccp_events" and _MTIA_COPY.search(name) else kind
+
+
+def accelerator_of(categories: Iterable[object]) -> str:
+    """What PyTorch calls the devices whose makers' words these categories have; "GPU" where they have none.
+
+    >>> accelerator_of(["cpu_op", "xpu_runtime"])
+    'XPU'
+    """
+    words = {str(category).strip().lower().partition("_")[0] for category in categories}
+    return next((name for word, name in _ACCELERATORS.items() if word in words), "GPU")

@@ -127,6 +127,10 @@ class Columns:
             elif isinstance(row, End):
                 self._end(row)
 
+    def categories(self) -> set[Any]:
+        """Distinct ones, as the file spells them."""
+        return {category for category, *_ in self.labels}
+
     def threads(self) -> list[Thread]:
         return [Thread(pid, tid, self._thread_names.get((pid, tid), "")) for pid, tid in self.labels.thread_numbers]
 

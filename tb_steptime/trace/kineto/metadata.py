@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from tb_steptime.trace.kineto.numbers import number_of
@@ -48,12 +50,13 @@ class Metadata:
     def base_time_ns(self) -> int:
         return _integer(self._values.get("baseTimeNanoseconds")) or 0
 
-    def devices(self) -> dict[int, Device]:
+    def devices(self, active: Iterable[int]) -> dict[int, Device]:
+        """The listed ones, and those of the active ids that are known to be one of them."""
         listed = self._values.get("deviceProperties")
         found = [_device(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        return {device.id: device for device in found if device}
+        return _with_unlisted({device.id: device for device in found if device}, sorted(active))
 
-    def job(self) -> Job:
+    def job(self, accelerator: str) -> Job:
         group = self._values.get("distributedInfo")
         group = group if isinstance(group, dict) else {}
         simulated = self._values.get("tb_steptime_simulated")
@@ -62,6 +65,7 @@ class Metadata:
             world_size=_integer(group.get("world_size")),
             with_stack=self._stacks_seen or bool(_flag(self._values.get("with_stack"))),
             simulated=simulated if isinstance(simulated, str) else None,
+            accelerator=accelerator,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
         )
 
@@ -81,6 +85,20 @@ def _device(of: dict[str, Any]) -> Device | None:
         registers_per_sm=_integer(of.get("regsPerMultiprocessor")),
         shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
     )
+
+
+def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, Device]:
+    """ROCm's activities number all agents, CPUs first, so that GPU 0 of the list may be device 2, and 7 device 9.
+
+    Where all listed GPUs are alike, an id of none of them has the same properties; where as many are active as listed
+    and no id fits, they come in the same order. Otherwise nothing is known of such an id.
+    """
+    unlisted = [id for id in active if id not in listed]
+    if len({replace(device, id=0) for device in listed.values()}) == 1:
+        return listed | {id: replace(next(iter(listed.values())), id=id) for id in unlisted}
+    if len(unlisted) == len(active) == len(listed):
+        return {id: replace(listed[known], id=id) for id, known in zip(unlisted, sorted(listed), strict=True)}
+    return listed
 
 
 def _integer(value: object) -> int | None:

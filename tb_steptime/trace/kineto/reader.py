@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tb_steptime.errors import TraceError
+from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.metadata import Metadata
@@ -76,6 +77,7 @@ class _Reading:
         strings, threads = self._columns.strings(), self._columns.threads()
         inputs, stack_texts = self._columns.inputs.table(), self._columns.stack_texts.table()
         collective_texts = self._columns.exchange_texts.table()
+        accelerator = accelerator_of(self._columns.categories())
         tables = Tables(self._columns)
         return Trace(
             path=str(self._source.path),
@@ -90,8 +92,8 @@ class _Reading:
             collectives=tables.collectives(),
             collective_texts=collective_texts,
             threads=threads,
-            devices=self._metadata.devices(),
-            job=self._metadata.job(),
+            devices=self._metadata.devices(tables.active_devices()),
+            job=self._metadata.job(accelerator),
             notes=notes_of(self._whole_damage(outline, tables)),
             file_bytes=self._source.total_bytes,
             json_bytes=self._source.text_bytes,

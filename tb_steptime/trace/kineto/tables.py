@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.table import (
+    DEVICE_KINDS,
     Bool,
     CollectiveTable,
     EventTable,
@@ -17,6 +18,7 @@ from tb_steptime.trace.table import (
     KernelTable,
     SequenceTable,
     StackTable,
+    distinct_in,
 )
 
 _EVENT_COLUMNS = ("correlation", "external")
@@ -87,6 +89,13 @@ class Tables:
             dtypes=of["dtypes"],
             settings=of["settings"],
         )
+
+    def active_devices(self) -> list[int]:
+        """Ids of the devices on which a kernel, a copy or a set ran, ascending."""
+        on_device = np.isin(self._of["kind"], DEVICE_KINDS)
+        device = self._of["device"][on_device]
+        active: list[int] = distinct_in(device[device >= 0]).tolist()
+        return active
 
     def kernels(self) -> KernelTable:
         of = self._kernels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.judged.jobs.drawn import FIRST, MS, SMALL, LabelledJob, job
 from tests.judged.jobs.healthy import EDGES, GRAPHS, LONG, STEP, WAITS
 from tests.judged.labels import Label
-from tests.truth.simulate.causes import MI300X, Recording, Section
+from tests.truth.simulate.causes import MI300X, Loader, Recording, Section
 from tests.truth.simulate.jobs.compiled import graph_step
 from tests.truth.simulate.jobs.edges import (
     compiled_once,
@@ -40,6 +40,40 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
         ),
         (from_pageable(262_144), *STEP[1:]),
         recording=Recording(head="hidden"),
+        **BEHIND,
+    ),
+    job(
+        Label(
+            "head_hidden_waits_for_batches", "gpu", never=f"{NOT_TRUE} {EDGES} loader_jitter",
+            why="The host is ahead of the device, and waits for batches of 5 ms; meanwhile the device works off "
+            "earlier steps, of which nothing is recorded. A step takes 11.5.",
+        ),
+        STEP,
+        Loader(5 * MS, workers=1),
+        recording=Recording(head="hidden"),
+        **BEHIND,
+    ),
+    job(
+        Label(
+            "head_hidden_slow_batch", "gpu", never=f"{NOT_TRUE} {EDGES} loader_jitter",
+            why="As above, with two workers of 16 ms: the first recorded wait lasts longest.",
+        ),
+        STEP,
+        Loader(16 * MS, workers=2),
+        recording=Recording(head="hidden"),
+        active=8,
+        **BEHIND,
+    ),
+    job(
+        Label(
+            "head_hidden_graph", "gpu", never=f"{NOT_TRUE} {EDGES} loader_jitter",
+            why="As above, with a graph a step: the host does little but wait for batches, and the device is always "
+            "busy.",
+        ),
+        graph_step(SMALL, nodes=True),
+        Loader(5 * MS, workers=1),
+        recording=Recording(head="hidden"),
+        active=8,
         **BEHIND,
     ),
     job(

@@ -54,7 +54,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "decode_graph_short", "sync host mixed gpu", may="sync_bubble",
+            "decode_graph_short", "sync host mixed gpu", may="sync_bubble between_graphs",
             never=f"{NOT_TRUE} launch_graphs long_stretches",
             why="One graph launch a token, 1.4 ms of work; the host fetches the token and prepares the next one for "
             "0.2 ms.",
@@ -163,7 +163,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "cpu_computes", "unknown host", never=f"{WAITS} {EDGES} {GRAPHS} loader_overhead",
+            "cpu_computes", "cpu", never=f"{WAITS} {EDGES} {GRAPHS} loader_overhead",
             why="No GPU: 200 ms of products a step, 0.2 ms of waits for batches.",
         ),
         cpu_step(200_000),
@@ -180,7 +180,7 @@ WAITING: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "cpu_little_wait", "unknown host", may="more_workers input_bound", never=f"{EDGES} {GRAPHS}",
+            "cpu_little_wait", "cpu", may="more_workers input_bound", never=f"{EDGES} {GRAPHS}",
             why="No GPU: 10 of 100 ms a step are a wait for the batch, 90 are computed.",
         ),
         cpu_step(90_000),

@@ -104,9 +104,9 @@ def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguo
     assert cards(trace) == {"input_bound"}
 
 
-def test_waits_of_less_than_a_tenth_of_a_short_step_are_no_late_batches():
-    assert cards(steps_that_wait([10] * 3, work=91)) == set()
-    assert cards(steps_that_wait([11] * 3, work=90)) == {"input_bound"}
+def test_short_waits_are_no_late_batches():
+    assert cards(steps_that_wait([8] * 3, work=92)) == set()
+    assert cards(steps_that_wait([8] * 3, work=91)) == {"input_bound"}
 
 
 def test_waits_with_a_period_are_not_only_input_bound():
@@ -148,7 +148,7 @@ def test_waits_that_are_long_again_and_again_are_no_jitter():
     assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
 
 
-def in_epochs(work: int = 6, first: int = 30, loader: str = "loader", seeds: str = "s.") -> Trace:
+def in_epochs(work: int = 10, first: int = 30, loader: str = "loader", seeds: str = "s.") -> Trace:
     return epochs([[1] * 6, [first, *[1] * 5]], work=work, loader=loader, seeds=seeds)
 
 
@@ -157,7 +157,7 @@ def test_the_start_of_an_epoch_is_worth_its_waits():
     assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12, ["6"], Confidence.MEDIUM)
     assert plain(insight.title) == "Keep the workers between epochs, or make epochs longer"
     assert said(insight) == (
-        "A step waits 3 µs (28 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
+        "A step waits 3 µs (20 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
         "are not kept."
     )
     assert insight.how == "DataLoader(..., persistent_workers=True)"
@@ -285,35 +285,34 @@ def test_the_only_loader_and_the_first_batch_of_an_evaluation_are_no_other_loade
 
 def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
-    assert insight.gain_ns == 1_000 - 567  # a tenth of a step
+    assert insight.gain_ns == 1_000 - 453  # 8 % of a step
     assert said(insight).endswith(
         "Until the training process has a batch that is ready takes 1 µs: to send, unpickle and map it."
     )
     assert plain(insight.title) == "Return fewer, larger tensors"
 
 
-def waits_of_two(copied_from: str = "Pinned", rest: int = 0) -> Trace:
-    """Each wait lasts 2 us, whatever the step does; a batch is copied, then a kernel runs. A step takes 10 us."""
+def bursts_on_a_gpu(copied_from: str = "Pinned", work: int = 4) -> Trace:
+    """One wait of three is long, the others last 2 us; a batch is copied, then a kernel runs."""
     rows = {"step": "", "loader": "", "runtime": "", "memcpy 9": "", "kernel 7": ""}
-    for number, work in enumerate((5, 9, 6, 12, 7, 10, 8)):
-        length = work + rest
-        rows["step"] += "ab"[number % 2] * (length + 2)
-        rows["loader"] += "ll" + "." * length
-        rows["runtime"] += "..ck" + "." * (length - 2)
-        rows["memcpy 9"] += "...c" + "." * (length - 2)
-        rows["kernel 7"] += "...." + "k" * (length - 3) + "."
+    for number, wait in enumerate([30, 2, 2] * 4):
+        rows["step"] += "ab"[number % 2] * (wait + work)
+        rows["loader"] += "l" * wait + "." * work
+        rows["runtime"] += "." * wait + "ck" + "." * (work - 2)
+        rows["memcpy 9"] += "." * wait + ".c" + "." * (work - 2)
+        rows["kernel 7"] += "." * wait + ".." + "k" * (work - 2)
     drawing = "\n".join(f"{label} | {cells} |" for label, cells in rows.items())
     return timeline(drawing, names={"c": f"Memcpy HtoD ({copied_from} -> Device)"})
 
 
 def test_overhead_is_no_cost_where_any_batch_takes_as_long():
-    assert card(waits_of_two(rest=8), "loader_overhead") is not None
-    assert card(waits_of_two(rest=10), "loader_overhead") is None
+    assert card(bursts_on_a_gpu(), "loader_overhead") is not None
+    assert card(bursts_on_a_gpu(work=14), "loader_overhead") is None
 
 
 def test_pinning_moves_overhead_to_a_thread_where_it_is_not_done_yet():
-    assert sure(waits_of_two("Pageable"), "loader_overhead").how == "DataLoader(..., pin_memory=True)"
-    assert plain(sure(waits_of_two("Pinned"), "loader_overhead").title) == "Return fewer, larger tensors"
+    assert sure(bursts_on_a_gpu("Pageable"), "loader_overhead").how == "DataLoader(..., pin_memory=True)"
+    assert plain(sure(bursts_on_a_gpu("Pinned"), "loader_overhead").title) == "Return fewer, larger tensors"
 
 
 def test_late_batches_are_no_overhead():
@@ -373,7 +372,6 @@ def test_the_headline_names_the_cause_that_costs_most():
 
     assert verdict(in_epochs()) == "A step waits 3 µs because no batch is ready when an epoch begins."
     assert verdict(steps_that_wait([8] * 9, work=2)).endswith("because batches of the worker processes come late.")
-    assert verdict(waits_of_two()).endswith(" a step because the training process receives each batch itself.")
 
 
 def test_the_headline_says_what_to_type():

@@ -129,7 +129,7 @@ def test_odd_sizes_are_to_be_padded():
     assert insight is not None
     assert up_to(insight) == int(700 * US * (1 - 78 / 312))
     assert {key: value.value for key, value in insight.why.values.items()} == {
-        "time": 700 * US, "op": "aten::mm", "shapes": ODD, "length": 4095, "unit": 8,
+        "time": 700 * US, "op": "aten::mm", "shapes": "4096×4095, 4095×4096", "length": 4095, "unit": 8,
     }  # fmt: skip
     assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
     assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card

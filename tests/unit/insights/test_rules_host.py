@@ -88,8 +88,9 @@ def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str
 )
 def test_the_advice_names_what_is_there(job: JobKind, graphs: float, title: str, why: str):
     host = host_result([site(FORWARD, late(100))], launches=msgspec.structs.replace(LAUNCHES, graphs=graphs))
-    insight = card(host, "launch_graphs", job)
+    insight = card(host, "between_graphs" if job.graph_share else "launch_graphs", job)
     assert insight is not None
+    assert [each.id for each in judged(host, job).insights] == [insight.id]
     assert plain(insight.title) == title
     assert plain(insight.why).endswith(why)
     assert len(plain(insight.why)) <= 160
@@ -126,6 +127,8 @@ def test_an_optimizer_of_few_launches_can_be_fused():
     assert insight is not None
     assert (insight.gain_ns, insight.why.values["each"].value) == (140 * US, 14 * US)
     assert card(host_result([site("optimizer", late(9))]), "fused_optimizer") is None
+    assert card(host_result([site("optimizer", late(140), launches=2.0)]), "fused_optimizer") is None
+    assert card(host_result([site("optimizer", late(140), launches=2.5)]), "fused_optimizer") is not None
     assert card(host_result([site("optimizer", IdleNs(tail=140 * US))]), "fused_optimizer") is None
 
 
@@ -151,9 +154,11 @@ def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles
     return LongGap("1", STEP, STEP + int(ms * 1000) * US, int(ms * 1000) * US, doing, name, inside, compiles, compiles)
 
 
-def waited(*gaps: LongGap, late_us: int = 60, compiled_us: int = 0, launches: float = 100.0) -> HostResult:
+def waited(
+    *gaps: LongGap, late_us: int = 60, compiled_us: int = 0, launches: float = 100.0, steps: int = 2
+) -> HostResult:
     """100 us of each step are late, some of it in long gaps."""
-    rows = [LongGaps(FORWARD, len(gaps), late_us * US, compiled_us * US, list(gaps))] if gaps else []
+    rows = [LongGaps(FORWARD, len(gaps), steps, late_us * US, compiled_us * US, list(gaps))] if gaps else []
     return host_result([site(FORWARD, late(100), launches=launches)], long_gaps=rows)
 
 
@@ -190,6 +195,11 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
         "3 long waits, of up to 100 µs, leave the GPU idle; no one op or function makes most of them.",
     )  # fmt: skip
     assert card(waited(*several), "long_stretches").how is not None  # type: ignore[union-attr]
+
+
+def test_long_waits_of_one_step_are_no_cost_of_every_step():
+    assert said(waited(long_gap("a", 0.2), steps=1), "long_stretches") is None
+    assert card(waited(long_gap("a", 0.2), steps=1), "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]
 
 
 def test_few_launches_are_no_matter_of_graphs():
@@ -496,6 +506,24 @@ def test_missing_launches_are_to_be_recorded():
     assert plain(insight.title) == "Record the launches too"
     assert card(host_result([site("unknown", IdleNs(unknown=49 * US))]), "trace_quality") is None
     assert card(host_result([site("unknown", IdleNs(tail=500 * US))]), "trace_quality") is None
+
+
+def test_where_most_work_is_not_recorded_no_gain_rests_on_the_rest():
+    def found(unrecorded_us: int) -> list[str]:
+        return fired(host_result([site(FORWARD, IdleNs(cpu_work=100 * US, unrecorded_work=unrecorded_us * US))]))
+
+    assert found(100) == ["launch_graphs", "unrecorded_work"]
+    assert found(101) == ["unrecorded_work"]
+
+
+def test_a_cold_start_shows_no_gain():
+    def found(once_us: int, steps: int = 2) -> list[str]:
+        host = host_result([site(FORWARD, late(100))])
+        return [each.id for each in judged(host, once_ns=once_us * US, steps=steps).insights]
+
+    assert "launch_graphs" in found(500)
+    assert "launch_graphs" not in found(501)
+    assert "launch_graphs" in found(501, steps=3)
 
 
 def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():

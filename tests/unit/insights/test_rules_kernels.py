@@ -84,13 +84,13 @@ MULTIPLYING = """
 FAST, SLOW = "[[4096,4096],[4096,4096]]", "[[4096,4095],[4095,2048]]"
 
 
-def multiplying(slow: str = SLOW, kernel: str = UNALIGNED, drawing: str = MULTIPLYING) -> Trace:
-    names = {"A": "aten::mm", "B": "aten::mm", "a": ALIGNED, "b": kernel}
-    return drawn(drawing, names=names, inputs={"A": (FAST, HALVES), "B": (slow, HALVES)}, cell_ns=700 * US)
+def multiplying(slow: str = SLOW, kernel: str = UNALIGNED, names: dict[str, str] | None = None) -> Trace:
+    given = {"A": "aten::mm", "B": "aten::mm", "a": ALIGNED, "b": kernel} | (names or {})
+    return drawn(MULTIPLYING, names=given, inputs={"A": (FAST, HALVES), "B": (slow, HALVES)}, cell_ns=700 * US)
 
 
 def test_unaligned_products_are_to_be_padded():
-    insight = sure(multiplying(), "slow_matmul")
+    insight = sure(multiplying(), "slow_products")
     rate, best = (2 * 4096 * each / 1e3 for each in (4095 * 2048 / 2_100_000, 4096**2 / 700_000))
     assert up_to(insight) == pytest.approx(2_100_000 * (1 - rate / best), abs=2)
     assert said(insight) == (
@@ -101,9 +101,9 @@ def test_unaligned_products_are_to_be_padded():
 
 
 def test_small_products_are_to_be_merged():
-    insight = sure(multiplying("[[65536,4096],[4096,8]]", ALIGNED), "slow_matmul")
+    insight = sure(multiplying("[[8192,64,8],[8192,8,64]]", ALIGNED, names={"B": "aten::bmm"}), "slow_products")
     assert insight.title.template.startswith(("Merge small", "After the first fix: merge small"))
-    assert "as a size of 8 fills little of a tile: aten::mm 65536×4096, 4096×8." in said(insight)
+    assert "as a size of 8 fills little of a tile: aten::bmm 8192×64×8, 8192×8×64." in said(insight)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_small_products_are_to_be_merged():
     ],
 )
 def test_products_that_are_not_slow_for_a_known_reason(slow: str, kernel: str):
-    assert card(multiplying(slow, kernel), "slow_matmul") is None
+    assert card(multiplying(slow, kernel), "slow_products") is None
 
 
 def test_products_of_attention_that_is_written_out_are_replaced_not_padded():
     sizes = {"Q": ("[[128,64,33],[128,33,64]]", HALVES), "V": ("[[128,64,64],[128,64,32]]", HALVES), **SIZES}
-    insight = sure(drawn(ATTENDING, names={"q": UNALIGNED}, inputs=sizes), "slow_matmul")
+    insight = sure(drawn(ATTENDING, names={"q": UNALIGNED}, inputs=sizes), "slow_products")
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
 
 
@@ -206,4 +206,4 @@ def test_a_healthy_step_has_none_of_these_cards():
         "s": "flash_fwd_kernel<64>(int)",
     }
     ids = {insight.id for insight in judged(drawn(ATTENDING, names=healthy)).insights}
-    assert not ids & {"eager_attention", "slow_matmul", "fusible_chains", "device_copies", "small_grids"}
+    assert not ids & {"eager_attention", "slow_products", "fusible_chains", "device_copies", "small_grids"}

@@ -220,6 +220,29 @@ def test_categories_of_other_devices() -> None:
     ]
 
 
+def test_copies_of_mtia_are_no_kernels() -> None:
+    """They have the category of its kernels."""
+    trace = read("mtia_dma.json")
+    kinds = [Kind(kind).name for kind in trace.events.kind]
+    assert kinds == ["RUNTIME", "KERNEL", "MEMCPY", "MEMCPY", "KERNEL"]
+    assert (trace.job.accelerator, trace.device_name(0)) == ("MTIA", "MTIA 0")
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("rocm_agent_numbers.json", {2: "AMD Instinct MI300X", 9: "AMD Instinct MI300X"}),  # all listed GPUs are alike
+        ("device_numbers_in_order.json", {4: "NVIDIA A100", 5: "NVIDIA A30"}),  # as many as are listed
+        ("unlisted_device.json", {0: "NVIDIA A100", 9: "GPU 9"}),  # nobody knows which one
+        ("xpu_without_properties.json", {1: "XPU 1"}),
+    ],
+)
+def test_devices_under_other_numbers_than_the_listed_ones(name: str, names: dict[int, str]) -> None:
+    trace = read(name)
+    assert {device: trace.device_name(device) for device in names} == names
+    assert (9 in trace.devices) is (name == "rocm_agent_numbers.json")
+
+
 def test_sequence_numbers() -> None:
     """One op is written twice, as 2022 did; one number is larger than 32 bits, one is none."""
     trace = read("sequence_numbers.json")

@@ -24,6 +24,8 @@ interface StackedBarsProps extends Pointing {
   names: readonly string[];
   /** In the order of the stack, from the bottom. */
   parts: readonly StackedPart[];
+  /** How much of each bar, from its top, is hatched because it is left out of judgement. */
+  leftOut?: readonly number[] | undefined;
   unit: string;
   /** What stands above a bar. */
   heads: readonly string[];
@@ -52,6 +54,7 @@ function Drawn(props: StackedBarsProps & { width: number }) {
     label,
     names,
     parts,
+    leftOut,
     heads,
     firm,
     unit,
@@ -67,8 +70,8 @@ function Drawn(props: StackedBarsProps & { width: number }) {
   const [here, setHere] = useState(false); // another picture may light a bar, but the tip stands where the pointer is
   const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
   const { foot, middles, outlineOf, picture } = useMemo(
-    () => layout({ names, parts, heads, firm, unit }, width, height),
-    [names, parts, heads, firm, unit, width, height],
+    () => layout({ names, parts, leftOut, heads, firm, unit }, width, height),
+    [names, parts, leftOut, heads, firm, unit, width, height],
   );
   const point = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
@@ -120,13 +123,15 @@ function Drawn(props: StackedBarsProps & { width: number }) {
   );
 }
 
-type BarsProps = Pick<StackedBarsProps, "names" | "parts" | "heads" | "firm" | "unit">;
+type BarsProps = Pick<StackedBarsProps, "names" | "parts" | "leftOut" | "heads" | "firm" | "unit">;
 
 /** All that stays while the pointer moves, and where its bars are. */
 function layout(props: BarsProps, width: number, height: number) {
-  const { names, parts, unit } = props;
+  const { names, parts, leftOut, unit } = props;
   const foot = height - BELOW;
   const totals = names.map((_, bar) => parts.reduce((sum, part) => sum + part.values[bar]!, 0));
+  const hatched = totals.map((total, bar) => Math.min(leftOut?.[bar] ?? 0, total));
+  const judged = totals.map((total, bar) => total - hatched[bar]!);
   const { end, ticks } = zeroAxis(max(totals) ?? 0);
   const y = (value: number) => foot - (value / end) * (foot - TOP);
   const bars = placed(names.length, width);
@@ -142,6 +147,7 @@ function layout(props: BarsProps, width: number, height: number) {
           style={{ fill: svgFill(part.colour, part.hatched) }}
         />
       ))}
+      <path d={outline(bars, hatched, [{ values: judged }], y)} style={{ fill: svgFill("ink", true) }} />
       <Heads {...props} middles={middles} pitch={bars.pitch} totals={totals} y={y} />
       {labels.map(({ x, text }) => (
         <text key={x} class="mid" x={x} y={foot + 14}>
@@ -210,7 +216,7 @@ const LEAST_PX = 0.3;
 function outline(
   bars: BarPlaces,
   values: readonly number[],
-  below: readonly StackedPart[],
+  below: readonly Pick<StackedPart, "values">[],
   y: (value: number) => number,
 ): string {
   return values

@@ -8,9 +8,8 @@ import type { Tab } from "../props";
 /** From what the loader's own share is known; a name that is not here is left out. */
 const SOURCES: Readonly<Record<string, string>> = {
   recorder: "as recorded",
-  stacks: "from the call stacks",
   ready: "from waits for prefetched batches",
-  steady: "waits are short, or all alike",
+  short: "waits are short",
 };
 
 /** What it costs to receive a batch that a worker has produced. */

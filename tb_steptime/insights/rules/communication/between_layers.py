@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.text import count, ns, phrase, text
 
 _FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
@@ -34,7 +33,7 @@ def between_layers(facts: Facts) -> Insight | None:
         why=phrase(
             "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each.",
             exposed=ns(found.exposed_ns),
-            kind=text(KIND_LABELS[leading.kind]),
+            kind=text(leading.label),
             count=count(round(leading.count)),
             each=ns(leading.running_ns / leading.count),
         ),

@@ -10,7 +10,6 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     on_compute_stream_ns,
     rows,
 )
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.text import ns, phrase, text
 
 _ASYNC = """work = dist.all_reduce(x, async_op=True)  # on NCCL's own stream
@@ -46,7 +45,7 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
             why=phrase(
                 "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
                 "can overlap them.",
-                kind=text(KIND_LABELS[leading.kind]),
+                kind=text(leading.label),
                 exposed=ns(exposed_ns),
             ),
             how=_ASYNC,

@@ -8,7 +8,6 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import Advice, balanced, less_to_send, overlapped
 from tb_steptime.insights.rules.communication.exchange_cards import ExchangeCard, exchange_card, rest_ns, rows
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
@@ -135,7 +134,7 @@ def _why(facts: Facts, found: _Exposed) -> Phrase:
         _WHY[rate is not None, facts.share(found.waits_ns) >= WORTH_FRACTION],
         {
             "exposed": ns(found.ns),
-            "kind": text(KIND_LABELS[row.kind]),
+            "kind": text(row.label),
             "count": count(round(row.count)),
             "bytes": nbytes(row.bytes),
             "rate": Quantity(rate, Unit.BYTES_PER_SECOND),

@@ -11,7 +11,6 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     rows,
     small_in_a_row,
 )
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase, Quantity, Unit, count, nbytes, ns, phrase, text
 
@@ -58,7 +57,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
             id="many_small_collectives",
             title=_title(row.kind),
             later=_title(row.kind),
-            why=_why(row.kind, leading),
+            why=_why(row, leading),
             how=_HOW.get(row.kind, _COALESCE),
             gain_ns=sum(_gain_ns(facts, each, small) for each, small in found),
             formula=_KNOWN if known else _UNKNOWN,
@@ -83,8 +82,8 @@ def _title(kind: str) -> Phrase:
     return phrase("Exchange fewer, larger tensors between ranks")
 
 
-def _why(kind: str, small: InARow) -> Phrase:
-    values = {"count": count(round(small.count)), "kind": text(KIND_LABELS[kind]), "exposed": ns(small.exposed_ns)}
+def _why(row: CollectiveRow, small: InARow) -> Phrase:
+    values = {"count": count(round(small.count)), "kind": text(row.label), "exposed": ns(small.exposed_ns)}
     if small.bytes_p50 is None:
         return Phrase(
             "{count} collectives ({kind}) a step follow one another with nothing computed between them: {exposed} in "

@@ -100,8 +100,8 @@ def input_bound(facts: Facts) -> Insight | None:
     """Fires when late batches are worth a card and no other number of workers is; on a CPU every wait is exposed, and
     worker processes hide it too.
 
-    Similar pattern: a step that waits while the loader's thread only wakes up late; that wait is short and alike in
-    every step, and belongs to `loader_overhead`.
+    Similar pattern: ready batches that take long to receive: the recorder tells them apart, else the card says that
+    they may be. Waits as short as for any batch that is ready do not count.
 
     Needs: the loader's marks (`enumerate(DataLoader)…`), which a torch DataLoader writes by itself; the recorder says
     how long a batch takes.

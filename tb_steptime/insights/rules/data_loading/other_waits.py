@@ -64,6 +64,9 @@ def epoch_starts(facts: Facts) -> Insight | None:
         return None
     if starts.steps == [facts.data_loading.steps[0].name] and starts.batches == 1:
         return None  # the training begins, and no epoch ends
+    # what a GPU idles while the iterator is set up is a matter of the host's cards
+    sets_up = starts.respawned and starts.produced_ns is not None and not facts.overview.has_device
+    begin_ns = starts.exposed_ns + (starts.setup_ns if sets_up else 0)
     title, why = _EPOCHS[starts.respawned]
     often = "{number} (epoch begins|epochs begin) in these steps; longer epochs do so less often."
     card = HostCard(
@@ -71,28 +74,22 @@ def epoch_starts(facts: Facts) -> Insight | None:
         title=phrase(title),
         why=phrase(why, each=ns(starts.wait_ns)),
         how=None if starts.respawned is False else "DataLoader(..., persistent_workers=True)",
-        gain_ns=_kept_ns(facts, starts),
+        gain_ns=max(0, begin_ns - _produced_ns(facts, starts)),
         formula=_OF_EPOCHS,
         best=Confidence.MEDIUM,
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
         steps=starts.steps,
     )
-    found = loader_card(facts, card, starts.exposed_ns + _setup_ns(facts, starts), of_main=False)
+    found = loader_card(facts, card, begin_ns, of_main=False)
     once = found is not None and starts.batches == 1
     return msgspec.structs.replace(found, severity=Severity.MINOR) if found and once else found
 
 
-def _kept_ns(facts: Facts, starts: EpochStarts) -> int:
-    """Workers that are kept save their start, and produce a first batch, too; what a GPU idles while the iterator is
-    set up is a matter of the host's cards."""
+def _produced_ns(facts: Facts, starts: EpochStarts) -> int:
+    """Of a step: workers that are kept save their start, and produce a first batch, too."""
     if not starts.respawned or starts.produced_ns is None:
-        return starts.exposed_ns
-    produced = min(starts.produced_ns, starts.wait_ns) * starts.batches // len(facts.data_loading.steps)
-    return max(0, starts.exposed_ns - produced) + _setup_ns(facts, starts)
-
-
-def _setup_ns(facts: Facts, starts: EpochStarts) -> int:
-    return 0 if facts.overview.has_device else starts.setup_ns
+        return 0
+    return min(starts.produced_ns, starts.wait_ns) * starts.batches // len(facts.data_loading.steps)
 
 
 def loader_jitter(facts: Facts) -> Insight | None:
@@ -135,11 +132,11 @@ def loader_jitter(facts: Facts) -> Insight | None:
 def loader_overhead(facts: Facts) -> Insight | None:
     """Fires when receiving a batch that a worker has produced takes clearly longer than any batch does.
 
-    Similar pattern: late batches: told apart by the recorder, which knows when each was produced, or by waits that do
-    not depend on how long the step computes. A busy machine, which stops the training process while it receives: the
-    median counts.
+    Similar pattern: late batches: told apart by the recorder, which knows when each was produced, or by a pattern of
+    bursts, in which the short waits are for ready batches. A busy machine, which stops the training process while it
+    receives: the median counts.
 
-    Needs: the recorder's files, or enough waits for ready batches.
+    Needs: the recorder's files, or a pattern of bursts.
 
     Jobs: all that read a DataLoader with workers, training and inference, on a GPU or not.
 
@@ -166,7 +163,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
             gain_ns=overhead.gain_ns,
             formula=_OF_RECEIVING,
             best=Confidence.HIGH if overhead.source == "recorder" else Confidence.MEDIUM,
-            why_confidence=phrase("From waits for ready batches, or waits that are alike whatever the step does."),
+            why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
         ),
     )
 

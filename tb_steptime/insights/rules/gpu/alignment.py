@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import sizes
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.text import Phrase, Reason, ns, phrase, text
 
@@ -55,7 +56,7 @@ def _why(found: Obstacle, time_ns: float) -> Phrase:
         return Phrase("Matrix work of {time} a step misses the tensor cores: operands of {op} are not aligned.", values)
     return Phrase(
         "Matrix work of {time} a step misses the tensor cores: {length} in {op} {shapes} is not a multiple of {unit}.",
-        values | {"shapes": text(found.shapes or "")} | found.why.values,
+        values | {"shapes": text(sizes(found.shapes))} | found.why.values,
     )
 
 

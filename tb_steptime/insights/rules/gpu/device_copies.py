@@ -23,7 +23,8 @@ _TITLES: dict[CopyKind, str] = {
 _HOW: dict[CopyKind, str] = {
     "layout": "x.transpose(1, 2).reshape(...)  # copies: x.view(...) before the transpose does not",
     "type": "model.to(torch.bfloat16)  # or one torch.autocast around the whole model",
-    "concatenation": "out = x.new_empty(total, ...)  # once\ntorch.mul(a, b, out=out[:n])  # each part in its place",
+    "concatenation": "out = x.new_empty(total, ...)  # once\ntorch.mul(a, b, out=out[:n])  # each part in its place\n"
+    '# keys and values of Hugging Face models: generate(..., cache_implementation="static")',
     "assignment": "torch.mul(a, b, out=y[:n])  # in place of y[:n] = a * b",
 }
 

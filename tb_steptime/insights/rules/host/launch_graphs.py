@@ -14,7 +14,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
-from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, model_late
+from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, ModelLate, model_late
 from tb_steptime.text import agreeing, count, filled, fraction, ns, text
 
 #: From this share of kernel time on, work is launched in this way.
@@ -37,20 +37,47 @@ def launch_graphs(facts: Facts) -> Insight | None:
 
     Left out: launches that the profiler slows by 1.5 to 2 times: without it, the GPU waits less.
     """
-    model = model_late(facts.host)
-    late, launches = model.short, model.launches
-    if not late:
+    late = model_late(facts.host)
+    if not late.short or _in_graphs(facts):
         return None
-    advice, gain_ns = _advice(facts, late), sum(late.values())
+    return _card(facts, "launch_graphs", late, _advice(facts, late.short))
+
+
+def between_graphs(facts: Facts) -> Insight | None:
+    """Fires when graphs launch most of the work, and the GPU waits for the CPU between them.
+
+    Similar pattern: many launches beside a few graphs: `launch_graphs` is about those.
+
+    Needs: CPU and GPU activity, with the calls that launch graphs.
+
+    Jobs: those with a GPU whose work is launched in graphs, of decoding for example.
+
+    Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
+    waits for the loader, blocking calls and pauses are left out.
+
+    Left out: what the next graph needs of the results of the one before.
+    """
+    late = model_late(facts.host)
+    if not late.short or not _in_graphs(facts):
+        return None
+    return _card(facts, "between_graphs", late, _SHORTEN)
+
+
+def _in_graphs(facts: Facts) -> bool:
+    return (facts.job.graph_share or 0.0) >= MOSTLY
+
+
+def _card(facts: Facts, id: str, late: ModelLate, advice: _Advice) -> Insight | None:
+    gain_ns, launches = sum(late.short.values()), late.launches
     values = {
         "launches": count(round(launches)),
-        "each": ns(sum(row.device_ns for row in sites_of(facts.host, late)) / launches),
+        "each": ns(sum(row.device_ns for row in sites_of(facts.host, late.short)) / launches),
         "graph": text("HIP graph" if facts.job.vendor == "amd" else "CUDA graph"),
         "share": fraction(facts.job.graph_share),
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
-    return late_card(facts, LateCard("launch_graphs", title, why, late, gain_ns, how=advice.how))
+    return late_card(facts, LateCard(id, title, why, late.short, gain_ns, how=advice.how))
 
 
 class _Advice(NamedTuple):
@@ -97,8 +124,6 @@ _OF_PASSES = {
 
 def _advice(facts: Facts, late: Collection[str]) -> _Advice:
     launches, job = facts.host.launches, facts.job
-    if (job.graph_share or 0.0) >= MOSTLY:
-        return _SHORTEN
     if launches is not None and launches.graphs > 0:
         return _CAPTURE_MORE
     if (job.compiled_share or 0.0) >= MOSTLY:

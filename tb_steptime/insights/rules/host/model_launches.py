@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.host_gains import late_by_site, late_ns, sites_of
+from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
 
 HOOKS = ("backward.hooks",)
 FORWARD = ("forward.model",)
@@ -22,7 +23,10 @@ FEW_LAUNCHES = 10
 
 class ModelLate(NamedTuple):
     """ns a step by place of the model in which the GPU waits for its launches: in short gaps, in long ones, and in long
-    ones of compiled code. Disjoint; places without any are left out. launches: a step, of all these places."""
+    ones of compiled code. Disjoint; places without any are left out. launches: a step, of all these places.
+
+    Long gaps of few steps are in none of them: what happens now and then makes slow steps, and no cost of every step.
+    """
 
     short: dict[str, int]
     long: dict[str, int]
@@ -38,9 +42,17 @@ def model_late(host: HostResult) -> ModelLate:
     launches = _launches(host, late)
     long, compiled = _long(host, late)
     short = {site: ns - long[site] - compiled[site] for site, ns in late.items()}
+    if _now_and_then(host, long):
+        long, compiled = {}, {}
     if launches < FEW_LAUNCHES:
-        long, short = {site: long[site] + short[site] for site in late}, {}
+        long, short = {site: long.get(site, 0) + ns for site, ns in short.items()}, {}
     return ModelLate(_some(short), _some(long), _some(compiled), launches)
+
+
+def _now_and_then(host: HostResult, sites: dict[str, int]) -> bool:
+    """Whether the long gaps begin in few steps only, of a recording with enough to know that."""
+    steps = max((row.steps for row in host.long_gaps if row.site in sites), default=0)
+    return len(host.steps) >= LEAST_STEPS and steps <= max(1, RARE_FRACTION * len(host.steps))
 
 
 def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:

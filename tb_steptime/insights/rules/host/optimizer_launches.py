@@ -13,6 +13,9 @@ from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 #: An optimizer that takes all tensors at once launches a few dozen kernels at most.
 MANY_KERNELS = 100
 
+#: A fused optimizer launches one kernel for some hundred tensors; with so few launches there is nothing to fuse.
+FUSED_LAUNCHES = 2
+
 _FUSED = "torch.optim.AdamW(model.parameters(), fused=True)"
 
 
@@ -48,7 +51,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for an optimizer that takes all tensors at once already.
+    """Fires when the GPU waits for an optimizer that takes all tensors at once already, in more than two launches.
 
     Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that.
 
@@ -61,10 +64,10 @@ def fused_optimizer(facts: Facts) -> Insight | None:
 
     Left out: the update's time on the GPU.
     """
-    if _short_kernels(facts) >= MANY_KERNELS:
+    launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
+    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
         return None
     late = late_ns(facts.host, OPTIMIZER)
-    launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
     why = Phrase(
         agreeing(
             "The GPU waits for the optimizer's {launches} (launch|launches) a step, {each} for each.", round(launches)

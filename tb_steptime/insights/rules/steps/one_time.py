@@ -13,7 +13,7 @@ _WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each b
 
 #: By cause, what the longest one is.
 _WHY = {
-    "compilation": "{once} of the recorded steps come only once: code is compiled, {longest} at a time in {name}.",
+    "compilation": "{once} of the recorded steps come only once: torch.compile takes {longest}.",
     "graph_capture": "{once} of the recorded steps come only once: a graph is captured in {longest}.",
     "first_call": "{once} of the recorded steps come only once: {longest} in the first {name}.",
     "set_up": "{once} of the recorded steps come only once: {longest} in the first {name}.",

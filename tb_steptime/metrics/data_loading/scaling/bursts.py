@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
-from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, steady_wait_ns, waited_for
+from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, short_wait_ns, waited_for
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
 from tb_steptime.metrics.outliers import robust_deviation
 from tb_steptime.text import Reason, fraction, ns
@@ -215,9 +215,9 @@ def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None
 
 
 def _late_share(trace: Trace, loader: int) -> float:
-    """Exposed waits of the steps, without what each lasts though its batch is prefetched."""
+    """Exposed waits of the steps, without what each lasts though its batch is ready."""
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
-    late = batches.exposed_ns[batches.of(loader)] - (steady_wait_ns(trace, batches, loader) or 0)
+    late = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
     return int(np.maximum(late, 0).sum()) / total if total else 0.0
 
 

@@ -7,6 +7,7 @@ import pytest
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.kinds import KINDS, kind_of
 from tb_steptime.metrics.communication.sizes import element_bytes, input_bytes
+from tb_steptime.metrics.gpu.collectives import is_collective
 from tests.drawn.timeline import timeline
 
 
@@ -37,11 +38,17 @@ def told(found: Collectives) -> list[tuple[str, int, int, int]]:
         ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "send_receive"),
         ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "reduce_scatter"),
         ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)", "all_reduce"),
+        ("void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<8>(P)", "all_reduce"),
+        ("void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>(P)", "reduce_scatter"),
+        ("void deep_ep::intranode::combine<__nv_bfloat16, 8>(P)", "all_to_all"),
+        ("mscclKernel_Sum_half_LL(ncclDevComm*, mscclAlgo*)", "unknown"),
         ("void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*)", "all_reduce"),
     ],
 )
 def test_kinds_by_every_spelling(name: str, kind: str):
     assert KINDS[kind_of(name)] == kind
+    if "(" in name:
+        assert is_collective(name)
 
 
 @pytest.mark.parametrize(

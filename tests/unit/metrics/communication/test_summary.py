@@ -47,10 +47,10 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
         computing_ns=9000,
         free_compute_ns=5000,
         rows=[
-            CollectiveRow("all_reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e11, 8500, 4500, 1500, 0, InARow(
-                count=1.0, exposed_ns=2500, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6500)),
-            CollectiveRow("broadcast", "0", 8, "Long", 0.5, 32, 1.6e7, 2000, 0, 0, 0, InARow(
-                count=0.5, exposed_ns=0, bytes=32, bytes_p50=64, ns_p50=4000)),
+            CollectiveRow("all_reduce", "all-reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e11, 8500, 4500, 1500, 0,
+                InARow(count=1.0, exposed_ns=2500, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6500)),
+            CollectiveRow("broadcast", "broadcast", "0", 8, "Long", 0.5, 32, 1.6e7, 2000, 0, 0, 0,
+                InARow(count=0.5, exposed_ns=0, bytes=32, bytes_p50=64, ns_p50=4000)),
         ],
         examples=[CommRange("1", 36_000, 40_000), CommRange("0", 7_000, 10_000), CommRange("1", 20_000, 21_000),
                   CommRange("1", 24_000, 25_000)],

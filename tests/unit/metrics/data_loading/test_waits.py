@@ -220,14 +220,11 @@ def test_each_wait_of_a_loader_is_exposed_or_hidden():
     assert (row.exposed_ns, row.hidden_ns, row.wait_ns) == (2_500, 1_000, 3_500)
 
 
-def test_waits_that_are_alike_whatever_the_step_does_are_the_loaders_own_work():
-    trace = timeline("""
-        step   | aaaabbbbbbbbaaabbbbbbbaaaaaaaaabbbbbaaaaaaaa |
-        loader | ll..mm......n.oo.....pp.......qq...rr...... |
-        op     | ..aa..aaaaaa.a..aaaaa..aaaaaaa..aaa..aaaaaa |""")
-    overhead = find_overhead(trace, find_burst(trace), None)
+@pytest.mark.parametrize(("work", "ns"), [(115, 10_000), (114, None)])
+def test_waits_as_short_as_for_any_batch_are_none_for_late_ones(work: int, ns: int | None):
+    overhead = find_overhead(steps_that_wait([10] * 3, work=work), None, None)
     assert overhead is not None
-    assert (overhead.ns, overhead.source) == (2_000, "steady")
+    assert (overhead.ns, overhead.gain_ns) == (ns, 0)
 
 
 def test_in_a_burst_the_short_waits_are_the_loaders_own_work():
@@ -328,7 +325,7 @@ def test_four_workers_that_keep_up_leave_their_own_work(trace_path: Callable[[st
     overhead, burst = find_overhead(trace, find_burst(trace), None), find_burst(trace)
     assert overhead is not None
     assert burst is not None
-    assert (overhead.ns, overhead.source) == (1_310_500, "steady")
+    assert (overhead.ns, overhead.source) == (1_310_500, "short")
     assert burst.why is not None
     assert burst.why.values["most"].value == burst.consumer_ns
 

@@ -16,9 +16,14 @@ from tb_steptime.metrics.idle.reasons import IdleNs
         (Pace(IdleNs(data_loading=60), 0, 40), Bound.INPUT),
         (Pace(IdleNs(blocking_call=30, cpu_work=30), 60, 40), Bound.SYNC),
         (Pace(IdleNs(allocator=60), 0, 40), Bound.SYNC),
-        (Pace(IdleNs(queued=30, dependency=30), 0, 40), Bound.DEPENDENCY),
+        (Pace(IdleNs(queued=29, dependency=31), 0, 40), Bound.DEPENDENCY),
+        (Pace(IdleNs(queued=60), 0, 40), Bound.GPU),
+        (Pace(IdleNs(cpu_work=30), 0, 70, exposed_communication_ns=40), Bound.COMMUNICATION),
+        (Pace(IdleNs(cpu_work=50), 0, 50, exposed_communication_ns=40), Bound.HOST),
+        (Pace(IdleNs(cpu_work=30), 0, 70, exposed_communication_ns=20), Bound.HOST),
         (Pace(IdleNs(collective_wait=60), 0, 40), Bound.COMMUNICATION),
         (Pace(IdleNs(dependency=60), 0, 40, exposed_communication_ns=40), Bound.DEPENDENCY),
+        (Pace(IdleNs(dependency=30, cpu_work=20), 0, 50, exposed_communication_ns=30), Bound.MIXED),
         (Pace(IdleNs(unrecorded_work=60), 0, 40), Bound.UNKNOWN),
         (Pace(IdleNs(unknown=60), 0, 40), Bound.UNKNOWN),
         (Pace(IdleNs(tail=60), 0, 40), Bound.UNKNOWN),
@@ -62,6 +67,6 @@ def test_causes_sum_to_the_idle_time():
     idle = IdleNs(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
     for bubble in (0, 6, 20, 62, 10_000):
         pace = Pace(idle, bubble, 100)
-        assert sum(causes(pace).values()) == idle.total_ns
+        assert sum(causes(pace).values()) == idle.total_ns - idle.queued
         assert min(causes(pace).values()) >= 0
     assert sync_ns(Pace(idle, 10_000, 100)) == idle.late_ns

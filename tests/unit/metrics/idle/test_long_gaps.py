@@ -33,7 +33,7 @@ def found(trace: Trace) -> list[tuple[str, str | None, str | None, bool]]:
 def test_a_gap_is_long_by_itself_and_compared_with_the_others():
     trace = drawn("op       | ......oooooooooooo........ |", o="aten::stack")
     assert long_gaps(trace, 0) == [
-        LongGaps("forward.model", 1, 16_000_000, 0, [
+        LongGaps("forward.model", 1, 1, 16_000_000, 0, [
             LongGap("0", 5 * MS, 21 * MS, 16_000_000, "op", "aten::stack", None, False, False),
         ]),
     ]  # fmt: skip

@@ -166,7 +166,7 @@ def test_where_launches_usually_take_long_they_are_late_from_ten_times_that_on()
 
 
 @pytest.mark.parametrize(
-    ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [200], "unrecorded_work": [300]})]
+    ("length", "expected"), [(20, {"blocking_call": [200]}), (50, {"blocking_call": [10], "unrecorded_work": [490]})]
 )
 def test_a_synchronize_of_an_idle_device_returns_at_once(length: int, expected: dict[str, list[int]]):
     """A longer one waits for work, which is not recorded: no gain of the call rests on it."""
@@ -179,7 +179,7 @@ def test_a_synchronize_of_an_idle_device_returns_at_once(length: int, expected: 
         calls={"s": "cudaStreamSynchronize"},
     )
     assert reasons_us(trace) == expected
-    assert bubbles(trace, 0).idle_ns.sum() == 200_000
+    assert bubbles(trace, 0).idle_ns.sum() == 1_000 * expected["blocking_call"][0]
 
 
 def test_a_synchronize_that_waits_for_launched_work_is_no_sign_of_other_work():
@@ -194,17 +194,31 @@ def test_a_synchronize_that_waits_for_launched_work_is_no_sign_of_other_work():
     assert reasons_us(trace) == {"dependency": [600]}
 
 
-def test_a_copy_that_begins_late_waits_for_work_that_is_not_recorded():
+COPIES = {
+    "to the host": ("Memcpy DtoH (Device -> Pageable)", 1 << 20, 3, True),
+    "to the host, at once": ("Memcpy DtoH (Device -> Pageable)", 1 << 20, 2, False),
+    "of few bytes": ("Memcpy HtoD (Pageable -> Device)", 1 << 16, 3, True),
+    "of staged bytes": ("Memcpy HtoD (Pageable -> Device)", (1 << 16) + 1, 11, True),
+    "of staged bytes, at once": ("Memcpy HtoD (Pageable -> Device)", (1 << 16) + 1, 10, False),
+}
+
+
+@pytest.mark.parametrize("case", COPIES)
+def test_a_copy_that_begins_late_waits_for_work_that_is_not_recorded(case: str):
+    name, nbytes, cells, waits = COPIES[case]
     trace = timeline(
         f"""
-        step     | {"0" * 60} |
-        runtime  | k..{"c" * 50}{"." * 7} |
-        kernel 7 | kkk{"." * 57} |
-        memcpy 7 | {"." * 43}{"c" * 17} |""",
+        step     | {"0" * 40} |
+        runtime  | k..{"c" * 30}{"." * 7} |
+        kernel 7 | kkk{"." * 37} |
+        memcpy 7 | {"." * (3 + cells)}{"c" * (37 - cells)} |""",
         cell_ns=100_000,
-        names={"c": "Memcpy DtoH (Device -> Pageable)"},
+        names={"c": name},
+        nbytes={"c": nbytes},
     )
-    assert reasons_us(trace) == {"blocking_call": [1_000], "unrecorded_work": [3_000]}
+    blocking = 10 if waits else 100 * cells
+    rest = {"unrecorded_work": [100 * cells - 10]} if waits else {}
+    assert reasons_us(trace) == {"blocking_call": [blocking]} | rest
 
 
 @pytest.mark.parametrize(("gap", "reason"), [(10, "queued"), (11, "collective_wait")])

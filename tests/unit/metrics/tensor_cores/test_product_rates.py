@@ -65,14 +65,16 @@ def test_nothing_is_shorter_than_an_empty_kernel():
         ("[[4097,4096],[4096,64]]", HALVES, "ampere_fp16_s16816gemm_fp16_128x64_nn", None),  # rows may be any number
         ("[[4096,4095],[4095,64]]", HALVES, "ampere_fp16_s16816gemm_fp16_128x64_nn", ("misaligned_size", 4095)),
         ("[[4096,4095],[4095,64]]", HALVES, "nvjet_hsh_128x256_64x4_1x2_h_bz_NNN", None),  # copies that are aligned
-        ("[[8,4096],[4096,4096]]", HALVES, ALIGNED, ("small_size", 8)),
+        ("[[512,64,8],[512,8,64]]", HALVES, ALIGNED, ("small_size", 8)),
+        ("[[8,4096],[4096,4096]]", HALVES, ALIGNED, None),  # memory limits it
         ("[[4096,4096],[4096,4096]]", HALVES, ALIGNED, None),
     ],
 )
 def test_what_keeps_a_product_from_being_fast(
     shapes: str, dtypes: str, kernel: str, why: tuple[str, int | None] | None
 ):
-    found = why_slow(work(shapes, dtypes), [kernel])
+    op = "aten::bmm" if shapes.count(",") > 3 else "aten::mm"
+    found = why_slow(work(shapes, dtypes, op), [kernel])
     told = found and (found.reason.code, found.reason.values["length"].value if found.reason.values else None)
     assert told == why
 

@@ -269,7 +269,7 @@ def test_batches_in_a_row_that_lie_ready_are_the_loaders_own_work():
     result = analyse(drawn(drawing))
     assert result.causes is not None
     assert result.causes.overhead is not None
-    assert (result.causes.overhead.ns, result.causes.overhead.source) == (1_000, "steady")
+    assert (result.causes.overhead.ns, result.causes.overhead.source) == (1_000, "short")
     assert result.why_unknown is not None
     assert result.why_unknown.code == "late_batches_are_few"
 

@@ -27,7 +27,7 @@ _BATCHED = ("aten::bmm", "aten::baddbmm")
 _MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
 
 
-def slow_matmul(facts: Facts) -> Insight | None:
+def slow_products(facts: Facts) -> Insight | None:
     """Fires when products reach less than half of the rate that is within their reach, for a reason that shows.
 
     Similar pattern: small products, long and thin ones, and those that memory limits are slow by nature: tiles, launch
@@ -52,7 +52,7 @@ def slow_matmul(facts: Facts) -> Insight | None:
     return kernel_card(
         facts,
         KernelCard(
-            id="slow_matmul",
+            id="slow_products",
             title=phrase(title),
             later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
             why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),

@@ -1,0 +1,220 @@
+"""What comes once: each cause, and what else looks like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
+from tb_steptime.metrics.set_aside.one_time import one_time_costs
+from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
+from tb_steptime.metrics.set_aside.start_up import starts_up
+from tb_steptime.trace.model import Trace
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+
+
+def causes_ms(trace: Trace) -> list[tuple[str, float]]:
+    return [(cost.cause, cost.when.total_ns / MS) for cost in one_time_costs(trace)]
+
+
+def drawn(runtime: str, op: str = "", kernel: str = "", **names: Any) -> Trace:
+    """Two steps of 12 ms; lines are filled up."""
+    lines = {"step": "0" * 12 + "1" * 12, "op": op, "runtime": runtime, "kernel 7": kernel}
+    drawing = "\n".join(f"{label} | {cells:.<24} |" for label, cells in lines.items())
+    return timeline(drawing, cell_ns=names.pop("cell_ns", MS), **names)
+
+
+# Calls that set something up.
+
+
+def test_the_first_of_some_calls_sets_up_and_the_idle_time_in_it_is_no_step_s():
+    trace = drawn(
+        "pppppppppp.k.p......q", kernel="...........k........qqqq", calls={"p": "cudaDeviceGetStreamPriorityRange"}
+    )
+    assert causes_ms(trace) == [("set_up", 10)]
+    assert judged_ns(trace, 0).tolist() == [2 * MS, 12 * MS]
+    assert one_time_rows(trace, 0) == [
+        OneTimeCost(
+            "set_up", 1, 10 * MS, 10 * MS, None, "cudaDeviceGetStreamPriorityRange", "0", 0, 10 * MS
+        )
+    ]  # fmt: skip
+
+
+def test_what_the_device_works_meanwhile_is_not_left_out():
+    trace = drawn("kpppppppppp.q..p", kernel=".kkkkk......qq", calls={"p": "cudaStreamCreateWithPriority"})
+    assert causes_ms(trace) == [("set_up", 10)]
+    assert set_aside(trace, 0).once.total_ns == 5 * MS
+
+
+@pytest.mark.parametrize(
+    ("runtime", "name"),
+    [
+        ("pppppppppp.k.pp..k", "cudaDeviceGetStreamPriorityRange"),
+        (".p.pppppppppp.k..k", "cudaDeviceGetStreamPriorityRange"),
+        ("pppppppppp.k.p...k", "cudaStreamSynchronize"),
+        ("pppppppppp.k.p...k", "cudaEventRecord"),
+        ("pppppppppp.k.p...k", "cudaMemsetAsync"),
+    ],
+    ids=["a later one takes a fifth", "not the first", "waits for the device", "waits for room", "so does this"],
+)
+def test_other_long_calls_set_nothing_up(runtime: str, name: str):
+    trace = drawn(runtime, kernel=".." + "." * runtime.index("k") + "kk", calls={"p": name})
+    assert causes_ms(trace) == []
+
+
+@pytest.mark.parametrize(("cell_ns", "cold"), [(5 * MS, True), (5 * MS - 1, False)])
+def test_a_process_starts_up_with_its_context(cell_ns: int, cold: bool):
+    assert starts_up(drawn("pppppppppp.k.p...k", calls={"p": "cudaStreamCreate"}, cell_ns=cell_ns)) is cold
+
+
+# Ops whose first call is long.
+
+
+def test_a_first_op_that_takes_far_longer_than_all_later_ones_sets_up():
+    trace = drawn("...........p.....k.k", "aaaaaaaaaaaa.....a.a", "............p....kk.k", names={"a": "aten::addmm"})
+    assert causes_ms(trace) == [("first_call", 12)]
+    (row,) = one_time_rows(trace, 0)
+    assert (row.op, row.name, row.idle_ns) == ("aten::addmm", "cudaLaunchKernel", 12 * MS)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "op", "calls"),
+    [
+        ("...........p.....k.k", "aaaaaaaaaaaa.....aa", {}),
+        (".sssssssss.p.....k.k", "aaaaaaaaaaaa.....a.a", {"s": "cudaStreamSynchronize"}),
+        ("................pk.k", "aaaaaaaaaaaa.....a.a", {}),
+        ("...........p........", "aaaaaaaaaaaa", {}),
+        ("........p........k.k", "aaaaaaaaa........a.a", {}),
+    ],
+    ids=["a later one takes a sixth", "waits for the device", "launches nothing", "the only one", "not 10 ms"],
+)
+def test_other_long_ops_are_work(runtime: str, op: str, calls: dict[str, str]):
+    assert causes_ms(drawn(runtime, op, "............p....kk.k", calls=calls)) == []
+
+
+def test_without_a_device_a_later_step_must_show_the_op_short():
+    def first(second_step: str) -> Trace:
+        return timeline(
+            f"""
+            step | {"0" * 13}111 |
+            op   | {"a" * 12 + second_step} |""",
+            cell_ns=MS,
+        )
+
+    assert causes_ms(first("..a.")) == [("first_call", 12)]
+    assert causes_ms(first("....")) == []
+    assert judged_ns(first("..a."), None).tolist() == [1 * MS, 3 * MS]
+
+
+# Code that is loaded, compiled or captured.
+
+
+def test_loading_has_a_name_or_a_pattern():
+    trace = timeline(
+        """
+        step     | 00000000000000000000 |
+        driver   | .....m.............. |
+        runtime  | k.p.qqqqqqqqqqq..... |
+        runtime  | ................r.s. |
+        overhead | .......oooo......... |
+        kernel 7 | .k.p...........q.r.s |""",
+        names={"o": "Lazy Function Loading"},
+        calls={"m": "cuModuleLoadData"},
+    )
+    assert causes_ms(trace) == [("loading", 0.005)]
+
+
+def loading(times: int) -> str:
+    return f"""
+        step     | {"0" * 8}{"0" * times}00000 |
+        runtime  | a.b.c...{"q" * times}..... |
+        kernel 7 | .a.b.c..{"." * times}.q... |"""
+
+
+@pytest.mark.parametrize(
+    ("drawing", "names", "calls", "loads"),
+    [
+        (loading(20), {}, {}, True),
+        (loading(19), {}, {}, False),
+        (loading(20), {"q": "a"}, {}, False),
+        (loading(20), {}, {"q": "cudaGraphLaunch"}, False),
+    ],
+    ids=["long", "not as long", "not the first launch of its kernel", "a captured graph"],
+)
+def test_a_first_launch_that_takes_very_long_has_loaded_its_kernel(
+    drawing: str, names: dict[str, str], calls: dict[str, str], loads: bool
+):
+    found = causes_ms(timeline(drawing, names=names, calls=calls))
+    assert found == ([("loading", 0.02)] if loads else [])
+
+
+COMPILES = {"c": "_compile.compile_inner (dynamo_timed)", "d": "GraphLowering.run (dynamo_timed)"}
+
+
+def test_compilation_is_left_out_where_later_steps_have_none():
+    def compiled(later: str) -> Trace:
+        return timeline(
+            f"""
+            step | 00000000111122223333 |
+            op   | ccccccc.{later}........ |
+            op   | .ddd................ |""",
+            names=COMPILES,
+            cell_ns=MS,
+        )
+
+    assert causes_ms(compiled("....")) == [("compilation", 7)]
+    assert causes_ms(compiled(".cc.")) == [("compilation", 9)]
+    trace = timeline("step | 0000111122223333 |\nop | ccc..c...c...c.. |", names=COMPILES, cell_ns=MS)
+    assert causes_ms(trace) == []
+
+
+def test_compilation_is_known_by_its_frames():
+    frame = "/usr/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py(812): compile_inner"
+    trace = timeline("step | 00001111 |\npython | .ff..... |", names={"f": frame}, cell_ns=MS)
+    assert causes_ms(trace) == [("compilation", 2)]
+
+
+def test_a_capture_lasts_from_its_beginning_to_the_graph():
+    trace = timeline(
+        """
+        step     | 00000000000111 |
+        runtime  | k.b...e.i..g.. |
+        kernel 7 | .kk..........g |""",
+        calls={"b": "cudaStreamBeginCapture", "e": "cudaStreamEndCapture", "i": "cudaGraphInstantiate"},
+        cell_ns=MS,
+    )
+    assert causes_ms(trace) == [("graph_capture", 7)]
+
+
+# Memory.
+
+
+@pytest.mark.parametrize(
+    ("runtime", "steps", "once"),
+    [
+        ("m.m.k...k...k...", "0000111122223333", True),
+        ("m...k..m.k....k.", "0000111122223333", False),
+        ("m.m.k...k.......", "0000000011111111", False),
+    ],
+    ids=["in the first step alone", "later, too", "of two steps"],
+)
+def test_memory_that_the_first_step_gets_is_there_for_all(runtime: str, steps: str, once: bool):
+    trace = timeline(f"step | {steps} |\nruntime | {runtime} |", calls={"m": "cudaMalloc"}, cell_ns=MS)
+    found = [cause for cause, _ in causes_ms(trace)]
+    assert found == (["allocation"] if once else [])
+
+
+def test_waits_for_batches_are_no_set_up():
+    trace = timeline(
+        """
+        step     | 00000000000000001111 |
+        loader   | .lllllll............ |
+        runtime  | ppppppppppp.k.p...k. |
+        kernel 7 | ............k.....kk |""",
+        calls={"p": "cudaStreamCreate"},
+        cell_ns=MS,
+    )
+    assert causes_ms(trace) == [("set_up", 4)]
