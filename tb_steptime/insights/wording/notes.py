@@ -145,7 +145,7 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "How {missing} of {batches} batches were produced is not recorded; means are over the others.",
     ),
     "recorder_main_missing": NoteWords(
-        "The training process's recorder file is missing.",
+        "The main process's recorder file is missing.",
         "Which steps received the batches that the workers produced is not known. Copy the file {code}, too.",
         code="*.main.loader",
     ),
