@@ -6,8 +6,6 @@ Part: "verdict", "cards" that have to be there, or "extra" ones that nobody woul
 from __future__ import annotations
 
 NOT_YET: dict[tuple[str, str], str] = {
-    ("hta_a100_alexnet_cudasync", "extra"): "11",  # launch_graphs
-    ("hta_mi250_toy", "cards"): "11",  # one_time
     ("hta_v100_ns", "extra"): "1",  # slow_steps
     ("loop_two_gpus", "extra"): "1",  # slow_steps
     ("head_hidden_waits_for_batches", "extra"): "1",  # input_bound
