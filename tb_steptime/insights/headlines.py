@@ -45,8 +45,7 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(
             phrase("The steps of this trace have no loader events."),
             phrase(
-                "A torch DataLoader marks its waits by itself where the training loop reads it; wrap another loader in "
-                "{call}.",
+                "A torch DataLoader marks its waits by itself where the loop reads it; wrap another loader in {call}.",
                 call=_RECORD_FUNCTION,
             ),
         )
@@ -71,9 +70,9 @@ def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
 #: By the card that names the cause; else by whether the loader has worker processes, None: not known.
 _WAITS_BECAUSE = {
     "epoch_starts": "no batch is ready when an epoch begins",
-    "loader_overhead": "the training process receives each batch itself",
+    "loader_overhead": "the main process receives each batch itself",
     "other_loader": "another loader does not have its batches in time",
-    False: "the training process produces each batch itself",
+    False: "the main process produces each batch itself",
     True: "batches of the worker processes come late",
     None: "the next batch is not ready in time",
 }
