@@ -109,7 +109,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
-    """Of the loader that is waited for most; None where the training process makes its batches."""
+    """Of the loader that is waited for most; None where the main process makes its batches."""
     batches, main, late = find_batches(trace), waited_for(trace), late_waits(trace)
     if main is None or main.multiprocess is False:
         return None
