@@ -1302,16 +1302,6 @@ export interface Opportunity {
 }
 
 /**
- * What the span waits for other loaders than the one that is waited for most, without first batches of epochs.
- * exposed_ns: of the whole span, for all of them; loader: the row of the one that costs most; steps: that wait for it.
- */
-export interface OtherLoaders {
-  exposed_ns: number;
-  loader: number;
-  steps: string[];
-}
-
-/**
  * What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
  * ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
  * included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
@@ -1961,21 +1951,17 @@ export interface ViewMeaning {
   tiles: string[];
 }
 
-/**
- * What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps;
- * other_loaders: waits for these, None where they cost nothing.
- */
+/** What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps. */
 export interface WaitCauses {
   shares: WaitShares;
   starts: EpochStarts | null;
   jitter: Jitter | null;
   overhead: Overhead | null;
-  other_loaders: OtherLoaders | null;
 }
 
 /**
  * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
- * loaders than the one that is waited for most, see `OtherLoaders`.
+ * loaders than the one that is waited for most.
  */
 export interface WaitShares {
   first_ns: number;
