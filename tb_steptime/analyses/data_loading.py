@@ -24,7 +24,7 @@ from tb_steptime.metrics.data_loading.scaling.throughput import (
 )
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import OtherLoaders, WaitShares, find_other_loaders, shared_out
-from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, judged_exposed_ns, loader_iterators, loader_waits
 from tb_steptime.metrics.steps.loader_waits import LoaderStep, loader_steps, mean_of
 from tb_steptime.text import Note, Reason
 from tb_steptime.trace.loader_marks import reads_elsewhere
@@ -133,7 +133,7 @@ def _causes(trace: Trace, mean: LoaderStep) -> WaitCauses:
     others, steps = find_other_loaders(trace), len(find_steps(trace).steps)
     others_ns = others.exposed_ns // steps if others else 0
     return WaitCauses(
-        shares=shared_out(mean.exposed_ns, starts, jitter, overhead, others_ns),
+        shares=shared_out(judged_exposed_ns(trace, mean.exposed_ns), starts, jitter, overhead, others_ns),
         starts=starts,
         jitter=jitter,
         overhead=overhead,
