@@ -84,6 +84,7 @@ class HostResult(msgspec.Struct, frozen=True):
     phases: list[PhaseRow]
     ranges: list[RangeRow]
     with_stack: bool = False
+    with_memory: bool = False
     device: int | None = None
     tiles: list[Series] = []
     segments: list[Segment] = []
@@ -134,6 +135,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
         with_stack=trace.job.with_stack,
+        with_memory=trace.job.with_memory,
         device=device,
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
         segments=segments(mean, 0),
@@ -171,6 +173,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         phases=host_phase_rows(host_ns),
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
+        with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
         cpu=cpu_work(trace, set_aside(trace, None).total),
     )

@@ -15,7 +15,7 @@ from tests.truth.simulate.jobs.transformer import Transformer, training_step
 
 NOT_TRUE = f"{GRAPHS} {WAITS} {EDGES}"
 ATTENTION = "eager_attention"
-SLOW = "slow_matmul|alignment"
+SLOW = "slow_products|alignment"
 
 SLOW_KERNELS: tuple[LabelledJob, ...] = (
     job(

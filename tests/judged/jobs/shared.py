@@ -106,7 +106,7 @@ SHARED_TRACES = (
     ),
     Label(
         "tracelens_h100_timesformer", "host input mixed", main="long_stretches", must="eager_attention",
-        may="alignment slow_matmul",
+        may="alignment slow_products",
         never="launch_graphs lazy_loading slow_steps pageable_copies",
         why="Inference of one video, 383 ms: 217 ms decode and resize it on the CPU before the first launch, then "
         "busy 158 of 160 ms: softmax 69 ms and align1 bmm 43 ms (eager attention), its scaling 16 ms.",

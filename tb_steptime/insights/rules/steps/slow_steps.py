@@ -16,6 +16,9 @@ from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
+#: Steps of one loop differ by some percent on any machine; a slow one takes this much longer than usual.
+SLOW_FRACTION = 0.10
+
 #: A step whose own excess is under this share is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
 
@@ -67,7 +70,9 @@ def _slow(host: HostResult) -> list[Grown]:
     usual_ns = statistics.median(own.values()) if own else 0
     slow = [
         step for step in host.grown
-        if step.step in own and own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns
+        if step.step in own
+        and step.excess_ns >= SLOW_FRACTION * usual_ns
+        and own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns
     ]  # fmt: skip
     return sorted(slow, key=lambda step: -step.excess_ns)
 
