@@ -113,7 +113,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "unrecorded": fraction(facts.share(idle.unrecorded_work)),
         "cause": text(_CAUSES[max(parts, key=lambda each: parts[each])]),
         "exchange": ns(_exchange_ns(facts.host)),
-        "wait": ns(idle.data_loading if wait is None else wait),
+        "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns) or ""),
