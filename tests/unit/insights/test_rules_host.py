@@ -155,10 +155,19 @@ def long_gap(name: str | None, ms: float, *, inside: str | None = None, compiles
 
 
 def waited(
-    *gaps: LongGap, late_us: int = 60, compiled_us: int = 0, launches: float = 100.0, steps: int = 2
+    *gaps: LongGap,
+    late_us: int = 60,
+    compiled_us: int = 0,
+    unusual_us: int = 0,
+    launches: float = 100.0,
+    steps: int = 2,
 ) -> HostResult:
     """100 us of each step are late, some of it in long gaps."""
-    rows = [LongGaps(FORWARD, len(gaps), steps, late_us * US, compiled_us * US, list(gaps))] if gaps else []
+    rows = (
+        [LongGaps(FORWARD, len(gaps), steps, late_us * US, compiled_us * US, unusual_us * US, list(gaps))]
+        if gaps
+        else []
+    )
     return host_result([site(FORWARD, late(100), launches=launches)], long_gaps=rows)
 
 
@@ -200,6 +209,16 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
 def test_long_waits_of_one_step_are_no_cost_of_every_step():
     assert said(waited(long_gap("a", 0.2), steps=1), "long_stretches") is None
     assert card(waited(long_gap("a", 0.2), steps=1), "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]
+
+
+def test_what_takes_long_once_and_not_elsewhere_is_no_cost_of_every_step():
+    first = msgspec.structs.replace(long_gap("aten::addmm", 0.2), unusual=True)
+    host = waited(first, long_gap("aten::cat", 0.1), late_us=60, unusual_us=45)
+    assert said(host, "long_stretches") == (
+        15, "Shorten aten::cat, or overlap it with GPU work",
+        "1 long wait, of 100 µs, leaves the GPU idle while the CPU is in aten::cat.",
+    )  # fmt: skip
+    assert card(host, "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]
 
 
 def test_few_launches_are_no_matter_of_graphs():
@@ -592,7 +611,7 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
 
 def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict():
     def text_of(ms: float) -> str:
-        rows = [LongGaps(FORWARD, 1, 1, int(ms * 250) * US, 0, [long_gap("/site-packages/a/data.py(9): crop", ms)])]
+        rows = [LongGaps(FORWARD, 1, 1, int(ms * 250) * US, 0, 0, [long_gap("/site-packages/a/data.py(9): crop", ms)])]
         return plain(judged(host_result([site(FORWARD, late(300))], long_gaps=rows)).verdict.text)
 
     assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."

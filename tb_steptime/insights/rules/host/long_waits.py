@@ -107,7 +107,7 @@ def _card(facts: Facts, waits: _Waits) -> Insight | None:
 def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
     """The kept gaps of these places, most late time first."""
     rows = [row for row in facts.host.long_gaps if row.site in late]
-    gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled]
+    gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled and not gap.unusual]
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 

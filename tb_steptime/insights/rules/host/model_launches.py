@@ -25,7 +25,8 @@ class ModelLate(NamedTuple):
     """ns a step by place of the model in which the GPU waits for its launches: in short gaps, in long ones, and in long
     ones of compiled code. Disjoint; places without any are left out. launches: a step, of all these places.
 
-    Long gaps of few steps are in none of them: what happens now and then makes slow steps, and no cost of every step.
+    Long gaps of few steps are in none of them, nor are those in which something takes long that does not elsewhere:
+    what happens now and then makes slow steps, and is no cost of every step.
     """
 
     short: dict[str, int]
@@ -40,8 +41,8 @@ def model_late(host: HostResult) -> ModelLate:
     by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
     late = {site: by_site[site] for site in (*FORWARD, *BACKWARD, *HOOKS) if by_site.get(site, 0) > 0}
     launches = _launches(host, late)
-    long, compiled = _long(host, late)
-    short = {site: ns - long[site] - compiled[site] for site, ns in late.items()}
+    long, compiled, unusual = _long(host, late)
+    short = {site: ns - long[site] - compiled[site] - unusual[site] for site, ns in late.items()}
     if _now_and_then(host, long):
         long, compiled = {}, {}
     if launches < FEW_LAUNCHES:
@@ -55,12 +56,16 @@ def _now_and_then(host: HostResult, sites: dict[str, int]) -> bool:
     return len(host.steps) >= LEAST_STEPS and steps <= max(1, RARE_FRACTION * len(host.steps))
 
 
-def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Of each place what is late in long gaps, but of compiled code, and in those of compiled code."""
+def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Of each place what is late in long gaps, in those of compiled code, and in unusual ones: disjoint."""
     rows = {row.site: row for row in host.long_gaps}
-    long = {site: min(rows[site].late_ns, ns) if site in rows else 0 for site, ns in late.items()}
-    compiled = {site: min(rows[site].compiled_ns, ns) if site in rows else 0 for site, ns in long.items()}
-    return {site: ns - compiled[site] for site, ns in long.items()}, compiled
+    long, compiled, unusual = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
+    for site in late.keys() & rows.keys():
+        row, rest = rows[site], min(rows[site].late_ns, late[site])
+        unusual[site] = min(row.unusual_ns, rest)
+        compiled[site] = min(row.compiled_ns, rest - unusual[site])
+        long[site] = rest - unusual[site] - compiled[site]
+    return long, compiled, unusual
 
 
 def _some(by_site: dict[str, int]) -> dict[str, int]:
