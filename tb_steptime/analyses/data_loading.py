@@ -47,7 +47,7 @@ class WaitCauses(msgspec.Struct, frozen=True):
 
 
 class LoaderActivities(msgspec.Struct, frozen=True):
-    """Of a loader in the training process: the longest things that it does; more folds the rest, more_ns its time.
+    """Of a loader in the main process: the longest things that it does; more folds the rest, more_ns its time.
     slow_lines: of the dataset, where call stacks are recorded."""
 
     rows: list[Activity]

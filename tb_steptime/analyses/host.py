@@ -23,7 +23,7 @@ from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
-from tb_steptime.metrics.set_aside.ranges import judged_ns
+from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
@@ -175,7 +175,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         with_stack=trace.job.with_stack,
         with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
-        cpu=cpu_work(trace),
+        cpu=cpu_work(trace, set_aside(trace, None).total),
     )
 
 

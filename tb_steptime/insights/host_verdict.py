@@ -10,8 +10,9 @@ import msgspec
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
-from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
+from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
+from tb_steptime.insights.little_verdict import sentence_of_little
 from tb_steptime.insights.rules.host.long_waits import main_wait
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
@@ -59,6 +60,8 @@ def judge_span(facts: Facts) -> Verdict:
 
 def _sentence(facts: Facts) -> Phrase:
     """One cause, the largest, with the number that says how much."""
+    if little_is_judged(facts):
+        return sentence_of_little(facts)
     if facts.idle is None:
         return cpu_sentence(facts)
     return filled(_template(facts, facts.idle), _values(facts, facts.idle))

@@ -1,4 +1,4 @@
-"""What of a wait is neither a burst nor steady: rare long waits, and the loader's own work in the training process.
+"""What of a wait is neither a burst nor steady: rare long waits, and the loader's own work in the main process.
 
 wait   l  l  l  l  LLLLLLLLLL  l  l  l       jitter: a few long ones without a period
        ^                                     overhead: what each wait lasts though its batch is ready, to receive it
@@ -76,7 +76,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
-    """Of the loader that is waited for most; None where the training process makes its batches."""
+    """Of the loader that is waited for most; None where the main process makes its batches."""
     batches, main, late = find_batches(trace), waited_for(trace), late_waits(trace)
     if main is None or main.multiprocess is False:
         return None

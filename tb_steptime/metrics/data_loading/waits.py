@@ -39,7 +39,7 @@ def device_busy(trace: Trace) -> Intervals:
 
 @shared(device_busy, loader_intervals)
 def exposed_waits(trace: Trace) -> Intervals:
-    """When the training process waits for a batch and no device works. Without a device every wait is exposed."""
+    """When the main process waits for a batch and no device works. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace)
 
 

@@ -86,15 +86,15 @@ def judge(pace: Pace) -> Bound:
 
 
 def causes(pace: Pace) -> dict[Bound, int]:
-    """The idle time by what would have to become faster, ns; sums to all of it that is judged but the hardware's gaps.
-    Where communication that nothing hides is a large part of the GPU's work, that is a loss like idle time."""
+    """What the device loses by what would have to become faster, ns: idle time that is judged, but for the hardware's
+    gaps, and communication that nothing hides, which computes no more than an idle device does."""
     idle = pace.idle
     blocked_ns = sync_ns(pace)
     return {
         Bound.INPUT: idle.data_loading,
         Bound.HOST: idle.late_ns - blocked_ns,
         Bound.SYNC: blocked_ns,
-        Bound.COMMUNICATION: idle.collective_wait + (pace.exposed_communication_ns if _communicates(pace) else 0),
+        Bound.COMMUNICATION: idle.collective_wait + pace.exposed_communication_ns,
         Bound.DEPENDENCY: idle.dependency,
         Bound.UNKNOWN: idle.unrecorded_work + idle.unknown + idle.tail,
     }
