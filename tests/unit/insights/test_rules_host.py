@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.metrics.steps.segments import Grown, GrownPart
+from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.terminal.printer import plain
 from tb_steptime.text import phrase
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
@@ -581,7 +581,8 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
         (host_result([site("unknown", IdleNs(tail=300 * US))]),
          "The GPU is idle for 30 % of the step because no work follows in this recording."),
         (host_result([site(FORWARD, IdleNs(data_loading=140 * US, cpu_work=100 * US, dependency=60 * US))]),
-         "The GPU is idle for 30 % of the step for several reasons; the largest: waiting for input data."),
+         "The GPU is idle for 30 % of the step for several reasons: waiting for input data (14 %), late kernel "
+         "launches (10 %)."),
         (host_result([site(FORWARD, IdleNs(cpu_work=90 * US))]),
          "A step takes 1.0 ms, and the GPU works for 91 % of it."),
     ],
@@ -590,6 +591,17 @@ def test_the_verdict_names_the_largest_cause(host: Any, text: str):
     verdict = judged(host).verdict
     assert (verdict.bound, plain(verdict.text)) == (host.bound, text)
     assert judged(host).headlines["overview"].verdict == judged(host).headlines["host"].verdict == verdict.text
+
+
+def test_of_several_losses_communication_is_one():
+    segments = [Segment("kernel", "Kernel", 350 * US, "kernel", False, True),
+                Segment("communication", "Communication", 250 * US, "comm", False, True)]  # fmt: skip
+    idle = [site(FORWARD, IdleNs(data_loading=150 * US, cpu_work=200 * US, dependency=50 * US))]
+    host = host_result(idle, segments=segments, bound=Bound.MIXED)
+    assert plain(judged(host).verdict.text) == (
+        "For 250 µs of the step the GPU does nothing but communicate, and for 40 % of it is idle; the largest reason: "
+        "late kernel launches (20 %)."
+    )
 
 
 def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
