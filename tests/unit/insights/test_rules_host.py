@@ -76,7 +76,7 @@ def test_the_pass_that_is_late_is_the_one_to_launch(sites: list[str], title: str
         (JobKind(), 0.0, "Launch the model as a CUDA graph", _LATE := "the CPU cannot launch them in time."),
         (JobKind(purpose="inference"), 0.0, "Launch the model as a CUDA graph", _LATE),
         (JobKind(vendor="amd"), 0.0, "Launch the model as a HIP graph", _LATE),
-        (JobKind(compiled_share=0.6), 0.0, "Launch the compiled model as a CUDA graph", "average, come late."),
+        (JobKind(compiled_share=0.1), 0.0, "Launch the compiled model as a CUDA graph", "average, come late."),
         (JobKind(), 2.0, "Capture more of the step in CUDA graphs", "average, start late."),
         (
             JobKind(graph_share=0.6),
@@ -209,6 +209,16 @@ def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
 def test_long_waits_of_one_step_are_no_cost_of_every_step():
     assert said(waited(long_gap("a", 0.2), steps=1), "long_stretches") is None
     assert card(waited(long_gap("a", 0.2), steps=1), "launch_graphs").gain_ns == 40 * US  # type: ignore[union-attr]
+
+
+def test_long_waits_between_the_passes_are_named_too():
+    rows = [LongGaps("other", 4, 4, 60 * US, 0, 0, [long_gap("/home/me/eval.py(9): evaluate", 0.2)])]
+    host = host_result([site("other", late(100))], long_gaps=rows)
+    assert said(host, "long_stretches") == (
+        60, "Shorten evaluate, or overlap it with GPU work",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in eval.py(9): evaluate.",
+    )  # fmt: skip
+    assert card(host, "between_passes").gain_ns == 40 * US  # type: ignore[union-attr]
 
 
 def test_what_takes_long_once_and_not_elsewhere_is_no_cost_of_every_step():
