@@ -1149,7 +1149,8 @@ export interface LoaderStep {
 
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
- * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code.
+ * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
+ * the host does takes far less elsewhere.
  */
 export interface LongGap {
   step: string;
@@ -1161,11 +1162,12 @@ export interface LongGap {
   inside: string | null;
   compiles: boolean;
   compiled: boolean;
+  unusual: boolean;
 }
 
 /**
- * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
- * step, means over the steps; compiled_ns is a part. longest: at most KEPT.
+ * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
+ * unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT.
  */
 export interface LongGaps {
   site: string;
@@ -1173,6 +1175,7 @@ export interface LongGaps {
   steps: number;
   late_ns: number;
   compiled_ns: number;
+  unusual_ns: number;
   longest: LongGap[];
 }
 
