@@ -308,7 +308,7 @@ export interface Change {
  * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
  * est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
- * computes on.
+ * computes on; forward_ns: how much of it the model's forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -323,6 +323,7 @@ export interface CollectiveRow {
   exposed_ns: number;
   wait_ns: number;
   compute_stream_ns: number;
+  forward_ns: number;
   in_a_row: InARow | null;
 }
 

@@ -53,6 +53,18 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert "bucket_cap_mb" in insight.how
 
 
+def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
+    """Launched before the backward pass begins, not in it."""
+    device = """
+        kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 40  | ....cccc......cccc......cccc......cccc.. |"""
+    host = HOST.replace("b.........", ".......b..").replace("kyyyyyyyyy", "kcyyyyyyyy")
+    trace = timeline(host + device, names={"b": NODE}, calls={"y": "cudaStreamSynchronize"}, cell_ns=MS)
+    insight = sure(trace, "exposed_communication")
+    assert insight.how is not None
+    assert "_micro_pipeline_tp" in insight.how
+
+
 def test_without_bytes_the_card_says_how_many_there_are():
     assert said(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
         "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, waits for the slowest rank included."
