@@ -11,8 +11,8 @@ from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.wording.data_loading import main_label
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import NO_DEVICE
+from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
-from tb_steptime.metrics.steps.loader_waits import LoaderStep
 from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
 #: Bounds nearer than this read as one number.
