@@ -884,6 +884,7 @@ export interface JobEvidence {
  * execution       how its work is launched; mixed: no way makes four fifths of it
  * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
  * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
  * ranks           processes that work together; rank and world_size as the file says
  * evidence        what shows each of these, at most a few
  */
@@ -894,6 +895,7 @@ export interface JobKind {
   graph_share: number | null;
   device: "cpu" | "gpu" | "unknown";
   vendor: "amd" | "nvidia" | "other" | null;
+  accelerator: string;
   ranks: "many" | "one" | "unknown";
   rank: number | null;
   world_size: number | null;
