@@ -132,6 +132,12 @@ def test_where_most_may_be_waits_for_other_ranks_the_ranks_come_first():
     assert [(each.step, each.end_ns - each.start_ns) for each in insight.evidence] == [(step, 4 * MS) for step in "234"]
 
 
+def test_stages_of_a_pipeline_wait_for_its_schedule():
+    insight = sure(drawn(LONGER, exchanges={"c": ("send", "Float", 250_000, "0", 2)}), "exposed_communication")
+    assert insight.how is not None
+    assert "n_microbatches" in insight.how
+
+
 def test_waits_that_are_less_than_half_are_told_and_not_part_of_the_gain():
     device = """
         kernel 7 | .kkkk......kkkk......kkkk......kkkk..... |

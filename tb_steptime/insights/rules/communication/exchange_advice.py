@@ -67,6 +67,8 @@ def overlapped(row: CollectiveRow) -> Advice:
     """Computation is left that could hide collectives of this row. Gradients are not reduced in the forward pass."""
     if row.kind == "all_reduce" and row.forward_ns >= row.exposed_ns / 2 > 0:
         return Advice(_OVERLAP, _OVERLAP_LATER, _TENSOR_PARALLEL)
+    if row.kind == "send_receive" and row.bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
+        return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP["all_to_all"])
     return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP.get(row.kind, _ASYNC.format(call="all_reduce")))
 
 
