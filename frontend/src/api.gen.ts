@@ -308,7 +308,7 @@ export interface Change {
  * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
  * est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
- * computes on.
+ * computes on; forward_ns: how much of it the model's forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -323,6 +323,7 @@ export interface CollectiveRow {
   exposed_ns: number;
   wait_ns: number;
   compute_stream_ns: number;
+  forward_ns: number;
   in_a_row: InARow | null;
 }
 
@@ -883,6 +884,7 @@ export interface JobEvidence {
  * execution       how its work is launched; mixed: no way makes four fifths of it
  * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
  * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
  * ranks           processes that work together; rank and world_size as the file says
  * evidence        what shows each of these, at most a few
  */
@@ -893,6 +895,7 @@ export interface JobKind {
   graph_share: number | null;
   device: "cpu" | "gpu" | "unknown";
   vendor: "amd" | "nvidia" | "other" | null;
+  accelerator: string;
   ranks: "many" | "one" | "unknown";
   rank: number | null;
   world_size: number | null;

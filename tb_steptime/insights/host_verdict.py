@@ -109,10 +109,10 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     """Of all templates."""
     share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
-    several = len(facts.host.devices) > 1
+    several, device = len(facts.host.devices) > 1, facts.job.accelerator
     return {
-        "Gpu": text(f"GPU {facts.host.device}" if several else "The GPU"),
-        "gpu": text(f"GPU {facts.host.device}" if several else "the GPU"),
+        "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
+        "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
         "step": ns(facts.step_ns),
         "share": fraction(1 - share),
         "idle": fraction(share),
