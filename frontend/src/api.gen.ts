@@ -720,6 +720,7 @@ export interface HostResult {
   phases: PhaseRow[];
   ranges: RangeRow[];
   with_stack: boolean;
+  with_memory: boolean;
   device: number | null;
   tiles: Series[];
   segments: Segment[];
@@ -1104,7 +1105,7 @@ export interface LaunchWaste {
 }
 
 /**
- * Of a loader in the training process: the longest things that it does; more folds the rest, more_ns its time.
+ * Of a loader in the main process: the longest things that it does; more folds the rest, more_ns its time.
  * slow_lines: of the dataset, where call stacks are recorded.
  */
 export interface LoaderActivities {
@@ -1555,7 +1556,7 @@ export interface Reason {
  * sampled: how many of the batches the recorder sampled: cpu_share, core_wait_share, kind and bytes are of these; kind
  * is None where they are too few.
  * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
- * until it is an object of the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop
+ * until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
  * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
  * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
  * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
@@ -1640,7 +1641,7 @@ export interface RecordedLoader {
 
 /**
  * One worker process over the span; ns are means per batch, but busy_share is of the span.
- * worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
+ * worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time that it works;
  * core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
  * sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
  * the process was killed.
@@ -1764,12 +1765,18 @@ export interface SlowStep {
   longest_event_ns: number | null;
 }
 
-/** One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker. */
+/**
+ * One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker.
+ * recorded_ns: epoch time of its recording; until it is read what the file's name says, else when it was written.
+ * has_gpu: None until it is read.
+ */
 export interface SpanEntry {
   id: string;
   number: number;
   file: string;
   file_bytes: number;
+  recorded_ns: number;
+  has_gpu: boolean | null;
   state: SpanState;
   mean_step_ns: number | null;
   first_step: string | null;
@@ -2002,7 +2009,7 @@ export interface Waste {
 
 /**
  * Step time against number of workers.
- * measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
+ * measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
  * the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
  * needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
  * batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the

@@ -141,7 +141,7 @@ describe("the GPU view", () => {
   test("says how full the GPU is, what its kernels do, and which they are", () => {
     const page = draw();
     expect(page).toContain(
-      "|The GPU is idle while the training process waits for data|span 2, 200.0 ms, exact overlap; drag to zoom|",
+      "|The GPU is idle while the main process waits for data|span 2, 200.0 ms, exact overlap; drag to zoom|",
     );
     expect(page).toContain(
       "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|Unknown|0 ms|0 %|" +
@@ -166,7 +166,7 @@ describe("the GPU view", () => {
       ...RESULT,
       devices: [DEVICE, { ...DEVICE, device: 3 }],
     };
-    expect(draw({}, two)).toContain("|Device|GPU 0|GPU 3|The GPU is idle while the training process waits for data|");
+    expect(draw({}, two)).toContain("|Device|GPU 0|GPU 3|The GPU is idle while the main process waits for data|");
     expect(draw({ device: 3 }, two)).toContain("|The other one is busy|");
   });
 

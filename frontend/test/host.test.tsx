@@ -128,6 +128,20 @@ describe("the Host view", () => {
     expect(page).not.toContain("Launched from");
   });
 
+  test("of a job on the CPU its ops stand first, and no GPU is asked about", () => {
+    const work = { groups: [], optimizer: null, rest_ns: 2_000_000, ops_ns: 60_000_000, busy_ns: 58_000_000 };
+    const op = { op: "aten::addmm", calls: 4, self_ns: 58_000_000, dtype: "float" };
+    const cpu = { ...work, ops: [op], threads: 1, cores: null };
+    const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };
+    const page = draw(alone);
+    expect(page).not.toContain("Why is the GPU idle?");
+    expect(page).toContain("|Which ops take the CPU's time?|a step, on 1 thread|");
+    expect(page).toContain("|aten::addmm|4|58.0 ms|26.1 %|float|");
+    const unknown = draw({ ...alone, cpu: { ...cpu, cores: 8, rest_ns: 0, ops: [{ ...op, dtype: null }] } });
+    expect(unknown).toContain("|a step, on 1 thread of 8 cores|");
+    expect(unknown).not.toContain("|Input|");
+  });
+
   test("a trace without steps and launches still stands", () => {
     const none = {
       ...RESULT,

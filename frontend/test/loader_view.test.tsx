@@ -113,7 +113,7 @@ describe("the view of worker processes", () => {
     );
   });
 
-  test("a loader in the training process starts no workers", () => {
+  test("a loader in the main process starts no workers", () => {
     const loader = {
       label: "Loader",
       iterator: "It",
@@ -204,7 +204,7 @@ describe("the view of worker processes", () => {
   });
 });
 
-describe("a loader in the training process", () => {
+describe("a loader in the main process", () => {
   const alone = (more: Partial<LoaderActivities> = {}, titles: PageOf<"data_loading">["titles"] = {}): string => {
     const activities = { ...LOADER.activities!, ...more };
     return words(<DataLoading page={loaderPage({ ...LOADER, activities }, titles)} tab={tab()} compared={null} />);
@@ -219,7 +219,7 @@ describe("a loader in the training process", () => {
     const page = alone({ rows: [python!, { ...op!, lines }] });
     expect(page).toContain(
       "|Activity|Line|A batch|Python, no op|–|40.0 ms|aten::to|70 % in functional.py:138 to_tensor|" +
-        "10.0 ms|4 more|5.0 ms|Self time of the training process.|",
+        "10.0 ms|4 more|5.0 ms|Self time of the main process.|",
     );
   });
 
@@ -243,7 +243,7 @@ describe("a loader in the training process", () => {
     };
     expect(alone({}, { lines_missing: missing })).toContain(
       "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Self time of the " +
-        "training process. Lines are not known. |with_stack=True| shows them.|",
+        "main process. Lines are not known. |with_stack=True| shows them.|",
     );
   });
 

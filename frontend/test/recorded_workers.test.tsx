@@ -94,9 +94,9 @@ describe("recorded workers", () => {
           "request finds its batch ready.|",
       );
       const names = loaderNames(both);
-      expect([names.before(0, "Worker 0"), names.before(1, "Training process")]).toEqual([
+      expect([names.before(0, "Worker 0"), names.before(1, "Main process")]).toEqual([
         "Training loader: worker 0",
-        "Evaluation loader: training process",
+        "Evaluation loader: main process",
       ]);
     });
 
@@ -193,14 +193,14 @@ describe("recorded workers", () => {
     );
   });
 
-  test("a loader in the training process trains between batches and does not wait for requests", () => {
+  test("a loader in the main process trains between batches and does not wait for requests", () => {
     const lanes = [{ ...RECORDED.lanes[0]!, worker: -1 }];
     const alone = view({
       multiprocess: false,
       recorded: { ...RECORDED, lanes, transfer_ns: 0, ready_ns: 0, workers: [{ ...RECORDED.workers[0]!, worker: -1 }] },
     });
     expect(alone).toContain("|dataset|collate|trains|");
-    expect(alone).toContain("|The training process is CPU-bound|");
+    expect(alone).toContain("|The main process is CPU-bound|");
     expect(alone).not.toContain("Prefetched|0 ms");
   });
 });

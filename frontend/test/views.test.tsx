@@ -117,6 +117,13 @@ describe("the Overview", () => {
     ).not.toContain("GPU 0");
   });
 
+  test("a job on the CPU has no tiles of a GPU", () => {
+    const job = { ...OVERVIEW.job, device: "cpu" as const };
+    const page = words(<Overview page={{ ...PAGE, result: { ...OVERVIEW, job } }} tab={TAB} compared={null} />);
+    expect(page).not.toContain("GPU utilization");
+    expect(page).toContain("Exposed data loading");
+  });
+
   test("with nothing to do it says so", () => {
     expect(words(<Overview page={{ ...PAGE, insights: [] }} tab={TAB} compared={null} />)).toContain(
       "|What to do, most gain first|No recommendation for this span.|",

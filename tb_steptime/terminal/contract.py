@@ -216,7 +216,7 @@ class DataLoadingReport(msgspec.Struct, frozen=True):
     wait_ns_mean = exposed_ns_mean + hidden_ns_mean: of all loaders, per step. The rest is of the loader that is waited
     for most, whether or not it has workers or a recorder:
 
-    iterator: its class. workers: 0 where the training process makes the batches. period: of long waits, in batches.
+    iterator: its class. workers: 0 where the main process makes the batches. period: of long waits, in batches.
     production_ns: what one process needs for one batch. consumer_ns: what the steps take without its late batches, per
     batch: a step that takes several has several times as much. needed_workers: the fewest that keep up, at least 2 in
     place of none. predicted_step_ns: the whole step with 1, 2, ... workers in this loader, all other waits as they are,

@@ -9,7 +9,7 @@ from tb_steptime.text import Phrase, Quantity, ns, text
 
 #: By reason of `metrics.idle`: with what the launching thread was in, and without.
 _CLAUSES: dict[str, tuple[str, str]] = {
-    "data_loading": ("the training process waited for a batch",) * 2,
+    "data_loading": ("the main process waited for a batch",) * 2,
     "blocking_call": (
         "the launching thread was blocked in {cause}",
         "the launching thread was blocked in a call",

@@ -1,4 +1,4 @@
-"""Where the training process waits for a batch: the marks that PyTorch's DataLoader leaves in a trace.
+"""Where the main process waits for a batch: the marks that PyTorch's DataLoader leaves in a trace.
 
 loader   llllll      llll        one mark for each batch, on the thread that asks for it
 """
@@ -52,7 +52,7 @@ def _by_loop(trace: Trace, rows: Int64) -> Bool:
 
 @shared(loader_rows)
 def loader_intervals(trace: Trace) -> Intervals:
-    """When the training process waits for a batch."""
+    """When the main process waits for a batch."""
     rows = loader_rows(trace)
     return Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
 

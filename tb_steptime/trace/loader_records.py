@@ -1,7 +1,7 @@
 """What a recorder wrote of a trace's loaders, on the trace's clock. Columns; `ingest.recorder_files` reads them.
 
 worker             requested  start .... collate .. end            one row of `Produced`
-training process   requested      asked    arrived unpickled pinned  returned     one row of `Received`
+main process   requested      asked    arrived unpickled pinned  returned     one row of `Received`
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def test_a_recorded_batch_is_split_from_dataset_to_wait(
     table = view.get_by_role("table", name="What becomes of a batch")
     assert [row[0] for row in rows(table)] == ["Dataset", "Collate", "Transfer", "Prefetched"]
     assert all(re.fullmatch(r"[\d.]+\sms", row[1]) for row in rows(table))
-    expect(table.locator("tfoot")).to_contain_text("The training loop waits")
+    expect(table.locator("tfoot")).to_contain_text("The loop waits")
     expect(view.get_by_role("img", name=re.compile("Dataset .*; Collate .*; Transfer .*; Prefetched"))).to_be_visible()
 
 

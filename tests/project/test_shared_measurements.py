@@ -24,7 +24,7 @@ from tests.drawn.timeline import timeline
 #: Where traces are measured.
 ROOMS = ("trace", "metrics", "analyses", "timeline")
 DEMO = PROJECT / "demo_logs"
-#: Recorded workers, a loader in the training process, two GPUs, blocking calls.
+#: Recorded workers, a loader in the main process, two GPUs, blocking calls.
 RECORDINGS = ("cpu_recorded_workers", "cpu_transforms", "transforms_simulated", "forum_sparse_multi_gpu_simulated")
 
 

@@ -46,6 +46,7 @@ const SORTS = {
   blocking: sort,
   copies: sort,
   could_sort: sort,
+  cpu_ops: sort,
   gpus: sort,
   grown: sort,
   holders: sort,

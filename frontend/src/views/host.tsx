@@ -9,6 +9,7 @@ import type { Meanings } from "../meanings";
 import { hiddenParts } from "./choices";
 import { BlockingCalls, blockingShown } from "./host/blocking";
 import { Copies } from "./host/copies";
+import { CpuOps } from "./host/cpu_ops";
 import { HostPhases } from "./host/host_phases";
 import { HostMeanStep } from "./host/mean_step";
 import { Pauses } from "./host/pauses";
@@ -48,16 +49,24 @@ export function Host({ page, tab }: SpanViewProps<"host">) {
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
-        <section class="unknown">
-          <h2>Why is the GPU idle?</h2>
-          {result.unknown && (
-            <p class="quiet">
-              <Sentence phrase={tab.meanings.explain(result.unknown)} />
-            </p>
-          )}
-        </section>
-        <HostPhases {...part} />
-        <Ranges {...part} />
+        {result.bound !== "cpu" && (
+          <section class="unknown">
+            <h2>Why is the GPU idle?</h2>
+            {result.unknown && (
+              <p class="quiet">
+                <Sentence phrase={tab.meanings.explain(result.unknown)} />
+              </p>
+            )}
+          </section>
+        )}
+        <div class="split host-split">
+          <div class="column">
+            {result.cpu && <CpuOps {...part} work={result.cpu} />}
+            <HostPhases {...part} />
+            <Ranges {...part} />
+          </div>
+          <ToDo page={page} here="host" tab={tab} />
+        </div>
       </div>
     );
   }

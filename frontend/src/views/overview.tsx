@@ -36,7 +36,7 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
         choose={(next) => tab.update(keysOfHidden(next))}
       />
       <Tiles label="Figures of this span">
-        {result.tiles.map((series) => (
+        {shownTiles(result).map((series) => (
           <SeriesTile
             key={series.metric}
             series={series}
@@ -63,6 +63,10 @@ export function Overview({ page, tab, compared }: SpanViewProps<"overview">) {
     </div>
   );
 }
+
+/** A job on the CPU has no use for figures of a GPU. */
+const shownTiles = ({ tiles, job }: OverviewResult) =>
+  job.device === "cpu" ? tiles.filter(({ reason }) => reason?.code !== "no_gpu_activity") : tiles;
 
 const lengthOf = (parts: Parts, { id }: PartMeaning): number => parts[id as keyof Parts];
 

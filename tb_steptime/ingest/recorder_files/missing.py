@@ -32,7 +32,7 @@ def of_files(read: Sequence[RecorderFile]) -> list[Note]:
 
 
 def early_end(trace: Trace, read: Sequence[RecorderFile], received: Sequence[Int64]) -> list[Note]:
-    """Steps after the last row of the training process, although its pass over the data has not ended: the disk was
+    """Steps after the last row of the main process, although its pass over the data has not ended: the disk was
     full, or the recorder was closed. Where the clock was set, rows may be of the span and not look so."""
     mains = [each.rows for each in read if each.header.get("process") == "main"]
     clock_steps = any(each.clock_steps for each in read)

@@ -10,7 +10,7 @@ from tb_steptime.metrics.data_loading.lines import Activity
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
-from tb_steptime.metrics.steps.loader_waits import LoaderStep
+from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
 
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.
@@ -76,7 +76,7 @@ def _remarks(result: DataLoadingResult, mean: LoaderStep, on_device: bool) -> Ti
     }
     if result.batch_ns is not None:
         single = result.multiprocess is False
-        remarks["batch_time"] = phrase("in the training process") if single else phrase("in one worker")
+        remarks["batch_time"] = phrase("in the main process") if single else phrase("in one worker")
     if result.batch_ns is not None and result.consumer_ns is not None:
         remarks["needed_workers"] = phrase("{batch} / {rest}", batch=ns(result.batch_ns), rest=ns(result.consumer_ns))
     return remarks
@@ -158,7 +158,7 @@ def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phras
     """Of the same numbers as the curve."""
     workers = curve.measured_workers
     words = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", workers)
-    words = words if workers else "The training process needs {batch} per batch, "
+    words = words if workers else "The main process needs {batch} per batch, "
     rest = "the rest of the step {rest}" if is_one_a_step(curve.batches) else "the loop uses one in {rest}"
     values = {"workers": count(workers)} if workers else {}
     return Phrase(words + rest + end, values | {"batch": ns(result.batch_ns), "rest": ns(result.consumer_ns)})

@@ -10,7 +10,7 @@ from tb_steptime.text import Phrase, fraction, phrase, text
 
 #: When the GPU is idle, by the reason for most of its idle time.
 IDLE_WHEN = {
-    "data_loading": "The GPU is idle while the training process waits for data",
+    "data_loading": "The GPU is idle while the main process waits for data",
     "host_late": "The GPU is idle while the host prepares its next work",
     "launch_latency": "The GPU is idle between a launch and its start",
     "queued": "The GPU is idle between queued kernels",
@@ -23,7 +23,7 @@ IDLE_WHEN = {
     "once": "The GPU is idle while the host does what comes once",
     "after_recording": "The GPU is idle after its last kernel",
 }
-_LOADING_AND_RANGE = "The GPU is idle while the training process waits for data, and again in {range}"
+_LOADING_AND_RANGE = "The GPU is idle while the main process waits for data, and again in {range}"
 
 
 def gpu_titles(facts: Facts) -> Titles:

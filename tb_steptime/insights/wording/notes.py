@@ -65,6 +65,15 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "If the job used a GPU, record with {code}. Every GPU figure below is a dash, not a zero.",
         code="ProfilerActivity.CUDA",
     ),
+    "cpu_job": NoteWords(
+        "A job on the CPU.",
+        "Every GPU figure below is a dash, not a zero.",
+    ),
+    "kernels_missing": NoteWords(
+        "Calls of the GPU's runtime are recorded, but nothing that they launched.",
+        "Every GPU figure below is a dash, not a zero. Is another profiler attached to the process, or did the "
+        "recording end before its kernels ran?",
+    ),
     "no_steps": NoteWords(
         "No step marks.",
         "The whole recording counts as one step. Call {code} after each batch.",
@@ -103,6 +112,10 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Recorded with call stacks.",
         "They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel is not affected.",
     ),
+    "with_memory": NoteWords(
+        "Recorded with memory profiling.",
+        "It slows every op that allocates, so times of the host are upper bounds here; Kernel is not affected.",
+    ),
     "several_devices": NoteWords(
         "This process drives {number} GPUs.",
         "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working "
@@ -136,7 +149,7 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "How {missing} of {batches} batches were produced is not recorded; means are over the others.",
     ),
     "recorder_main_missing": NoteWords(
-        "The training process's recorder file is missing.",
+        "The main process's recorder file is missing.",
         "Which steps received the batches that the workers produced is not known. Copy the file {code}, too.",
         code="*.main.loader",
     ),

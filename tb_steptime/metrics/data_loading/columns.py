@@ -15,21 +15,21 @@ def _part(id: str, label: str, meaning: str, colour: str, hatched: bool = False)
 
 
 #: From the first read of a batch until the training loop takes it. The first four are in the order of the numbers in
-#: `ProductionLane.part`; trains is what a training process without workers does in place of idle.
+#: `ProductionLane.part`; trains is what a main process without workers does in place of idle.
 PRODUCTION_PARTS = (
     _part("dataset", "Dataset", "The dataset's own code: reading, decoding, transforms.", "data"),
     _part("collate", "Collate", "Samples are put together into a batch.", "cpu"),
     _part("transfer", "Transfer",
-          "The batch is on its way from the worker into the training process, pinning included.", "copy"),
+          "The batch is on its way from the worker into the main process, pinning included.", "copy"),
     _part("idle", "Waits for a request",
-          "The worker has nothing to do: the training process has requested enough batches.", "other", True),
+          "The worker has nothing to do: the main process has requested enough batches.", "other", True),
     _part("ready", "Prefetched",
-          "The batch is in the training process and has not been asked for yet: time to spare.", "other", True),
-    _part("trains", "Trains", "The training process produces no batch: it trains.", "other", True),
-    _part("loop_waits", "The training loop waits", "The training loop asks for a batch and waits until it has it.",
+          "The batch is in the main process and has not been asked for yet: time to spare.", "other", True),
+    _part("trains", "Computes", "The main process produces no batch: it computes.", "other", True),
+    _part("loop_waits", "The loop waits", "The loop asks for a batch and waits until it has it.",
           "data"),
     _part("reader_waits", "The reading thread waits",
-          "The thread that reads the loader asks for a batch and waits until it has it; whether the training loop "
+          "The thread that reads the loader asks for a batch and waits until it has it; whether the loop "
           "waits meanwhile is not known.", "data"),
 )  # fmt: skip
 
@@ -71,7 +71,7 @@ COLUMNS = (
     ),
     # the slowest batches
     Metric("batch_cpu_share", "CPU", Unit.FRACTION, "CPU time of the worker's thread while it produced the batch."),
-    Metric("batch_wait_ns", "Waited", Unit.NS, "How long the training loop waited for this batch."),
+    Metric("batch_wait_ns", "Waited", Unit.NS, "How long the loop waited for this batch."),
     Metric(
         "batch_reader_wait_ns", "Waited", Unit.NS, "How long the thread that reads the loader waited for this batch."
     ),

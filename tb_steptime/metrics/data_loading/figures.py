@@ -20,16 +20,16 @@ from tb_steptime.trace.table import Int64
 
 DATA_LOADING_WAIT = Metric(
     "data_loading_wait", "Data loading", Unit.NS,
-    "Time of the step in which the training process waits for the next batch, exposed and hidden.", colour="data",
+    "Time of the step in which the main process waits for the next batch, exposed and hidden.", colour="data",
 )  # fmt: skip
 EXPOSED_DATA_LOADING = Metric(
     "data_loading_exposed", "Exposed data loading", Unit.NS,
-    "Time in which the training process waits for a batch and the GPU has nothing to do. This is what a faster loader "
+    "Time in which the main process waits for a batch and the GPU has nothing to do. This is what a faster loader "
     "can win.", colour="data",
 )  # fmt: skip
 HIDDEN_DATA_LOADING = Metric(
     "data_loading_hidden", "Hidden data loading", Unit.NS,
-    "Time in which the training process waits for a batch while the GPU still works. It costs nothing.", colour="data",
+    "Time in which the main process waits for a batch while the GPU still works. It costs nothing.", colour="data",
 )  # fmt: skip
 EXPOSED_SHARE = Metric(
     "data_loading_exposed_share", "Exposed data loading share", Unit.FRACTION,
@@ -37,7 +37,7 @@ EXPOSED_SHARE = Metric(
 )  # fmt: skip
 BATCH_TIME = Metric(
     "batch_time", "One batch takes", Unit.NS,
-    "Time that one process needs for one batch: the training process, or a worker, measured by the recorder or "
+    "Time that one process needs for one batch: the main process, or a worker, measured by the recorder or "
     "inferred from bursts of waits.",
     colour="data",
 )  # fmt: skip

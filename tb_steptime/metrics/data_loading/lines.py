@@ -1,4 +1,4 @@
-"""What the training process does inside a loader without workers, and in which lines.
+"""What the main process does inside a loader without workers, and in which lines.
 
 wait      llllllllllllllllllll
 frames     gggggggggggggggg          cifar.py(120): __getitem__

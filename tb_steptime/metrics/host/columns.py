@@ -36,6 +36,10 @@ COLUMNS = (
     Metric("range_self_ns", "Self", Unit.NS, "Time in which it is open, without the ranges inside it."),
     Metric("range_device_ns", "GPU works", Unit.NS, "Time in which work launched inside it runs."),
     Metric("range_idle_ns", "GPU idle", Unit.NS, "Idle time before work launched inside it."),
+    # ops on the CPU
+    Metric("cpu_op_self_ns", "Own time", Unit.NS, "Time in the op without the ops inside it, on all threads."),
+    Metric("cpu_op_share", "Share", Unit.FRACTION, "Own time as a share of the mean step."),
+    Metric("cpu_op_dtype", "Input", Unit.TEXT, "Type of the op's first input, recorded with record_shapes=True."),
     # pauses and phases
     Metric("pause_count", "Count", Unit.COUNT, "In all steps."),
     Metric("pause_total_ns", "Total", Unit.NS, "In all steps."),

@@ -10,7 +10,7 @@ def _reason(id: str, label: str, meaning: str, colour: str, hatched: bool = Fals
 
 
 IDLE_MEANINGS = (
-    _reason("data_loading", "Data loading", "The training process waits for a batch.", "data"),
+    _reason("data_loading", "Data loading", "The main process waits for a batch.", "data"),
     _reason("blocking_call", "Blocking call",
             "The host is inside a call that waits for the GPU, such as a synchronize or a copy of pageable memory.",
             "blocking"),

@@ -33,11 +33,11 @@ from tb_steptime.trace.table import Float64, Int64, Kind
 
 EXPOSED_WAIT = Metric(
     "loader_exposed_share", "Data loading, exposed", Unit.FRACTION,
-    "Share of the time in which the training process waits for a batch and no GPU works.", colour="data",
+    "Share of the time in which the main process waits for a batch and no GPU works.", colour="data",
 )  # fmt: skip
 HIDDEN_WAIT = Metric(
     "loader_hidden_share", "Data loading, hidden", Unit.FRACTION,
-    "Share of the time in which the training process waits for a batch while a GPU works.", colour="data",
+    "Share of the time in which the main process waits for a batch while a GPU works.", colour="data",
 )  # fmt: skip
 BUSY = Metric(
     "busy_share", "GPU busy", Unit.FRACTION,

@@ -52,7 +52,7 @@ PART_MEANINGS = (
     PartMeaning("memcpy", "Memcpy", "A GPU copies memory and no kernel runs.", "copy", False, True),
     PartMeaning("memset", "Memset", "A GPU sets memory and does nothing else.", "copy", True, True),
     PartMeaning("data_loader", "Data loading",
-                "The GPU is idle and the training process waits for its DataLoader.", "data", False, False),
+                "The GPU is idle and the main process waits for its DataLoader.", "data", False, False),
     PartMeaning("runtime", "Runtime",
                 "The GPU is idle and the host is inside a CUDA or HIP call, such as a launch or a synchronize.",
                 "runtime", False, False),

@@ -138,7 +138,7 @@ WAITING: tuple[LabelledJob, ...] = (
     job(
         Label(
             "starved_no_workers", "input", main="no_workers", never=f"more_workers {EDGES} {GRAPHS}",
-            why="The training process produces each batch in 20 ms itself.",
+            why="The main process produces each batch in 20 ms itself.",
         ),
         STEP,
         Loader(20 * MS),
@@ -172,7 +172,7 @@ WAITING: tuple[LabelledJob, ...] = (
     job(
         Label(
             "cpu_starved", "input", main="no_workers", never=f"{EDGES} {GRAPHS}",
-            why="No GPU: 60 ms of products, 90 ms in which the training process produces the batch.",
+            why="No GPU: 60 ms of products, 90 ms in which the main process produces the batch.",
         ),
         cpu_step(60_000),
         Loader(90 * MS),

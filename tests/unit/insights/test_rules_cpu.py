@@ -45,6 +45,14 @@ def test_ops_of_one_kind_are_where_to_begin():
     assert card.how is not None and "channels_last" in card.how
 
 
+def test_convolutions_that_do_not_reach_onednn_are_told_so():
+    names = NAMES | {"c": "aten::_slow_conv2d_forward"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    card = cards(judged(timeline(f"step | {steps} |\nop | {'cccccmmm..' * 4} |", names=names)))["cpu_ops"]
+    assert plain(card.why).endswith("aten::_slow_conv2d_forward alone takes 5 µs, without oneDNN.")
+    assert card.how is not None and card.how.startswith("torch.set_num_threads(n)")
+
+
 @pytest.mark.parametrize(
     ("ops", "how"),
     [

@@ -38,8 +38,8 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     insight = sure(trace, "no_workers")
     assert (insight.gain_ns, insight.part, insight.view) == (6_000, "data_loader", "data_loading")
     assert said(insight) == (
-        "A step waits 6 µs (60 %). The training process produces each batch itself, in 6 µs; worker processes do so "
-        "while it trains."
+        "A step waits 6 µs (60 %). The main process produces each batch itself, in 6 µs; worker processes do so "
+        "while it computes."
     )
     assert insight.how == "DataLoader(..., num_workers=2)"
     assert cards(trace) == {"no_workers"}
@@ -157,7 +157,7 @@ def test_the_start_of_an_epoch_is_worth_its_waits():
     assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12, ["6"], Confidence.MEDIUM)
     assert plain(insight.title) == "Keep the workers between epochs, or make epochs longer"
     assert said(insight) == (
-        "A step waits 3 µs (20 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
+        "A step waits 3 µs (19 %). The first batch of an epoch takes 30 µs, with the start of the workers where these "
         "are not kept."
     )
     assert insight.how == "DataLoader(..., persistent_workers=True)"
@@ -287,7 +287,7 @@ def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
     assert insight.gain_ns == 1_000 - 453  # 8 % of a step
     assert said(insight).endswith(
-        "Until the training process has a batch that is ready takes 1 µs: to send, unpickle and map it."
+        "Until the main process has a batch that is ready takes 1 µs: to send, unpickle and map it."
     )
     assert plain(insight.title) == "Return fewer, larger tensors"
 

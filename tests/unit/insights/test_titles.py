@@ -38,7 +38,7 @@ def loading(rest: str = "") -> Trace:
 
 def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
     assert titles_of(loading(), "gpu") == {
-        "time_bins.0": "The GPU is idle while the training process waits for data",
+        "time_bins.0": "The GPU is idle while the main process waits for data",
         "split.0": "100 % of kernel time could use tensor cores, and none of it does",
         "kernels.0": "One matrix-product kernel takes 100 % of kernel time",
     }
@@ -46,7 +46,7 @@ def test_gpu_titles_say_when_it_is_idle_and_what_its_kernels_are():
 
 def test_the_gpu_title_names_the_range_that_holds_the_other_idle_time():
     title = titles_of(loading(f"user {ZERO_GRAD} | ..........zzzzzz........ |"), "gpu")["time_bins.0"]
-    assert title == "The GPU is idle while the training process waits for data, and again in zero_grad"
+    assert title == "The GPU is idle while the main process waits for data, and again in zero_grad"
 
 
 def test_a_busy_gpu():

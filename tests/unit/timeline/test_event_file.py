@@ -281,7 +281,7 @@ def test_a_kernel(step):
         ],
         gap_start_ns=0,
         why_gap=Phrase(
-            "The GPU was idle for [{gap}] before this: for {part0} the training process waited for a batch; "
+            "The GPU was idle for [{gap}] before this: for {part0} the main process waited for a batch; "
             "for {part1} the launch call had begun, but the GPU had not started (launch latency); "
             "for {part2} the launching thread was in {cause2}.",
             {

@@ -49,7 +49,7 @@ export function Activities({ activities, titles, tab, name }: ActivitiesProps) {
         {...sorting(tab, "activity")}
       />
       <p class="quiet small aside">
-        Self time of the training process.
+        Self time of the main process.
         {missing && (
           <>
             {" "}

@@ -19,14 +19,14 @@ export function partOf({ production_parts: parts }: Meanings, id: PartId): Produ
 export const laneParts = (meanings: Meanings): readonly ProductionPart[] =>
   (["dataset", "collate", "transfer", "idle"] as const).map((id) => partOf(meanings, id));
 
-/** A loader without workers produces batches in the training process, which trains in between. */
+/** A loader without workers produces batches in the main process, which trains in between. */
 export function partsOfLanes(meanings: Meanings, lanes: readonly { worker: number }[]): readonly ProductionPart[] {
   if (lanes.some((lane) => lane.worker >= 0)) return laneParts(meanings);
   return (["dataset", "collate", "trains"] as const).map((id) => partOf(meanings, id));
 }
 
-/** The training process produces batches itself where it has no workers. */
-export const workerName = (worker: number): string => (worker < 0 ? "Training process" : `Worker ${worker}`);
+/** The main process produces batches itself where it has no workers. */
+export const workerName = (worker: number): string => (worker < 0 ? "Main process" : `Worker ${worker}`);
 
 /** As of a worker or of all of them. */
 export type Sampled = Pick<RecordedWorker, "batches" | "sampled" | "kind">;

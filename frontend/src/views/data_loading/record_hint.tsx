@@ -5,7 +5,7 @@ export const recorderLines = (place: string): string => `from tb_steptime.record
 loader = LoaderRecorder(${JSON.stringify(place)}).watch(loader)`;
 
 /**
- * What a recorder would answer: of workers, of a batch that the training process makes, or of a loader without marks.
+ * What a recorder would answer: of workers, of a batch that the main process makes, or of a loader without marks.
  */
 const ASKED = {
   workers: {

@@ -1,4 +1,4 @@
-/** Source lines that a batch spends its time in: of the training process, and of worker processes. */
+/** Source lines that a batch spends its time in: of the main process, and of worker processes. */
 
 import type { LoaderLine, Phrase, RecordedLine, RecordedLines } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";

@@ -26,14 +26,14 @@ _BY_CURVE = phrase(
 )
 _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
-_ITSELF = "The training process produces each batch itself, in {batch}; worker processes do so while it trains."
+_ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
 _UNKNOWN = phrase("Whether workers are too slow, or receiving is, is ambiguous in this trace: record the workers.")
 _RECORD = "LoaderRecorder(log_dir).watch(loader)  # from tb_steptime.record"
 _ENOUGH = phrase("Workers keep up on average, but slow batches block those behind them. More prefetched ones help.")
 
 
 def no_workers(facts: Facts) -> Insight | None:
-    """Fires when the loader that is waited for most runs in the training process, and its late batches are worth a
+    """Fires when the loader that is waited for most runs in the main process, and its late batches are worth a
     card.
 
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
@@ -47,7 +47,7 @@ def no_workers(facts: Facts) -> Insight | None:
     Gain: the mean step less the predicted step with the recommended number of workers; without a prediction, the
     exposed wait for late batches.
 
-    Left out: starting the workers, and sending each batch from a worker to the training process.
+    Left out: starting the workers, and sending each batch from a worker to the main process.
     """
     result, curve = facts.data_loading, facts.data_loading.curve
     if result.multiprocess is not False or result.mean is None:

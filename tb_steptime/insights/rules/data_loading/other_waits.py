@@ -1,4 +1,4 @@
-"""Waits that no number of workers ends: starts of epochs, single late batches, and what the training process does."""
+"""Waits that no number of workers ends: starts of epochs, single late batches, and what the main process does."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
     """Fires when receiving a batch that a worker has produced takes clearly longer than any batch does.
 
     Similar pattern: late batches: told apart by the recorder, which knows when each was produced, or by a pattern of
-    bursts, in which the short waits are for ready batches. A busy machine, which stops the training process while it
+    bursts, in which the short waits are for ready batches. A busy machine, which stops the main process while it
     receives: the median counts.
 
     Needs: the recorder's files, or a pattern of bursts.
@@ -144,7 +144,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
     the steps.
 
     Left out: waking up, and unpickling and mapping a single tensor, which no setting saves; on a thread, the time that
-    it takes from the training process.
+    it takes from the main process.
     """
     result = facts.data_loading
     overhead = result.causes.overhead if result.causes else None
@@ -152,7 +152,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
         return None
     pinned = result.copy is not None and result.copy.pageable is False
     by_thread = facts.overview.has_device and not pinned
-    words = "Until the training process has a batch that is ready takes {time}: to send, unpickle and map it."
+    words = "Until the main process has a batch that is ready takes {time}: to send, unpickle and map it."
     return loader_card(
         facts,
         HostCard(

@@ -15,6 +15,9 @@ OPTIMIZER_FRACTION = 0.10
 
 _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
 _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+#: torch's own convolution: oneDNN is asked for FP32 from a batch of 16 or two threads on, or for larger filters.
+_WITHOUT_ONEDNN = "_slow_conv"
+_ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
 #: What to try, by the kind of ops. Code that is compiled already has no setting of ours.
 _TRY: dict[CpuGroupId, str] = {
@@ -64,7 +67,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         severity=severity(0.0),
         title=phrase("Speed up {op} first", op=code(leading.op)),
         why=_why(facts, leading, _dtype(work, leading)),
-        how=_TRY[leading.id],
+        how=_how(leading),
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,
@@ -122,6 +125,10 @@ def _on_cpu(facts: Facts) -> CpuWork | None:
     return facts.host.cpu if facts.job.device == "cpu" and facts.host.bound is Bound.CPU else None
 
 
+def _how(group: CpuGroup) -> str:
+    return f"{_ONEDNN}\n{_TRY[group.id]}" if _WITHOUT_ONEDNN in group.op else _TRY[group.id]
+
+
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
     """Of the inputs of the op with most time in the group."""
     return next((row.dtype for row in work.ops if row.op == group.op), None)
@@ -135,7 +142,9 @@ def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
         "op": text(group.op),
         "own": ns(group.op_ns),
     }
-    return Phrase(words + (", on FP32 inputs." if dtype == _FP32 else "."), values)
+    inputs = ", on FP32 inputs" if dtype == _FP32 else ""
+    library = ", without oneDNN" if _WITHOUT_ONEDNN in group.op else ""
+    return Phrase(f"{words}{inputs}{library}.", values)
 
 
 def _optimizer_why(facts: Facts, optimizer: CpuOptimizer) -> Phrase:

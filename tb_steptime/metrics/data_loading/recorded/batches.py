@@ -1,7 +1,7 @@
 """The way of each recorded batch, from the worker that produced it to the training loop.
 
 worker          [dataset ....][collate]
-transfer                               [transfer]              until it is an object of the training process
+transfer                               [transfer]              until it is an object of the main process
 prefetched                                       [ready ...]   until the loop asks
 training loop                                              [wait]     from asking to having it
 """

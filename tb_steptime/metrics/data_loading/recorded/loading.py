@@ -57,7 +57,7 @@ class Recorded(msgspec.Struct, frozen=True):
     is None where they are too few.
 
     production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
-    until it is an object of the training process (and pinned); ready_ns: until asked for; wait_ns: the training loop
+    until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
     stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
     of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
     steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see

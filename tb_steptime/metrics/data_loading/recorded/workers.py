@@ -37,7 +37,7 @@ Kind = Literal["cpu", "io", "mixed", "cores"]
 class RecordedWorker(msgspec.Struct, frozen=True):
     """One worker process over the span; ns are means per batch, but busy_share is of the span.
 
-    worker: -1 is the training process itself. cpu_share: CPU time of the thread over the time that it works;
+    worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time that it works;
     core_wait_share: time that it could have run but had no core, over the same; both of the batches that the recorder
     sampled, so many as `sampled` says, None where there is none. kind: None where these are too few. ended: False where
     the process was killed.

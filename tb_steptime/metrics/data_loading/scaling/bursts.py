@@ -97,7 +97,7 @@ class Waits:
 
 @shared(between_epochs_ns, find_batches, find_steps, waited_for)
 def find_burst(trace: Trace) -> Burst | None:
-    """Of the loader that is waited for most; None where there is none, or the training process is the loader."""
+    """Of the loader that is waited for most; None where there is none, or the main process is the loader."""
     batches, main = find_batches(trace), waited_for(trace)
     entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
     if main is None or not len(entries):

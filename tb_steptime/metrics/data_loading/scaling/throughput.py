@@ -2,7 +2,7 @@
 
 Everything here is of the loader that is waited for most, and per batch:
 
-production   one process's time for one batch: recorded, or the wait for it in the training process, or by bursts
+production   one process's time for one batch: recorded, or the wait for it in the main process, or by bursts
 consumer     what the steps take without late batches of this loader, shared out to its batches
 needed       the fewest workers whose pace, production / workers, is no slower than the consumer's
 """
@@ -39,7 +39,7 @@ MOST_WORKERS = 64
 
 @dataclass(frozen=True)
 class LoaderThroughput:
-    """What a curve over the number of workers is drawn from. workers: 0 for a loader in the training process.
+    """What a curve over the number of workers is drawn from. workers: 0 for a loader in the main process.
 
     production: of one worker, with the CPU time alone where workers compete for cores. consumer_ns: per batch; batches:
     that a step takes; needed: workers that keep up. cores: of the recording machine, None where nothing says; busy: the

@@ -38,7 +38,7 @@ class CurvePoint(msgspec.Struct, frozen=True):
 class WorkerCurve(msgspec.Struct, frozen=True):
     """Step time against number of workers.
 
-    measured_workers: 0 for a loader in the training process; measured_step_ns: the mean step of this span. recommended:
+    measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
     the number to set; floor_ns: the step that it leaves; gain_ns: measured less floor, 0 where no more workers are
     needed; needed: without regard to cores. epochs_ns: in each point and in the measured step, for epochs that begin.
     batches: that a step takes. cores: of the recording machine, where a recorder says it; limits: what may keep the

@@ -107,7 +107,7 @@ def test_the_loader_that_is_waited_for_decides_who_makes_batches():
     )
 
 
-#: Two loaders that are zipped, both in the training process; the second takes 3 us.
+#: Two loaders that are zipped, both in the main process; the second takes 3 us.
 ZIPPED = chains([(6, 3)] * 6, work=4)
 
 
@@ -234,17 +234,15 @@ def test_a_card_says_per_batch_what_is():
 def test_without_a_number_of_workers_a_card_still_says_to_use_some():
     trace = drawn(chains([(6, 6)] * 4, work=8))
     assert card(trace, "no_workers") == (
-        "A step waits 12 µs (60 %). The training process produces each batch itself, in 6 µs; worker processes do so "
-        "while it trains.",
+        "A step waits 12 µs (60 %). The main process produces each batch itself, in 6 µs; worker processes do so "
+        "while it computes.",
         "DataLoader(..., num_workers=N)",
     )
 
 
 def test_a_card_counts_the_batches_of_its_loader_alone(tmp_path):
     why, how = card(recorded_zipped(tmp_path), "no_workers")
-    assert why.startswith(
-        "Loader 1: A step waits 6 µs (46 %). The training process produces each batch itself, in 6 µs"
-    )
+    assert why.startswith("Loader 1: A step waits 6 µs (46 %). The main process produces each batch itself, in 6 µs")
     assert how == "DataLoader(..., num_workers=2)"
 
 

@@ -1,0 +1,98 @@
+import type { CpuOpRow, CpuWork, HostResult } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import { Picture } from "../../components/picture";
+import { type Column, Table } from "../../components/table";
+import { counted, percent, scaleFor } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sorting } from "../choices";
+import type { HostPart } from "../props";
+import { perStep } from "./sites";
+
+/** What the CPU computes, where no GPU is recorded: ops by their own time. */
+export function CpuOps({ result, work, tab, name }: HostPart & { work: CpuWork }) {
+  if (work.ops.length === 0) return null;
+  return (
+    <Picture
+      title="Which ops take the CPU's time?"
+      sub={`a step, on ${threadsOf(work)}`}
+      name={`cpu ops ${name}`}
+      drawn={false}
+      table={() => tableOf(work)}
+      link={() => tab.address()}
+    >
+      <Table
+        label="Ops on the CPU"
+        columns={columnsOf(work, result, tab.meanings)}
+        rows={work.ops}
+        rowKey={(row) => row.op}
+        {...sorting(tab, "cpu_ops")}
+      />
+    </Picture>
+  );
+}
+
+/** Threads that run ops. Those that share the work of one op are OpenMP's, and no trace has them. */
+const threadsOf = ({ threads, cores }: CpuWork): string =>
+  cores === null ? counted(threads, "thread") : `${counted(threads, "thread")} of ${counted(cores, "core")}`;
+
+function columnsOf(work: CpuWork, { mean_step_ns: whole }: HostResult, meanings: Meanings): Column<CpuOpRow>[] {
+  const longest = work.ops.reduce((most, row) => Math.max(most, row.self_ns), 1);
+  const scale = scaleFor(longest, "ns");
+  const columns: Column<CpuOpRow>[] = [
+    {
+      id: "op",
+      label: "Op",
+      order: (row) => row.op,
+      cell: (row) => <span title={row.op}>{row.op}</span>,
+    },
+    {
+      id: "bar",
+      label: "",
+      width: "64px",
+      cell: (row) => <InlineBar segments={[{ share: row.self_ns / longest, colour: "cpu" }]} />,
+    },
+    {
+      id: "calls",
+      label: "Calls",
+      width: "48px",
+      numeric: true,
+      order: (row) => row.calls,
+      cell: (row) => perStep(row.calls),
+    },
+    {
+      id: "self",
+      ...columnHead(meanings, "cpu_op_self_ns"),
+      width: "76px",
+      numeric: true,
+      order: (row) => row.self_ns,
+      cell: (row) => scale.text(row.self_ns),
+    },
+    {
+      id: "share",
+      ...columnHead(meanings, "cpu_op_share"),
+      width: "60px",
+      numeric: true,
+      order: (row) => row.self_ns,
+      cell: (row) => percent(whole ? row.self_ns / whole : null),
+    },
+  ];
+  if (work.ops.every((row) => row.dtype === null)) return columns;
+  const dtype: Column<CpuOpRow> = {
+    id: "dtype",
+    ...columnHead(meanings, "cpu_op_dtype"),
+    width: "64px",
+    order: (row) => row.dtype ?? "",
+    cell: (row) => row.dtype,
+  };
+  return [...columns, dtype];
+}
+
+const tableOf = ({ ops }: CpuWork) => ({
+  columns: [
+    { label: "Op" },
+    { label: "Calls", unit: "number" as const },
+    { label: "Own time", unit: "ns" as const },
+    { label: "Input" },
+  ],
+  rows: ops.map((row) => [row.op, row.calls, row.self_ns, row.dtype]),
+});
