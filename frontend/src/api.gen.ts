@@ -577,7 +577,7 @@ export interface DeviceSplit {
  * Means per step. site: of the softmax with most time; its shapes are those of the weights.
  * calls       softmaxes, forward and backward
  * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
- * written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+ * written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
  */
 export interface EagerAttention {
   site: KernelSite;

@@ -63,6 +63,11 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
 
 
+def test_the_line_stands_for_the_module_where_there_is_none():
+    insight = sure(drawn(ATTENDING, names={"L": "/home/me/nets/attention.py(138): forward"}), "eager_attention")
+    assert said(insight).endswith(": aten::_softmax in attention.py(138).")
+
+
 def test_torch_s_own_attention_is_asked_why():
     inside = ATTENDING.replace("op       | Q", f"op       | {('F' * 10 + '.' * 10) * 2} |\n    op       | Q")
     insight = sure(drawn(inside, names={"F": "aten::scaled_dot_product_attention"}), "eager_attention")
