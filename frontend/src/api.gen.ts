@@ -984,6 +984,13 @@ export interface KernelRow {
   share: number;
 }
 
+/** One launch, relative to the trace's origin, and the step in which it begins. */
+export interface KernelRun {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /**
  * Where most time of some kernels comes from.
  * kernel           short name, without return type, parameters and what all names share
@@ -992,6 +999,7 @@ export interface KernelRow {
  * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
  * the innermost line outside torch; None in traces without call stacks
  * backward         launched by a node of the backward pass
+ * longest          the longest launch, to look at in the timeline
  */
 export interface KernelSite {
   kernel: string;
@@ -1001,6 +1009,7 @@ export interface KernelSite {
   module: string | null;
   source: string | null;
   backward: boolean;
+  longest: KernelRun | null;
 }
 
 /**

@@ -22,6 +22,7 @@ const rate = (total: number, tflops: number, more: Partial<ProductRate> = {}): P
     module: "Attention",
     source: null,
     backward: false,
+    longest: null,
   },
   dtype: "c10::Half",
   count: 2,

@@ -60,6 +60,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
             ),
             why_confidence=phrase("Which results must stay in memory, for the backward pass above all, is not known."),
             view="gpu",
+            site=leading.site,
             estimated=True,
         ),
     )
