@@ -578,7 +578,7 @@ export interface DeviceSplit {
  * Means per step. site: of the softmax with most time; its shapes are those of the weights.
  * calls       softmaxes, forward and backward
  * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
- * written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+ * written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
  */
 export interface EagerAttention {
   site: KernelSite;
@@ -987,6 +987,13 @@ export interface KernelRow {
   share: number;
 }
 
+/** One launch, relative to the trace's origin, and the step in which it begins. */
+export interface KernelRun {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /**
  * Where most time of some kernels comes from.
  * kernel           short name, without return type, parameters and what all names share
@@ -995,6 +1002,7 @@ export interface KernelRow {
  * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
  * the innermost line outside torch; None in traces without call stacks
  * backward         launched by a node of the backward pass
+ * longest          the longest launch, to look at in the timeline
  */
 export interface KernelSite {
   kernel: string;
@@ -1004,6 +1012,7 @@ export interface KernelSite {
   module: string | null;
   source: string | null;
   backward: boolean;
+  longest: KernelRun | null;
 }
 
 /**
