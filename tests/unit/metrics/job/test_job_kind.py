@@ -96,6 +96,17 @@ def test_what_makes_four_fifths_of_kernel_time_is_how_the_job_runs(kernels, exec
     assert job_kind(trace).execution == execution
 
 
+@pytest.mark.parametrize(("launches", "execution"), [(3, "graphs"), (2, "eager")])
+def test_graphs_whose_kernels_are_not_recorded_are_known_by_their_launches(launches, execution):
+    trace = timeline(
+        f"""
+        runtime  | {"g." * launches}k...... |
+        kernel 7 | {".." * launches}.kk.... |""",
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert (job_kind(trace).execution, job_kind(trace).graph_share) == (execution, None if launches > 2 else 0.0)
+
+
 def test_collectives_are_no_work_that_is_launched_in_one_way_or_another():
     trace = timeline(
         LAUNCHES.format("....kkkkk.........") + "\n    nccl 8 | .....eeeeeeeeeeeee |",
