@@ -40,9 +40,10 @@ SAMPLES = 4  # of a batch
 FEATURES = 64
 #: Of batches, if some take longer than the others.
 SLOW_FRACTION = 0.1
-#: Steps from one long one to the next, and batches from one rare long one to the next.
+#: Of batches, if rare ones take longer than the others.
+RARE_FRACTION = 0.05
+#: Steps from one long one to the next.
 LONG_EVERY = 10
-RARE_EVERY = 20
 #: What the logs are called, in the folder TRUTH beside the trace.
 TRUTH, MADE, TAKEN = "truth", "made.log", "taken.log"
 CLOCK_STEP_NS = 3_600_000_000_000
@@ -55,8 +56,8 @@ class Training:
     """What is asked of the training.
 
     batch_ms, step_ms: of making a batch and of the rest of the step. burn: workers compute for that long instead of
-    sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as
-    long as the others, which keeps the mean; rare: one in twenty does, which does not; long: as slow, of steps, every
+    sleeping. jitter: a batch takes up to so much more or less, as a share; slow: one in ten takes so many times as long
+    as the others, which keeps the mean; rare: about one in twenty does, which does not; long: as slow, of steps, every
     tenth. steps: that are recorded, after skip others. stacks: of Python, in the trace. profiled: otherwise neither
     trace nor recorder's files are made. cores: that the training may use; None: all. prefetch: batches that each worker
     makes in advance; None: as torch does. tensors: that a sample is split into. epoch: batches of one; 0: all are of
@@ -119,7 +120,7 @@ class Samples(Dataset[Any]):
         chance = random.Random(batch)
         even = self.asked.batch_ms * (1 + self.asked.jitter * chance.uniform(-1, 1))
         slow = self.asked.slow if chance.random() < SLOW_FRACTION else 1.0
-        rare = self.asked.rare if batch % RARE_EVERY == RARE_EVERY - 1 else 1.0
+        rare = self.asked.rare if chance.random() < RARE_FRACTION else 1.0
         return even * rare * slow / (1 + SLOW_FRACTION * (self.asked.slow - 1))
 
     def _work(self, duration_ns: int) -> None:

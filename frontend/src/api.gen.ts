@@ -720,6 +720,7 @@ export interface HostResult {
   phases: PhaseRow[];
   ranges: RangeRow[];
   with_stack: boolean;
+  with_memory: boolean;
   device: number | null;
   tiles: Series[];
   segments: Segment[];
@@ -1764,12 +1765,18 @@ export interface SlowStep {
   longest_event_ns: number | null;
 }
 
-/** One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker. */
+/**
+ * One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker.
+ * recorded_ns: epoch time of its recording; until it is read what the file's name says, else when it was written.
+ * has_gpu: None until it is read.
+ */
 export interface SpanEntry {
   id: string;
   number: number;
   file: string;
   file_bytes: number;
+  recorded_ns: number;
+  has_gpu: boolean | null;
   state: SpanState;
   mean_step_ns: number | null;
   first_step: string | null;

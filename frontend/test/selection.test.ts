@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
 import { comparedWith, distinctName, inRun, keysOf, selected } from "../src/address/selection";
+import type { SpanEntry } from "../src/api.gen";
 import { index, run, span } from "./fixtures/pages";
 
 const INDEX = index([
@@ -23,6 +24,17 @@ test.each([
   [{ run: "a", worker: "gone", span: 99 }, ["a", "worker0", 2]],
 ])("%j opens what can be shown and is nearest to it", (state, expected) => {
   expect(found(state)).toEqual(expected);
+});
+
+test("an address that names no run opens the one recorded last, of a GPU where one is", () => {
+  const at = (recorded_ns: number, has_gpu: boolean | null = true) => span(1, "ready", { recorded_ns, has_gpu });
+  const opens = (...spans: SpanEntry[]) =>
+    selected(index(spans.map((each, i) => run(`run${i}`, [each]))), {})?.run.name;
+  expect(opens(at(3), at(9), at(5))).toBe("run1");
+  expect(opens(at(3), at(9, false), at(5))).toBe("run2");
+  expect(opens(at(3, false), at(9, false))).toBe("run1");
+  expect(opens(at(3), span(1, "failed", { recorded_ns: 9 }))).toBe("run0");
+  expect(opens(at(3), span(1, "reading", { recorded_ns: 9 }))).toBe("run1");
 });
 
 test("an empty log directory has nothing to open", () => {

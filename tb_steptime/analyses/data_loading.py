@@ -12,7 +12,6 @@ from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loader_table import LoaderRow, loader_table
 from tb_steptime.metrics.data_loading.loaders import waited_for
-from tb_steptime.metrics.data_loading.overhead import Jitter, Overhead, find_jitter, find_overhead
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.scaling.throughput import (
@@ -23,9 +22,24 @@ from tb_steptime.metrics.data_loading.scaling.throughput import (
     why_unknown,
 )
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
-from tb_steptime.metrics.data_loading.wait_shares import OtherLoaders, WaitShares, find_other_loaders, shared_out
-from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits
-from tb_steptime.metrics.steps.loader_waits import LoaderStep, loader_steps, mean_of
+from tb_steptime.metrics.data_loading.wait_shares import (
+    Jitter,
+    OtherLoaders,
+    Overhead,
+    WaitShares,
+    find_jitter,
+    find_other_loaders,
+    find_overhead,
+    shared_out,
+)
+from tb_steptime.metrics.data_loading.waits import (
+    LoaderStep,
+    is_multiprocess,
+    loader_iterators,
+    loader_steps,
+    loader_waits,
+    mean_of,
+)
 from tb_steptime.text import Note, Reason
 from tb_steptime.trace.loader_marks import reads_elsewhere
 from tb_steptime.trace.model import Trace
@@ -154,14 +168,15 @@ def _notes(trace: Trace) -> list[Note]:
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
     """What the loop waits for is not known; what is recorded of a loader is."""
+    on_other_thread = Reason("loader_on_other_thread")
     if recorded is None:
-        code = "loader_on_other_thread" if reads_elsewhere(trace) else "no_loader_events"
-        return DataLoadingResult(unknown=Reason(code), recorder_notes=_notes(trace))
+        unknown = on_other_thread if reads_elsewhere(trace) else Reason("no_loader_events")
+        return DataLoadingResult(unknown=unknown, recorder_notes=_notes(trace))
     return DataLoadingResult(
-        unknown=Reason("loader_on_other_thread"),
+        unknown=on_other_thread,
         multiprocess=recorded.main_loader.workers > 0,
         batch_ns=recorded.production_ns,
-        why_unknown=Reason("loader_on_other_thread"),
+        why_unknown=on_other_thread,
         tiles=[measure(trace, metric, None) for metric in DATA_LOADING_TILES],
         recorded=recorded,
         recorder_notes=_notes(trace),

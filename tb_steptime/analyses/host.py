@@ -23,7 +23,7 @@ from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
-from tb_steptime.metrics.set_aside.ranges import judged_ns
+from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
@@ -84,6 +84,7 @@ class HostResult(msgspec.Struct, frozen=True):
     phases: list[PhaseRow]
     ranges: list[RangeRow]
     with_stack: bool = False
+    with_memory: bool = False
     device: int | None = None
     tiles: list[Series] = []
     segments: list[Segment] = []
@@ -134,6 +135,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
         with_stack=trace.job.with_stack,
+        with_memory=trace.job.with_memory,
         device=device,
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
         segments=segments(mean, 0),
@@ -171,8 +173,9 @@ def _of_host_alone(trace: Trace) -> HostResult:
         phases=host_phase_rows(host_ns),
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
+        with_memory=trace.job.with_memory,
         one_time=one_time_rows(trace, None),
-        cpu=cpu_work(trace),
+        cpu=cpu_work(trace, set_aside(trace, None).total),
     )
 
 

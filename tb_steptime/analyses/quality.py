@@ -9,7 +9,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
-from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
+from tb_steptime.metrics.set_aside.costs import one_time_rows
 from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.text import Note, Quantity, count, fraction, ns, shortened, text
 from tb_steptime.trace.model import Trace
@@ -35,6 +35,7 @@ def notes(trace: Trace) -> list[Note]:
         *_left_out(trace),
         *_profiling_slows(trace),
         *_call_stacks(trace),
+        *_allocations(trace),
         *_several_devices(trace),
         *_occupancy_zeros(trace),
     ]
@@ -76,18 +77,17 @@ def _values_of(trace: Trace, device: int | None, id: str, left_out: Int64) -> di
         longest = one_time_rows(trace, device)[0]
         values |= {
             "longest": ns(longest.worst_end_ns - longest.worst_start_ns),
-            "name": text(_name(longest)),
+            "name": text(shortened(longest.where, NAME_LENGTH)),
         }
     return values
 
 
-def _name(cost: OneTimeCost) -> str:
-    """Of compilation the name that its users know; its marks have those of its functions."""
-    return "torch.compile" if cost.cause == "compilation" else shortened(cost.op or cost.name, NAME_LENGTH)
-
-
 def _call_stacks(trace: Trace) -> list[Note]:
     return [Note("with_stack", qualifies=("overview", "data_loading", "trends"))] if trace.job.with_stack else []
+
+
+def _allocations(trace: Trace) -> list[Note]:
+    return [Note("with_memory", qualifies=("overview", "host", "trends"))] if trace.job.with_memory else []
 
 
 def _profiling_slows(trace: Trace) -> list[Note]:

@@ -28,6 +28,8 @@ def judge(results: Mapping[str, msgspec.Struct]) -> Judgement:
     addable = {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
     insights = [_lowered(insight) if little_is_judged(facts) else insight for insight, _ in fired]
     insights.sort(key=_place)
+    if little_is_judged(facts):
+        insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
     return Judgement(
         verdict=judge_span(facts),
         job=job_text(facts),

@@ -36,7 +36,8 @@ def cpu_sentence(facts: Facts) -> Phrase:
 
 def _computes(facts: Facts) -> Phrase:
     parts = facts.overview.mean_parts_ns
-    computes = fraction(facts.share(parts.cpu_exec + parts.runtime))
+    once_ns = facts.overview.mean_duration_ns - facts.step_ns
+    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - once_ns, 0)))
     longest = facts.host.cpu.ops[0] if facts.host.cpu and facts.host.cpu.ops else None
     if longest is None or facts.share(longest.self_ns) < _WORTH_NAMING:
         return phrase(

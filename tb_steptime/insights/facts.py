@@ -116,10 +116,12 @@ def severity(fraction: float) -> Severity:
 
 
 def little_is_judged(facts: Facts) -> bool:
-    """Whether half of what was recorded is left out: what comes once, above all. The rest is the first work of a
-    process, too, and no step of the job."""
-    recorded_ns = sum(step.duration_ns for step in facts.overview.steps)
-    return facts.left_out_ns > 0 and facts.left_out_ns >= LITTLE_FRACTION * recorded_ns
+    """Whether half of what was recorded is left out, what comes once above all, and not even a few steps are whole: the
+    rest is the first work of a process, too, and no step of the job."""
+    steps = facts.overview.steps
+    whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)
+    recorded_ns = sum(step.duration_ns for step in steps)
+    return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * recorded_ns, 1)
 
 
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:

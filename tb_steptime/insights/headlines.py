@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Headline, Insight
-from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.facts import WARNING_FRACTION, Facts, little_is_judged
 from tb_steptime.insights.gpu_verdict import gpu_headline
 from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.insights.little_verdict import RECORD_LATER
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.wording.data_loading import main_label
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import NO_DEVICE
+from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
-from tb_steptime.metrics.steps.loader_waits import LoaderStep
 from tb_steptime.text import Phrase, code, filled, fraction, joined, label, ns, phrase, text
 
 #: Bounds nearer than this read as one number.
@@ -19,6 +20,8 @@ TELL_APART_FRACTION = 0.01
 
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
+    if little_is_judged(facts):
+        return Headline(judge_span(facts).text, RECORD_LATER)
     first = insights[0] if insights and insights[0].gain_fraction >= WARNING_FRACTION else None
     view = first.view if first and first.view != "overview" else None
     return Headline(judge_span(facts).text, _action(facts, first) if first else None, view)

@@ -88,9 +88,19 @@ def _confidence(facts: Facts, card: HostCard) -> tuple[Confidence, Phrase]:
     """The card's own at best; less where launches are missing or call stacks slowed the host."""
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
         return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
-    if facts.host.with_stack and card.best is Confidence.HIGH:
-        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the CPU."))
+    slowed = slowed_by(facts.host)
+    if slowed is not None and card.best is Confidence.HIGH:
+        return confidence(facts, Confidence.MEDIUM, slowed)
     return confidence(facts, card.best, card.why_confidence)
+
+
+def slowed_by(host: HostResult) -> Phrase | None:
+    """What of the recording slowed the CPU more than recording does anyway."""
+    if host.with_stack and host.with_memory:
+        return phrase("Recorded with call stacks and memory profiling, which slow the CPU.")
+    if host.with_memory:
+        return phrase("Recorded with memory profiling, which slows the CPU.")
+    return phrase("Recorded with call stacks, which slow the CPU.") if host.with_stack else None
 
 
 def unlinked_share(host: HostResult) -> float:

@@ -10,8 +10,10 @@ import msgspec
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
-from tb_steptime.insights.facts import Facts, confidence, waits_for_queue
-from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, unlinked_share
+from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
+from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
+from tb_steptime.insights.little_verdict import sentence_of_little
+from tb_steptime.insights.rules.host.long_waits import main_wait
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -32,6 +34,7 @@ _SENTENCES = {
 _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
+_ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
 _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
 _UNRECORDED = (
     "For {unrecorded} of the step {gpu} must be busy with work that this trace does not show: record again, after a "
@@ -57,6 +60,8 @@ def judge_span(facts: Facts) -> Verdict:
 
 def _sentence(facts: Facts) -> Phrase:
     """One cause, the largest, with the number that says how much."""
+    if little_is_judged(facts):
+        return sentence_of_little(facts)
     if facts.idle is None:
         return cpu_sentence(facts)
     return filled(_template(facts, facts.idle), _values(facts, facts.idle))
@@ -72,6 +77,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _unknown(idle)
     if bound is Bound.HOST and _one_pause(facts.host, idle):
         return _ONE_PAUSE
+    if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
+        return _ONE_THING
     return _SENTENCES[bound]
 
 
@@ -109,6 +116,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "wait": ns(idle.data_loading if wait is None else wait),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
+        "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns) or ""),
     }
 
 
@@ -133,8 +141,9 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
     if host.bound is Bound.MIXED:
         return confidence(facts, Confidence.MEDIUM, phrase("No cause makes half of the idle time."))
-    if host.with_stack and host.bound is not Bound.GPU:
-        return confidence(facts, Confidence.MEDIUM, phrase("Recorded with call stacks, which slow the CPU."))
+    slowed = slowed_by(host)
+    if slowed is not None and host.bound is not Bound.GPU:
+        return confidence(facts, Confidence.MEDIUM, slowed)
     if not _holds_unprofiled(host, idle):
         return confidence(facts, Confidence.MEDIUM, PROFILING_SLOWS)
     return confidence(facts, Confidence.HIGH, phrase("It would be the same if profiling had doubled the CPU's time."))

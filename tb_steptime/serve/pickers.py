@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.wire import RunEntry, SpanEntry, WorkerEntry
 
 #: Of the spans that wait or are being read, by id.
 QueuePlaces = Mapping[str, QueuePlace]
+
+#: Names of files hold the time in ms, since PyTorch 2.2 in ns: a number below this would be ns of the year 1973. One
+#: below the other, which is September 2001 in ms, is no time.
+_MS_BELOW, _EARLIEST_MS = 10**17, 10**12
 
 
 def run_entries(spans: Iterable[ServedSpan], places: QueuePlaces) -> list[RunEntry]:
@@ -41,6 +46,8 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
         number=span.found.number,
         file=span.found.file,
         file_bytes=facts.file_bytes if facts else span.found.bytes,
+        recorded_ns=facts.origin_ns if facts else _written_ns(span.found),
+        has_gpu=bool(facts.device_names) if facts else None,
         state=span.state(place),
         mean_step_ns=facts.mean_step_ns if facts else None,
         first_step=facts.first_step if facts else None,
@@ -48,3 +55,10 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
         progress=place.progress if place else None,
         error=span.problem,
     )
+
+
+def _written_ns(found: FoundSpan) -> int:
+    """Epoch time, from the file's name where it holds one; a folder `iteration_N` holds none."""
+    if found.time < _EARLIEST_MS:
+        return found.mtime_ns
+    return found.time * 10**6 if found.time < _MS_BELOW else found.time

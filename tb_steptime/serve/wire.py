@@ -43,12 +43,18 @@ TrendsTitleId = Annotated[str, msgspec.Meta(title="TrendsTitleId")]
 
 
 class SpanEntry(msgspec.Struct, frozen=True):
-    """One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker."""
+    """One span in the pickers. id is opaque and stable; number counts from 1 in time order within the worker.
+
+    recorded_ns: epoch time of its recording; until it is read what the file's name says, else when it was written.
+    has_gpu: None until it is read.
+    """
 
     id: str
     number: int
     file: str
     file_bytes: int
+    recorded_ns: int
+    has_gpu: bool | None
     state: SpanState
     mean_step_ns: int | None
     first_step: str | None

@@ -15,10 +15,10 @@ from tb_steptime.insights.base import Insight, JobText, Judgement, Verdict
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.metrics.steps.loader_waits import LoaderStep
 from tb_steptime.metrics.steps.sites import PhaseRow
 from tb_steptime.terminal.contract import (
     BlockingCallReport,

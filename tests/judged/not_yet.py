@@ -15,8 +15,8 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("head_hidden_graph", "extra"): "1",  # input_bound
     ("head_and_tail", "verdict"): "1",  # input
     ("head_and_tail", "extra"): "1",  # input_bound
-    ("once_first_product", "extra"): "11",  # long_stretches slow_steps
-    ("unrecorded_work_queued", "cards"): "2",  # unrecorded_work
     ("side_stream_busy", "extra"): "1",  # slow_steps
     ("side_stream_unrecorded", "extra"): "2",  # slow_steps
+    ("ranks_many_quick", "cards"): "4",  # exposed_communication|many_small_collectives
+    ("ranks_many_small_late", "extra"): "4",  # between_passes
 }

@@ -14,7 +14,7 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.text import phrase
 
 MS = 1e6
-TWO = Case("two", Training(2, 30, 12), "more_workers")
+TWO = Case("two", Training(2, 30, 12), ("more_workers",))
 
 
 def card(gain_ms: float = 0, how: str | None = None) -> Insight:
@@ -44,10 +44,12 @@ def card(gain_ms: float = 0, how: str | None = None) -> Insight:
         ("DataLoader(..., persistent_workers=True)", {}, Training(2, 30, 12, persistent=True)),
         (None, {"tensors": 1}, Training(2, 30, 12)),
         ("DataLoader(..., num_workers=N)", {"batch_ms": 9.0}, Training(2, 9.0, 12)),
+        ("DataLoader(..., num_workers=2)", {"batch_ms": 9.0}, Training(2, 9.0, 12)),
+        ("DataLoader(..., num_workers=3)", {"batch_ms": 9.0}, Training(3, 30, 12)),
     ],
 )
 def test_the_line_of_a_card_is_followed_and_else_the_remedy_of_the_case(how, remedy, changed):
-    case = Case("two", Training(2, 30, 12, tensors=64 if "tensors" in remedy else 1), "more_workers", remedy)
+    case = Case("two", Training(2, 30, 12, tensors=64 if "tensors" in remedy else 1), ("more_workers",), remedy)
     assert follow(case, card(how=how)) == changed
 
 
@@ -66,7 +68,7 @@ def step(*plain_ms: float) -> Step:
     ],
 )
 def test_a_promise_is_judged_by_what_was_gained_apart_from_noise(promised, after, why_less, remark):
-    case = Case("two", TWO.training, "more_workers", why_less=why_less)
+    case = Case("two", TWO.training, ("more_workers",), why_less=why_less)
     assert Outcome(case, "recorder", card(promised), step(100, 100), after).remark() == remark
 
 
@@ -82,5 +84,5 @@ def test_a_mean_step_is_of_the_recorded_ones(tmp_path):
 
 @pytest.mark.live
 def test_what_a_card_promises_is_not_exceeded(tmp_path: Path):
-    outcomes = try_case(Case("no workers", Training(0, 60, 20), "no_workers"), tmp_path)
+    outcomes = try_case(Case("no workers", Training(0, 60, 20), ("no_workers",)), tmp_path)
     assert [outcome.remark() for outcome in outcomes] == ["not exceeded"] * 2

@@ -19,6 +19,8 @@ from benchmarks.loader_training import TAKEN, TRUTH, Training
 from benchmarks.loading_truth import TRACE, Case, Verdict, run_case, train
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Severity
 from tests.drawn.machine import skip_busy
 
 pytestmark = pytest.mark.live
@@ -27,6 +29,8 @@ SHORT = Case("short", Training(0, 120, 40), (0, 1, 2, 3, 8), rounds=6)
 #: One batch in ten takes six times as long as the others.
 UNEVEN = Case("uneven", Training(0, 70, 30, slow=6.0), (3,), (2, 6), steps=100)
 FEW_CORES = Case("few cores", Training(0, 60, 15, burn=True, cores=1), (4,), limited=True)
+#: A step of 30 ms waits no longer for a ready batch where the machine has time for it.
+MOST_RECEIVING_NS = 2_500_000
 #: Two workers that do not keep up.
 TWO = Training(2, 30, 12, steps=20)
 
@@ -78,6 +82,29 @@ def test_workers_that_compute_are_not_advised_beyond_the_cores(tmp_path):
     verdicts = told(run_case(FEW_CORES, tmp_path))
     assert failures(verdicts) == {}
     skip_if_mostly_disturbed(verdicts)
+
+
+@pytest.mark.parametrize("recorder", [None, ""], ids=["recorded", "trace alone"])
+def test_a_loader_that_keeps_up_gets_no_card_above_minor(tmp_path, recorder):
+    """Two workers, whose batches of some hundred bytes are ready for every step."""
+    train({tmp_path: Training(2, 24, 30, steps=30, recorder=recorder)})
+    (trace,) = tmp_path.glob("*.pt.trace.json")
+    cards = [each for each in judge(measure_file(trace).results).insights if each.view == "data_loading"]
+    waits = result(tmp_path).mean
+    if waits.exposed_ns > MOST_RECEIVING_NS:
+        skip_busy(f"a step waits {waits.exposed_ns} ns for batches that are ready")
+    assert [each.id for each in cards if each.severity is not Severity.MINOR] == []
+
+
+def test_batches_of_many_tensors_are_slow_to_receive_and_not_late(tmp_path):
+    """Of workers that keep up: each tensor's memory is fetched from the worker and mapped by itself."""
+    train({tmp_path: Training(2, 24, 30, steps=30, tensors=32)})
+    loading = result(tmp_path)
+    shares, overhead = loading.causes.shares, loading.causes.overhead
+    assert overhead.source == "recorder"
+    assert shares.late_ns + shares.jitter_ns < 0.2 * shares.overhead_ns
+    assert overhead.gain_ns <= overhead.ns
+    assert loading.curve.recommended <= 2
 
 
 @pytest.fixture(scope="module")

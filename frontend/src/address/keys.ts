@@ -54,6 +54,7 @@ const SORTS = {
   loaders: sort,
   pauses: sort,
   phases: sort,
+  rates: sort,
   sites: sort,
   slow: sort,
   slowest: sort,

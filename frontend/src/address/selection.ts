@@ -24,8 +24,8 @@ export const asOneStep = (chosen: Selection): Selection => ({
 /** What the address asks for, or the nearest to it that can be shown; null where there is no span at all. */
 export function selected(index: Index, state: Address): Selection | null {
   const all = selections(index);
-  const asked = state.run === undefined ? all : all.filter(({ run }) => run.name === state.run);
-  const among = asked.length > 0 ? asked : all;
+  const asked = all.filter(({ run }) => run.name === state.run);
+  const among = asked.length > 0 ? asked : state.worker === undefined ? ofNewestRun(all) : all;
   const byWorker = among.filter(({ worker }) => worker.name === state.worker);
   const ofWorker = byWorker.length > 0 ? byWorker : among;
   const exact = ofWorker.find(({ span }) => span.number === state.span);
@@ -36,6 +36,16 @@ export function selected(index: Index, state: Address): Selection | null {
     ofWorker[0] ??
     null
   );
+}
+
+/** Spans of the run that was recorded last, of those with something to show; a recording of a GPU before one without. */
+function ofNewestRun(all: readonly Selection[]): readonly Selection[] {
+  const whole = all.filter(({ span }) => span.state !== "failed");
+  const onGpu = whole.filter(({ span }) => span.has_gpu !== false);
+  const among = onGpu.length > 0 ? onGpu : whole;
+  if (among.length === 0) return all;
+  const newest = among.reduce((last, each) => (each.span.recorded_ns > last.span.recorded_ns ? each : last));
+  return all.filter(({ run }) => run === newest.run);
 }
 
 export function selections(index: Index): Selection[] {

@@ -8,6 +8,7 @@ import { useStepSelection } from "./choices";
 import { type SpanViewProps, titleOf } from "./props";
 import { KernelTable } from "./tensor_cores/kernel_table";
 import { OpportunityTable } from "./tensor_cores/opportunity_table";
+import { RateTable } from "./tensor_cores/rate_table";
 import { SplitPicture } from "./tensor_cores/split";
 import { SplitSteps } from "./tensor_cores/split_steps";
 import { comparedFigure } from "./tiles";
@@ -68,6 +69,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
           </div>
           {device.share_high !== null && <OpportunityTable device={device} tab={tab} name={name} />}
+          {device.rates && device.rates.rows.length > 0 && <RateTable rates={device.rates} tab={tab} name={name} />}
           <KernelTable
             device={device}
             title={titleOf(page, `kernels.${device.device}`)}

@@ -10,7 +10,7 @@ from tb_steptime.metrics.data_loading.lines import Activity
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
-from tb_steptime.metrics.steps.loader_waits import LoaderStep
+from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
 
 #: A loader of which a step takes one batch misses some, or has some more, at the ends of epochs.

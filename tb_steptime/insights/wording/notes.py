@@ -112,6 +112,10 @@ NOTE_WORDS: dict[str, NoteWords] = {
         "Recorded with call stacks.",
         "They slow the host, so Data loading, Runtime and CPU exec are upper bounds here; Kernel is not affected.",
     ),
+    "with_memory": NoteWords(
+        "Recorded with memory profiling.",
+        "It slows every op that allocates, so times of the host are upper bounds here; Kernel is not affected.",
+    ),
     "several_devices": NoteWords(
         "This process drives {number} GPUs.",
         "GPU figures are those of GPU {main}, which is busy longest. The parts of the step count the GPU as working "

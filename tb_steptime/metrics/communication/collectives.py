@@ -94,6 +94,8 @@ def _named(trace: Trace, is_one: Callable[[str], bool]) -> Int64:
     judged = collective_names(trace).copy()
     for name in np.flatnonzero(judged).tolist():
         judged[name] = is_one(trace.strings[name])
+    if not judged.any():
+        return np.empty(0, np.int64)
     return np.flatnonzero(is_host_range(trace) & judged[trace.events.name])
 
 

@@ -20,6 +20,7 @@ from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.set_aside.ranges import set_aside
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import union_of, union_where
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -96,17 +97,15 @@ def _computing_ops(trace: Trace) -> Intervals:
 
 
 def _on_compute_stream(trace: Trace, found: Collectives, computing: Int64) -> Bool:
+    """A stream counts from its share of the computing time of its device on."""
     events = trace.events
-    time: dict[tuple[int, int], int] = {}
-    streams = zip(events.device[computing].tolist(), events.stream[computing].tolist(), strict=True)
-    for stream, ns in zip(streams, events.dur_ns[computing].tolist(), strict=True):
-        time[stream] = time.get(stream, 0) + ns
-    busy: dict[int, int] = {}
-    for (device, _), ns in time.items():
-        busy[device] = busy.get(device, 0) + ns
-    compute = {stream for stream, ns in time.items() if ns >= COMPUTE_STREAM_FRACTION * busy[stream[0]]}
-    mine = zip(events.device[found.event].tolist(), events.stream[found.event].tolist(), strict=True)
-    return np.array([stream in compute for stream in mine], bool)
+    streams = Groups.of(events.device[computing], events.stream[computing])
+    devices, mine = Groups.of(events.device[computing]), computing[streams.first]
+    busy_ns = devices.sum(events.dur_ns[computing])[devices.place[streams.first]]
+    often = streams.sum(events.dur_ns[computing]) >= COMPUTE_STREAM_FRACTION * busy_ns
+    compute = set(zip(events.device[mine[often]].tolist(), events.stream[mine[often]].tolist(), strict=True))
+    own = zip(events.device[found.event].tolist(), events.stream[found.event].tolist(), strict=True)
+    return np.array([stream in compute for stream in own], bool)
 
 
 def _in_a_row(trace: Trace, found: Collectives, computing: Int64) -> Bool:

@@ -4,7 +4,8 @@ all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
 
 One rank's trace has no clock of the others, so this is an estimate, and a lower bound where every one waits. What runs
-beside computation takes longer without any wait; so only exposed time can count.
+beside computation takes longer without any wait; so only exposed time can count, and none without a device, where
+ranks share the processor.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
 from tb_steptime.metrics.communication.exposure import exposure
+from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int64
 
 #: Of so few of a size, the best one may have waited as well.
 FEWEST_ALIKE = 3
-#: Networks vary: what takes less than this many times the best is no wait.
-LONGER_THAN_BEST = 1.5
+#: Networks vary: what takes less than this many times the best, or longer by less than this, is no wait.
+LONGER_THAN_BEST, LEAST_WAIT_NS = 1.5, 100_000
 #: Collectives are of one size within a quarter of a power of two: the splits of an all-to-all differ from step to step.
 _SIZES_PER_DOUBLING = 4
 #: Few bytes arrive within this time on any network that ranks are connected by; the rest of it is a wait.
@@ -30,10 +32,12 @@ FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
 def est_wait_ns(trace: Trace) -> Int64:
     """Of each of `find_collectives`, at most its exposed time; 0 where nothing speaks for a wait."""
     found = find_collectives(trace)
+    if not has_device_activity(trace):
+        return np.zeros(len(found), np.int64)
     length = found.end - found.start
     best = np.where((found.bytes >= 0) & (found.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
     best = np.minimum(best, _best_alike(found, length))
-    waits = length >= LONGER_THAN_BEST * best
+    waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
     return np.where(waits, np.minimum(length - best, exposure(trace).exposed_ns), 0)
 
 

@@ -3,21 +3,64 @@
 exposed wait   |oo|JJJJ|eeee|lllllllllllllll|fffff|
                  |   |    |       |             an epoch begins: workers that stay, or longer epochs
                  |   |    |       late batches: no workers, more of them, or a cheaper dataset
-                 |   |    batches of other loaders than the one that the figures are of
-                 |   rare long waits, beyond the usual one: jitter
-                 each batch, though it is prefetched: the loader's own work
+                 |   |    to receive batches that are ready: a thread, or fewer tensors
+                 |   a few long waits without a period, beyond the usual one: jitter
+                 batches of other loaders than the one that the figures are of
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.metrics.data_loading.loaders import find_batches, most_waited
-from tb_steptime.metrics.data_loading.overhead import Jitter, Overhead
+from tb_steptime.metrics.data_loading.loaders import (
+    find_batches,
+    most_waited,
+    short_wait_ns,
+    unavoidable_ns,
+    waited_for,
+)
+from tb_steptime.metrics.data_loading.recorded.loading import Recorded, late_waits
+from tb_steptime.metrics.data_loading.scaling.bursts import Burst
+from tb_steptime.metrics.data_loading.waits import exposed_waits
+from tb_steptime.metrics.outliers import slow
+from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
+
+#: What happens more often than in a quarter of the batches is the rule and not jitter.
+RARE_FRACTION = 0.25
+#: A long wait is at least so many usual ones, however alike the others are.
+LONG_TIMES = 2
+
+
+class Jitter(msgspec.Struct, frozen=True):
+    """Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
+    they cost beyond the typical wait, per step. steps: in which they are."""
+
+    typical_ns: int
+    long_ns: int
+    long_count: int
+    exposed_ns: int
+    steps: list[str]
+
+
+class Overhead(msgspec.Struct, frozen=True):
+    """What the loop waits for batches that worker processes have produced: the message is sent, unpickled and mapped.
+
+    ns: per batch, None with why where late batches hide it. exposed_ns: all of it in the mean step, pauses of the host
+    included; gain_ns: of that what each batch takes up to ns, beyond `unavoidable_ns`. source: the recorder, "ready"
+    (waits of prefetched batches in a burst) or "short" (the usual wait is as short as that for a batch that is ready).
+    """
+
+    ns: int | None
+    exposed_ns: int | None
+    gain_ns: int
+    source: Literal["recorder", "ready", "short"] | None
+    why: Reason | None
 
 
 class WaitShares(msgspec.Struct, frozen=True):
@@ -40,6 +83,51 @@ class OtherLoaders(msgspec.Struct, frozen=True):
     exposed_ns: int
     loader: int
     steps: list[str]
+
+
+def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitter | None:
+    """Of the loader that is waited for most; None where no wait stands out, or where something else explains long ones:
+    they come back regularly, or too few workers have nothing prefetched to bridge them."""
+    batches, main = find_batches(trace), waited_for(trace)
+    regular = burst is not None and burst.period is not None
+    if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
+        return None
+    mine = batches.of(main.loader)
+    wait, steps = batches.wait_ns[mine], find_steps(trace).steps
+    typical = round(float(np.median(wait))) if len(mine) else 0
+    long = np.flatnonzero(slow(wait) & (wait >= LONG_TIMES * typical) & (batches.exposed_ns[mine] > 0))
+    if not len(long) or len(long) > RARE_FRACTION * len(mine):
+        return None
+    beyond = np.minimum(np.maximum(wait[long] - typical, 0), batches.exposed_ns[mine[long]])
+    return Jitter(
+        typical_ns=typical,
+        long_ns=round(float(wait[long].mean())),
+        long_count=len(long),
+        exposed_ns=int(beyond.sum()) // len(steps),
+        steps=list(dict.fromkeys(steps[step].name for step in batches.step[mine[long]].tolist())),
+    )
+
+
+def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
+    """Of the loader that is waited for most; None where the main process makes its batches."""
+    batches, main, late = find_batches(trace), waited_for(trace), late_waits(trace)
+    if main is None or main.multiprocess is False:
+        return None
+    mine = batches.of(main.loader)
+    found: dict[Literal["recorder", "ready", "short"], int | None] = {
+        "recorder": recorded.overhead_ns if recorded else None,
+        "ready": burst.short_wait_ns if burst else None,
+        "short": short_wait_ns(trace, batches, main.loader),
+    }
+    source = next((source for source, each_ns in found.items() if each_ns is not None), None)
+    if source is None or (each_ns := found[source]) is None:
+        return Overhead(None, None, 0, None, Reason("overhead_hidden_by_late_batches"))
+    exposed = np.minimum(batches.exposed_ns[mine], each_ns)
+    if source == "recorder" and late is not None:
+        start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
+        exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
+    gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
+    return Overhead(each_ns, int(exposed.sum()) // main.steps, int(gain.sum()) // main.steps, source, None)
 
 
 def shared_out(

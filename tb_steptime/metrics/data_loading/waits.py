@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
+import msgspec
+
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import iterator_of, loader_intervals, loader_rows
@@ -66,3 +68,28 @@ def is_multiprocess(iterators: tuple[str, ...]) -> bool | None:
     if kinds == {(True, False)}:
         return True
     return False if kinds == {(False, True)} else None
+
+
+class LoaderStep(msgspec.Struct, frozen=True):
+    """wait_ns = exposed_ns + hidden_ns: the loader's intervals within the step, without and with device work beside."""
+
+    name: str
+    duration_ns: int
+    wait_ns: int
+    exposed_ns: int
+    hidden_ns: int
+
+
+def loader_steps(trace: Trace, waits: LoaderWaits) -> list[LoaderStep]:
+    columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
+    steps = find_steps(trace).steps
+    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in zip(steps, *columns, strict=True)]
+
+
+def mean_of(rows: list[LoaderStep]) -> LoaderStep:
+    """Means in whole ns; wait is the sum of the other two so that the parts still sum."""
+    duration, exposed, hidden = (
+        round(sum(getattr(row, column) for row in rows) / len(rows))
+        for column in ("duration_ns", "exposed_ns", "hidden_ns")
+    )
+    return LoaderStep("mean", duration, exposed + hidden, exposed, hidden)

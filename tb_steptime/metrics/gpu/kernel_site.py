@@ -108,6 +108,8 @@ def short_name(kernel: str) -> str:
     'vectorized_elementwise_kernel'
     >>> short_name("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(long, int volatile*)")
     'AdamFunctor'
+    >>> short_name("Memcpy DtoD (Device -> Device)")
+    'Memcpy DtoD'
     """
     if applied := _APPLIED.search(kernel):
         return applied["functor"]
@@ -118,4 +120,4 @@ def short_name(kernel: str) -> str:
     function = function.partition("(")[0]
     if _WRAPPER.match(function):
         return short_name(re.split("[<>(,]", inside)[0].strip()) or function
-    return function.rpartition("::")[2] or function
+    return (function.rpartition("::")[2] or function).strip()

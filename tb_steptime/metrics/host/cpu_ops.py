@@ -84,9 +84,13 @@ class CpuWork(msgspec.Struct, frozen=True):
     cores: int | None
 
 
-def cpu_work(trace: Trace) -> CpuWork:
-    """Of the ops that begin within the steps but the waits for batches."""
+def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
+    """Of the ops that begin within the steps but the waits for batches. left_out: when the host does what comes once:
+    no op that begins then is counted."""
     rows, own_ns = _self_times(trace)
+    start = trace.events.start_ns[rows]
+    judged = left_out.overlap_ns(start, start + 1) == 0
+    rows, own_ns = rows[judged], own_ns[judged]
     steps = len(find_steps(trace).steps)
     names = trace.events.name[rows]
     updates = SITE_PHASE[site_of(trace, rows)] == PHASES.index("optimizer")
@@ -107,7 +111,7 @@ def cpu_work(trace: Trace) -> CpuWork:
         optimizer=_optimizer(trace, names[updates], own_ns[updates], steps),
         rest_ns=ops_ns - sum(row.self_ns for row in ops),
         ops_ns=ops_ns,
-        busy_ns=_busy_ns(trace, rows) // steps,
+        busy_ns=_busy_ns(trace, rows, left_out) // steps,
         threads=threads,
         cores=records.cores if records else None,
     )
@@ -159,10 +163,10 @@ def _optimizer(trace: Trace, names: Int32, own_ns: Int64, steps: int) -> CpuOpti
     return CpuOptimizer(name, int(own_ns.sum()) // steps, len(names) / steps, fused)
 
 
-def _busy_ns(trace: Trace, rows: Int64) -> int:
+def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
     """Time of all steps in which any of these runs."""
     steps = find_steps(trace)
-    union = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows))
+    union = Intervals.union(trace.events.start_ns[rows], trace.events.ends(rows)) - left_out
     return int(union.overlap_ns(steps.start_ns, steps.end_ns).sum())
 
 

@@ -3,10 +3,11 @@
     aten::reshape > aten::clone > aten::copy_    float [8,12,3137,64] from float       layout
     aten::to > aten::_to_copy > aten::copy_      bfloat16 [512,512] from float         type
     aten::cat                                    [[8,196,768],[8,1,768]]               concatenation
-    y[:, 1:] = x                                 aten::copy_                           assignment
+    aten::slice_backward > aten::copy_           gradients of a part                   assignment
 
 Copies between host and device, those of optimizers and of what exchanges gradients, and a library's own conversions
-between NCHW and NHWC have other causes, and are left out.
+between NCHW and NHWC have other causes, and are left out. So are those that no other op asks for: they fill the buffers
+of a framework or of a captured graph.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, strea
 from tb_steptime.metrics.tensor_cores.work import types_of
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import find_steps
@@ -37,6 +38,7 @@ KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
 #: Ops that ask for another layout or size, and so copy where the tensor does not have it; and those that ask for
 #: another type. What a user writes stands first, then what it is made of.
 _LAYOUT_OPS = (re.compile(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), re.compile(r"^aten::clone$"))
+_ASSIGNING_OPS = (re.compile(r"^aten::(?!copy_$|cat$)"),)
 _TYPE_OPS = (re.compile(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), re.compile(r"^aten::_to_copy$"))
 
 
@@ -70,6 +72,7 @@ def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
     """Of the device, what starts in the span's window; those with most time first."""
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
     asked, kind = _kinds(trace, copies.op, copies.joins)
+    copies, asked, kind = copies.chosen(asked >= 0), asked[asked >= 0], kind[asked >= 0]
     found = [
         _of_kind(trace, KINDS[each], copies.chosen(kind == each), asked[kind == each])
         for each in distinct_in(kind).tolist()
@@ -95,17 +98,17 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
     call = launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
     op = op_at(trace, call)
     known = (op >= 0) & in_layer(trace, call)
-    return _Copies(event, call, op, np.zeros(len(event), bool)).chosen(known)
+    joins = named_in(trace, distinct_in(op[known]), lambda name: name == "aten::cat")[trace.events.name[op]]
+    return _Copies(event, call, op, joins).chosen(known)
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
-    """Of each copy the row of the op that asks for it, and its place in KINDS."""
-    layout, cast = (_asking(trace, op, patterns) for patterns in (_LAYOUT_OPS, _TYPE_OPS))
-    changes = _changes_type(trace, op)
-    is_cast = (cast >= 0) & (changes | (layout < 0))
+    """Of each copy the row of the op that asks for it, -1 for none, and its place in KINDS."""
+    layout, cast, assigning = (_asking(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
+    is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
     kind = np.select(choices, [KINDS.index(each) for each in ("concatenation", "type", "layout")], len(KINDS) - 1)
-    return np.select(choices, [op, cast, layout], op), kind.astype(np.int64)
+    return np.select(choices, [op, cast, layout], assigning), kind.astype(np.int64)
 
 
 def _asking(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:

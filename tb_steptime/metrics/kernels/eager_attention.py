@@ -33,7 +33,8 @@ MOST_BETWEEN = 12
 #: The op of torch that computes attention, also where it writes it out.
 _FUSED_OP = "aten::scaled_dot_product_attention"
 
-_BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED)
+#: Sums between products are gradients of a bias, which stay.
+_BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED, KernelKind.REDUCTION)
 
 
 class EagerAttention(msgspec.Struct, frozen=True):
@@ -118,7 +119,7 @@ def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | 
 def _is_on_weights(trace: Trace, kernels: StreamKernels, place: int, size: int | None) -> bool:
     """Scale, mask and dropout are; of copies, which may be of the values, only those of the same size."""
     if kernels.kind[place] != KernelKind.COPY:
-        return True
+        return bool(kernels.kind[place] != KernelKind.REDUCTION)
     return size is not None and _size(trace, kernels, place) == size
 
 

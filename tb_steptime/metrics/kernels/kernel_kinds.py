@@ -40,8 +40,11 @@ class KernelKind(enum.IntEnum):
     GENERATED = 8  # by a compiler, which has fused what it could
 
 
+_ATEN = re.compile(r"^aten::")
 _BATCHED_OP = re.compile(r"^aten::(?:baddbmm_?|bmm)$")
 _SOFTMAX_OP = re.compile(r"^aten::_?(?:safe_|masked_)?softmax(?:_backward(?:_data)?)?$")
+#: Softmax kernels of other libraries, which no op of torch launches; not those of classifiers and of experts' routing.
+_SOFTMAX = re.compile(r"(?i)^(?!triton_|.*(?:log_?soft_?max|topk|gating|cross_?entropy|attention|flash)).*soft_?max")
 _COPY_OP = re.compile(r"^aten::copy_$")
 #: ATen's templates for work on each element, on elements to be summed, and for concatenation, on any chip.
 _ELEMENTWISE = re.compile(
@@ -63,7 +66,10 @@ _BY_NAME = (
 )
 
 #: Work that belongs to no layer: of optimizers, of gradients' sums and of what exchanges them.
-_NO_LAYER = re.compile(r"AccumulateGrad|c10d|record_param_comms|Optimizer\.|_foreach_|_amp_")
+_NO_LAYER = re.compile(
+    r"AccumulateGrad|c10d|torch\.distributed|record_param_comms|Optimizer\.|_foreach_|_amp_"
+    r"|(?i:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|all2all)"
+)
 _NO_LAYER_PHASES = tuple(PHASES.index(phase) for phase in ("optimizer", "zero_grad", "data_loading"))
 
 
@@ -107,6 +113,7 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
     copying = _with_op(trace, op, _COPY_OP)
     kind[copying & (kind == KernelKind.ELEMENTWISE)] = KernelKind.COPY
     kind[_with_op(trace, op, _BATCHED_OP) & matmul] = KernelKind.BATCHED
+    kind[_named(trace, trace.kernels.event, _SOFTMAX)[name] & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
     kind[_with_op(trace, op, _SOFTMAX_OP)] = KernelKind.SOFTMAX
     return kind
 

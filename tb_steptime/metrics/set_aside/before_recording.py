@@ -15,7 +15,8 @@ a synchronize that begins before anything is launched in the recording, and last
 
 the first recorded work of the device starts long after its call returned, or long after the call began that blocks
 until then: it stands behind earlier work. Not where the device was found empty before, where the process only begins to
-use it, or where the other devices work meanwhile, for which it may wait.
+use it, where other devices work meanwhile, for which it may wait, or where later calls of that name wait as long for an
+idle device: that is a cost of every step.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import Int32, Int64, Kind
 
 #: Work reaches an idle device within 20 us, and the profiler may slow the first launch that it sees to a millisecond.
 HEAD_WAIT_NS = 1_000_000
+#: A wait this long against the time before it cannot be the slow start of a first call.
+LONG_FRACTION = 0.05
 #: A synchronize with an idle device takes 5 to 20 us.
 EMPTY_NS = 50_000
 
@@ -53,8 +56,7 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     seen = _seen(trace, rows, linked)
     if len(seen):
         return _up_to_first(trace, low, seen, linked)
-    ends = [end for end in (_awaited(trace, linked), _unseen(trace, device, rows)) if end is not None]
-    return Intervals.of((low, max(ends))) if ends else Intervals.empty()
+    return _awaited(trace, low, linked) | _unseen(trace, device, low, rows)
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
@@ -76,12 +78,12 @@ def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Interval
     return head | Intervals.union(start, end)
 
 
-def _awaited(trace: Trace, linked: Int64) -> int | None:
-    """The end of the last synchronize that waits although nothing was launched in the recording."""
+def _awaited(trace: Trace, low: int, linked: Int64) -> Intervals:
+    """Up to the end of the last synchronize that waits although nothing was launched in the recording."""
     events, calls = trace.events, _synchronizes(trace)
     before = calls[events.ends(calls) <= _first_launch(trace, linked)]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
-    return int(events.ends(waiting).max()) if len(waiting) else None
+    return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()
 
 
 def _synchronizes(trace: Trace) -> Int64:
@@ -95,28 +97,44 @@ def _first_launch(trace: Trace, linked: Int64) -> int:
     return int(trace.events.start_ns[find_launches(trace).call[linked]].min())
 
 
-def _unseen(trace: Trace, device: int, rows: Int64) -> int | None:
-    """The start of the device's first recorded work, where that had to wait for earlier work."""
+def _unseen(trace: Trace, device: int, low: int, rows: Int64) -> Intervals:
+    """Up to the start of the device's first recorded work, where that had to wait for earlier work; from the moment
+    when it began to wait, where that is short against all the time before."""
     events, launches = trace.events, find_launches(trace)
     call, start = int(launches.call[rows[0]]), int(events.start_ns[launches.activity[rows[0]]])
     if call < 0:
-        return None
-    reached = _reaches(trace, call)
+        return Intervals.empty()
+    reached = int(_reaches(trace, launches.call[rows[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
-        return None
-    others = sum(
-        busy_intervals(trace, each).clip(reached, start).total_ns
-        for each in devices_with_activity(trace)
-        if each != device
-    )
-    return None if 2 * others > start - reached else start
+        return Intervals.empty()
+    if _waits_elsewhere(trace, device, reached, start) or _waits_again(trace, rows, start - reached):
+        return Intervals.empty()
+    return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
 
 
-def _reaches(trace: Trace, call: int) -> int:
-    """When work of the call should start on an idle device: as it returns; while it lasts, if it waits for the work."""
+def _waits_elsewhere(trace: Trace, device: int, start: int, end: int) -> bool:
+    """Whether other devices work for half of a time range."""
+    others = (each for each in devices_with_activity(trace) if each != device)
+    return 2 * sum(busy_intervals(trace, each).clip(start, end).total_ns for each in others) > end - start
+
+
+def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
+    """Whether calls with the name of the first one wait half as long where they find the device idle."""
+    events, launches = trace.events, find_launches(trace)
+    activity, call = launches.activity[rows], launches.call[rows]
+    reach = np.maximum.accumulate(events.ends(activity))
+    alike = np.flatnonzero((call >= 0) & (events.name[call] == events.name[call[0]]))[1:]
+    idle = alike[reach[alike - 1] <= events.start_ns[call[alike]]]
+    waits = events.start_ns[activity[idle]] - _reaches(trace, call[idle])
+    return len(waits) > 0 and 2 * float(np.median(waits)) >= wait_ns
+
+
+def _reaches(trace: Trace, call: Int32) -> Int64:
+    """When work of each call should start on an idle device: as it returns, or while it lasts, if it waits for that."""
     calls = blocking_calls(trace)
-    waits: Bool = calls.kind[calls.row == call] != Blocks.ALLOCATOR
-    return int(trace.events.start_ns[call] + (0 if waits.any() else trace.events.dur_ns[call]))
+    waits = np.isin(call, calls.row[calls.kind != Blocks.ALLOCATOR])
+    reached: Int64 = trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
+    return reached
 
 
 def _found_empty(trace: Trace, call: int) -> bool:

@@ -29,6 +29,11 @@ class OneTimeCost(msgspec.Struct, frozen=True):
     worst_start_ns: int
     worst_end_ns: int
 
+    @property
+    def where(self) -> str:
+        """The op or call, as its users know it: marks of compilation have the names of its functions."""
+        return "torch.compile" if self.cause == "compilation" else self.op or self.name
+
 
 def one_time_rows(trace: Trace, device: int | None) -> list[OneTimeCost]:
     """Most idle time first."""

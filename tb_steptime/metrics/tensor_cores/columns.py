@@ -47,4 +47,17 @@ COLUMNS = (
         "opportunity_gain_ns", "Gain, up to", Unit.NS,
         "At most, over the span. The formula is in the tooltip of each row.",
     ),
+    Metric("product_calls", "Calls", Unit.COUNT, "Calls of the op in the span whose kernels run alone on the GPU."),
+    Metric(
+        "tflops", "TFLOP/s", Unit.NUMBER,
+        "Operations of the calls / time of their kernels. What a causal mask leaves out is counted.",
+    ),
+    Metric(
+        "attainable_tflops", "In reach", Unit.NUMBER,
+        "TFLOP/s that the best rate of the same type in this trace, memory bandwidth and the number of tiles allow.",
+    ),
+    Metric(
+        "slow_gain_ns", "Gain, up to", Unit.NS,
+        "Over the span, where a product reaches less than half of what is in reach: time x (1 - rate / rate in reach).",
+    ),
 )  # fmt: skip

@@ -17,6 +17,7 @@ _WANTED = {
     "distributedInfo",
     "baseTimeNanoseconds",
     "with_stack",
+    "profile_memory",
     "tb_steptime_simulated",
     "tb_steptime_unfinished_step",
 }
@@ -64,6 +65,7 @@ class Metadata:
             rank=_integer(group.get("rank")),
             world_size=_integer(group.get("world_size")),
             with_stack=self._stacks_seen or bool(_flag(self._values.get("with_stack"))),
+            with_memory=bool(_flag(self._values.get("profile_memory"))),
             simulated=simulated if isinstance(simulated, str) else None,
             accelerator=accelerator,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),

@@ -154,7 +154,7 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
-            "unrecorded_work_queued", "unknown dependency mixed gpu", main="unrecorded_work",
+            "unrecorded_work_queued", "unknown dependency mixed gpu", may="unrecorded_work",
             never=f"{NOT_TRUE} {EDGES}",
             why="As above; nobody waits but the kernels that were launched behind it.",
         ),

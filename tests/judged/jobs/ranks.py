@@ -36,6 +36,27 @@ RANKS: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "ranks_many_quick", "communication gpu", main=SMALL_ONES,
+            never=f"{WAITS} {EDGES} sync_bubble between_passes",
+            why="150 all-reduces of 200 KB and 35 us each after the backward pass: 5.3 of 17 ms are exposed, and "
+            "could run beside it.",
+        ),
+        after_backward(STEP, (all_reduce(50_000, 35_000),) * 150),
+        ranks=8,
+        call_ns=3_000, host_factor=1.0,
+    ),
+    job(
+        Label(
+            "ranks_many_small_late", "host communication mixed", main=SMALL_ONES,
+            never=f"{WAITS} {EDGES} sync_bubble between_passes",
+            why="200 all-reduces of 15 us after the backward pass, each launched by 80 us of host: the device waits "
+            "for them, and nothing but buckets helps.",
+        ),
+        after_backward(STEP, (all_reduce(5_000, 15_000),) * 200),
+        ranks=8,
+    ),
+    job(
+        Label(
             "ranks_on_compute_stream", "communication gpu", main=EXPOSED, never=NOT_TRUE,
             why="Four buckets of 2 ms in the backward pass, on the stream that computes: none of it runs beside "
             "them.",

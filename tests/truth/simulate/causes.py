@@ -56,8 +56,9 @@ class Activity:
 class Call:
     """A runtime call. With blocks=True it returns when its activity, or without one everything launched, is done.
 
-    host_ns: its own length on the host, exactly; None: that of the training's calls. nodes: what else it launches: the
-    nodes of a graph after the first. joins: from now on the first stream waits for all that the second has been given.
+    No name: time that leaves no record. host_ns: its own length on the host, exactly; None: that of the training's
+    calls. nodes: what else it launches: the nodes of a graph after the first. joins: from now on the first stream waits
+    for all that the second has been given.
     """
 
     name: str

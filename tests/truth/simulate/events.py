@@ -57,8 +57,9 @@ def _names(span: Span, devices: int) -> Iterator[dict[str, Any]]:
 
 def _track(row: Row) -> tuple[int, int]:
     """Kineto's process and thread of a record."""
-    tracks = {"main": (HOST, HOST), "backward": (HOST, AUTOGRAD + row.device), "stream": (row.device, _stream(row))}
-    return tracks[row.thread]
+    if row.thread == "stream":
+        return row.device, _stream(row)
+    return HOST, AUTOGRAD + row.device if row.thread == "backward" else HOST
 
 
 def _stream(row: Row) -> int:

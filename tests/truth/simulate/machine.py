@@ -174,6 +174,9 @@ class Machine:
         return self.sequences[op.link]
 
     def _call(self, call: Call, place: Place, external: int, exact: bool = False) -> None:
+        if not call.name:
+            self._pass(call.host_ns or 0, exact=True)
+            return
         category = "cuda_driver" if call.driver else "cuda_runtime"
         row = self._row(Row(category, call.name, place.thread, self.now_ns, self.now_ns, external))
         row.correlation_id, row.blocks, row.device = self.next_correlation, call.blocks, place.device

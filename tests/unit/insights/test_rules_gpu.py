@@ -11,6 +11,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
+from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Device
 from tests.drawn.cards import said
 from tests.drawn.real_traces import SHARED, read_real
@@ -82,7 +83,7 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
             product(HGEMM, FITS, HALVES),
             A100,
             1 - 78 / 312,
-            "{kernels} kernel time a step is matrix work without tensor cores.",
+            "700 µs kernel time a step is matrix work without tensor cores.",
             None,
         ),
     ],
@@ -93,7 +94,7 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     insight = found("tensor_cores_unused", WORKING, **given, devices={0: device})
     assert insight is not None
     assert up_to(insight) == round(700 * US * saved)
-    assert words in insight.why.template
+    assert words in said(insight)
     assert insight.how == setting
 
 
@@ -130,6 +131,7 @@ def test_odd_sizes_are_to_be_padded():
     assert up_to(insight) == int(700 * US * (1 - 78 / 312))
     assert {key: value.value for key, value in insight.why.values.items()} == {
         "time": 700 * US, "op": "aten::mm", "shapes": "4096×4095, 4095×4096", "length": 4095, "unit": 8,
+        "cores": "tensor cores",
     }  # fmt: skip
     assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
     assert found("tensor_cores_unused", WORKING, **product(HGEMM, ODD, HALVES)) is None  # it is one card
@@ -222,6 +224,19 @@ def test_conversions_around_tensor_cores_are_worth_their_time():
     insight = found("layout_conversion", CONVOLVING, **convolution(TENSOR))
     assert insight is not None
     assert (insight.gain_ns, insight.why.values["count"].value) == (200 * US, 1)
+
+
+def test_on_amd_they_are_matrix_cores_and_compute_units():
+    mi300x = Device(0, "AMD Instinct MI300X", 304, (9, 4), 2048)
+    around = convolution("igemm_fwd_gtcx3_nhwc_fp16_bx0_ex1_bt256x64x8", "batched_transpose_32x32_half")
+    insight = found("layout_conversion", CONVOLVING, **around, devices={0: mi300x})
+    assert insight is not None
+    assert said(insight) == (
+        "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores."
+    )
+    small = found("small_grids", WORKING, **launch(27), devices={0: mi300x})
+    assert small is not None
+    assert "compute units (CUs) without a block" in plain(small.gain_formula)
 
 
 def test_conversions_of_a_hundredth_of_the_step_are_worth_a_card():

@@ -52,7 +52,7 @@ def test_late_launches_need_a_hundredth_of_the_step():
 
 def test_idle_time_that_no_launch_ends_is_not_the_host_s():
     others = IdleNs(data_loading=100 * US, queued=100 * US, dependency=100 * US, unknown=40 * US, tail=100 * US)
-    assert fired(host_result([site(FORWARD, others)])) == []
+    assert fired(host_result([site(FORWARD, others)])) == ["unrecorded_work"]  # for the dependency
 
 
 @pytest.mark.parametrize(
@@ -533,6 +533,10 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     assert (insight.gain_ns, insight.severity) == (0, Severity.MINOR)
     assert fired(host) == ["unrecorded_work"]
     assert fired(host_result([site(FORWARD, IdleNs(unrecorded_work=49 * US))])) == []
+    waits = host_result([site(FORWARD, IdleNs(unrecorded_work=20 * US, dependency=30 * US))])
+    assert fired(waits) == ["unrecorded_work"]
+    two = msgspec.structs.replace(waits.devices[0], device=1)
+    assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
 
 
 # The verdict.
@@ -584,6 +588,31 @@ def test_one_stop_that_holds_most_of_the_idle_time_is_the_verdict():
     assert said(stopped(2, 700, 163)) == one  # the other one leaves 50 us at most
     assert said(stopped(2, 700, 162)) == many
     assert said(stopped(3, 900, 150)) == many
+
+
+def test_one_thing_in_which_the_cpu_is_for_most_of_the_idle_time_is_the_verdict():
+    def text_of(ms: float) -> str:
+        rows = [LongGaps(FORWARD, 1, 1, int(ms * 250) * US, 0, [long_gap("/site-packages/a/data.py(9): crop", ms)])]
+        return plain(judged(host_result([site(FORWARD, late(300))], long_gaps=rows)).verdict.text)
+
+    assert text_of(0.599) == "The GPU starves for 30 % of the step: kernels are not launched in time."
+    assert text_of(0.6) == (
+        "The GPU is idle for 30 % of the step, most of it while the CPU is in data.py(9): crop."
+    )  # half of the 1.2 ms of four steps
+
+
+@pytest.mark.parametrize(
+    ("stack", "memory", "why"),
+    [
+        (True, False, "Recorded with call stacks, which slow the CPU."),
+        (False, True, "Recorded with memory profiling, which slows the CPU."),
+        (True, True, "Recorded with call stacks and memory profiling, which slow the CPU."),
+    ],
+)
+def test_what_slowed_the_cpu_is_said(stack: bool, memory: bool, why: str):
+    host = host_result([site(FORWARD, late(600))], with_stack=stack, with_memory=memory)
+    verdict = judged(host).verdict
+    assert (verdict.confidence, plain(verdict.why_confidence)) == (Confidence.MEDIUM, why)
 
 
 def test_of_several_gpus_the_verdict_names_the_one():

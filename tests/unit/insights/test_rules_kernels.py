@@ -94,10 +94,10 @@ def test_unaligned_products_are_to_be_padded():
     rate, best = (2 * 4096 * each / 1e3 for each in (4095 * 2048 / 2_100_000, 4096**2 / 700_000))
     assert up_to(insight) == pytest.approx(2_100_000 * (1 - rate / best), abs=2)
     assert said(insight) == (
-        "Products of 2.1 ms a step reach 32.7 of 196 possible TFLOP/s, as 4095 is not a multiple of 8: aten::mm "
+        "FP16 products of 2.1 ms a step reach 32.7 of 196 possible TFLOP/s, as 4095 is not a multiple of 8: aten::mm "
         "4096×4095, 4095×2048."
     )
-    assert insight.how == "x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096"
+    assert insight.how == ("x = torch.nn.functional.pad(x, (0, 1))  # 4095 -> 4096\n# or make the layer that large")
 
 
 def test_small_products_are_to_be_merged():

@@ -288,6 +288,14 @@ def test_the_job() -> None:
     assert not read("empty_call_stacks.json").job.with_stack
 
 
+@pytest.mark.parametrize(("value", "recorded"), [("1", True), ("true", True), ("0", False)])
+def test_memory_profiling_is_said_in_the_head(tmp_path: Path, value: str, recorded: bool) -> None:
+    path = tmp_path / "a.pt.trace.json"
+    event = '{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    path.write_text(f'{{"schemaVersion": 1, "profile_memory": {value}, "traceEvents": [{event}]}}')
+    assert read_trace(path).job.with_memory is recorded
+
+
 @pytest.mark.parametrize(
     ("name", "rows", "notes"),
     [

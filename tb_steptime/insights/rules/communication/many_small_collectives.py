@@ -14,6 +14,8 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
 from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase, Quantity, Unit, count, nbytes, ns, phrase, text
 
+_NANOSECONDS = 1e9
+
 _BUCKETS = """model = DistributedDataParallel(model)  # buckets of 25 MB
 # or, by hand, one tensor of all gradients:
 dist.all_reduce(torch.cat([p.grad.flatten() for p in model.parameters()]))"""
@@ -24,8 +26,8 @@ _COALESCE = """with torch.distributed._coalescing_manager():
 _HOW = {"all_reduce": _BUCKETS, "all_gather": _WRAP_MORE, "reduce_scatter": _WRAP_MORE}
 
 _KNOWN = phrase(
-    "Exposed time of these collectives less est. waits, and less what all their bytes take as one (est.): at the best "
-    "rate of one of them, and on a GPU at {rate} or more.",
+    "Exposed time of these collectives, less what the computing time of the step could not hide of one exchange of all "
+    "their bytes (est. at the best rate of one of them, and on a GPU at {rate} or more).",
     rate=Quantity(SLOW_LINK, Unit.BYTES_PER_SECOND),
 )
 _UNKNOWN = phrase("Exposed time of these collectives, less that of one: their bytes are not recorded.")
@@ -35,16 +37,17 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     """Fires when many small collectives follow one another with next to nothing computed between them.
 
     Similar pattern: tensor-parallel layers and SyncBatchNorm, whose collectives have a layer's kernels between them and
-    cannot be merged. A bucketed exchange has few and large ones. Waits for a slower rank: est. and left out.
+    cannot be merged. A bucketed exchange has few and large ones.
 
     Needs: kernels of collectives; the bytes from the arguments that PyTorch writes, else their lengths alone.
 
     Jobs: training in many ranks.
 
-    Gain: their exposed time less est. waits, and less what their bytes take as one: at the best rate of one of them,
-    and on a GPU at that of the slowest link at least. Launches are saved too, so the host does not limit it.
+    Gain: their exposed time, less what computation could not hide of one exchange of all their bytes: at the best rate
+    of one of them, and on a GPU at that of the slowest link at least. Launches are saved too, so the host does not
+    limit it.
 
-    Left out: that fewer launches shorten the host's part, and that buckets overlap the backward pass.
+    Left out: that fewer launches shorten the host's part; the one wait for the slowest rank that is left of many.
     """
     found = [(row, small) for row in rows(facts) if (small := small_in_a_row(facts, row))]
     if not found:
@@ -70,10 +73,12 @@ def many_small_collectives(facts: Facts) -> Insight | None:
 
 
 def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
-    """One collective takes as long as one of these at least."""
+    """One exchange of all takes as long as one of these at least, of which nothing is hidden."""
+    found = facts.overview.communication
     rate = max(row.best_rate or 0.0, SLOW_LINK if facts.overview.has_device else 0.0)
-    one_ns = max(small.ns_p50, round(small.bytes / rate * 1e9) if small.bytes else 0)
-    return max(0, small.exposed_ns - row.wait_ns - one_ns)
+    one_ns = round(small.bytes / rate * _NANOSECONDS) if small.bytes else 0
+    left_ns = max(small.ns_p50, one_ns - (found.free_compute_ns if found else 0))
+    return max(0, small.exposed_ns - left_ns)
 
 
 def _title(kind: str) -> Phrase:
@@ -91,7 +96,7 @@ def _why(row: CollectiveRow, small: InARow) -> Phrase:
             values,
         )
     return Phrase(
-        "{count} collectives ({kind}) a step, half of them below {bytes}, follow one another: {exposed} in which only "
-        "they run.",
+        "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another: {exposed} in "
+        "which only they run.",
         values | {"bytes": nbytes(small.bytes_p50)},
     )

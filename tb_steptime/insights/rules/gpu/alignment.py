@@ -6,8 +6,9 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.insights.wording.kernels import sizes
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
-from tb_steptime.text import Phrase, Reason, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Reason, ns, phrase, text
 
 
 def alignment(facts: Facts) -> Insight | None:
@@ -29,19 +30,20 @@ def alignment(facts: Facts) -> Insight | None:
     found = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None
     if device is None or found is None:
         return None
-    steps = len(device.steps)
+    steps, cores = len(device.steps), matrix_units(facts.job.vendor)
     return kernel_card(
         facts,
         KernelCard(
             id="alignment",
-            title=phrase("Pad the sizes that do not fit tensor cores"),
+            title=phrase("Pad the sizes that do not fit {cores}", cores=cores),
             later=phrase("After the first fix: pad sizes that do not fit"),
-            why=_why(found, found.total_ns / steps),
+            why=_why(found, found.total_ns / steps, cores),
             how=padding(found.why),
             gain_ns=found.gain_ns / steps,
             formula=phrase(
-                "Kernel by kernel: time x (1 - the ratio of the peak rates without and with tensor cores), at most "
-                "what the memory bandwidth leaves; without the cost of padding."
+                "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}), at most what "
+                "the memory bandwidth leaves; without the cost of padding.",
+                cores=cores,
             ),
             why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
             view="tensor_cores",
@@ -49,13 +51,13 @@ def alignment(facts: Facts) -> Insight | None:
     )
 
 
-def _why(found: Obstacle, time_ns: float) -> Phrase:
+def _why(found: Obstacle, time_ns: float, cores: Quantity) -> Phrase:
     """With the size that does not fit, where the trace records the shapes."""
-    values = {"time": ns(time_ns), "op": text(found.op or "a product")}
+    values = {"time": ns(time_ns), "op": text(found.op or "a product"), "cores": cores}
     if not found.why.values:
-        return Phrase("Matrix work of {time} a step misses the tensor cores: operands of {op} are not aligned.", values)
+        return Phrase("Matrix work of {time} a step misses the {cores}: operands of {op} are not aligned.", values)
     return Phrase(
-        "Matrix work of {time} a step misses the tensor cores: {length} in {op} {shapes} is not a multiple of {unit}.",
+        "Matrix work of {time} a step misses the {cores}: {length} in {op} {shapes} is not a multiple of {unit}.",
         values | {"shapes": text(sizes(found.shapes))} | found.why.values,
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.text import agreeing, count, ns, phrase
 
 _WHY = (
     "{count} (kernel|kernels) of {time} a step only (converts|convert) the layout of images around matrix work on "
-    "tensor cores."
+    "{cores}."
 )
 CHANNELS_LAST = """model = model.to(memory_format=torch.channels_last)
 images = images.to(memory_format=torch.channels_last)"""
@@ -32,17 +33,17 @@ def layout_conversion(facts: Facts) -> Insight | None:
     if device is None or not device.waste.layout_conversions.count:
         return None
     found = device.waste.layout_conversions
-    kernels = round(found.count)
+    kernels, cores = round(found.count), matrix_units(facts.job.vendor)
     return kernel_card(
         facts,
         KernelCard(
             id="layout_conversion",
             title=phrase("Keep images in channels-last layout"),
             later=phrase("After the first fix: keep images in channels-last layout"),
-            why=phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns)),
+            why=phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores),
             how=CHANNELS_LAST,
             gain_ns=found.gain_ns,
-            formula=phrase("Time a step of the layout conversions in ops that run on tensor cores."),
+            formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
             why_confidence=phrase("Layers that do not support channels-last convert it back."),
             view="tensor_cores",
         ),

@@ -10,7 +10,7 @@ from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split
 from tb_steptime.insights.wording.kernels import closed, site_phrase
 from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRate
-from tb_steptime.text import Phrase, Quantity, Unit, fraction, joined, ns, phrase
+from tb_steptime.text import Phrase, Quantity, Unit, fraction, joined, ns, phrase, text
 
 _TITLES = {
     "alignment": "Pad the sizes that slow tensor cores down",
@@ -23,6 +23,8 @@ _REASONS = {
     "misaligned_kernel": "its operands are not aligned",
     "small_size": "a size of {length} fills little of a tile",
 }
+#: What tensor cores compute with, by the type of the inputs.
+_TYPES = {"c10::Half": "FP16", "c10::BFloat16": "BF16", "float": "TF32", "double": "FP64"}
 _BATCHED = ("aten::bmm", "aten::baddbmm")
 _MERGE = "y = torch.bmm(torch.stack(lefts), torch.stack(rights))  # or a larger batch"
 
@@ -68,7 +70,8 @@ def slow_products(facts: Facts) -> Insight | None:
 def _why(leading: ProductRate, total_ns: float) -> Phrase:
     """The names come last: they are shortened where a card is too short for them."""
     rates = phrase(
-        "Products of {time} a step reach {rate} of {reach} possible TFLOP/s",
+        "{type} products of {time} a step reach {rate} of {reach} possible TFLOP/s",
+        type=text(_TYPES.get(leading.dtype, leading.dtype)),
         time=ns(total_ns),
         rate=Quantity(leading.tflops, Unit.NUMBER),
         reach=Quantity(leading.attainable_tflops, Unit.NUMBER),
@@ -79,7 +82,10 @@ def _why(leading: ProductRate, total_ns: float) -> Phrase:
 
 
 def _how(leading: ProductRate) -> str | None:
-    return _MERGE if leading.slow == "small_size" else padding(leading.why)
+    if leading.slow == "small_size":
+        return _MERGE
+    padded = padding(leading.why)
+    return padded and f"{padded}\n# or make the layer that large"
 
 
 #: What limits the rate in reach beside the products of the trace.

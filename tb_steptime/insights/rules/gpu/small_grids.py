@@ -6,6 +6,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.wording.vendors import processors
 from tb_steptime.metrics.kernels.waste import Waste
 from tb_steptime.text import Phrase, fraction, joined, ns, phrase
 
@@ -38,7 +39,8 @@ def small_grids(facts: Facts) -> Insight | None:
             gain_ns=sum(fault.gain_ns for fault in faults),
             formula=phrase(
                 "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
-                "multiprocessors (SMs) without a block, or the rest of a small last wave."
+                "{processors} without a block, or the rest of a small last wave.",
+                processors=processors(facts.job.vendor),
             ),
             why_confidence=phrase(
                 "Occupancy is an estimate from the launch, and a larger batch changes the kernels too."

@@ -6,6 +6,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.metrics.tensor_cores.peaks import peaks_of
 from tb_steptime.text import Phrase, Quantity, Unit, ns, phrase, text
@@ -34,17 +35,17 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     bound_ns = round(eligible_ns * sum(each.bound_ns for each in mine) / device.total.matmul_like_ns)
     if facts.share(bound_ns) < WORTH_FRACTION:
         return None
-    leading = _leading(mine)
+    leading, cores = _leading(mine), matrix_units(facts.job.vendor)
     return kernel_card(
         facts,
         KernelCard(
             id="tensor_cores_unused",
-            title=phrase("Use the tensor cores"),
-            later=phrase("After the first fix: use the tensor cores"),
+            title=phrase("Use the {cores}", cores=cores),
+            later=phrase("After the first fix: use the {cores}", cores=cores),
             why=_why(facts, eligible_ns, leading),
             how=leading.setting,
             gain_ns=bound_ns,
-            formula=_formula(eligible_ns, device, mine),
+            formula=_formula(eligible_ns, device, mine, cores),
             why_confidence=phrase("The gain is a bound from data-sheet peak rates, not a measurement."),
             view="tensor_cores",
         ),
@@ -59,34 +60,41 @@ def _leading(obstacles: list[Obstacle]) -> Obstacle:
 
 #: By the id of the reason.
 _WHY = {
-    "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without tensor cores: FP32 inputs, TF32 "
-    "off.",
-    "fp32": "{eligible} of {kernels} kernel time a step is matrix work without tensor cores: its inputs are FP32.",
-    "layout_conversion": "{eligible} of {kernels} kernel time a step is matrix work without tensor cores: the layout "
+    "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: FP32 inputs, TF32 off.",
+    "fp32": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: its inputs are FP32.",
+    "layout_conversion": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: the layout "
     "of its inputs is converted.",
 }
-_WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without tensor cores."
+_WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without {cores}."
 
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
     kernels_ns = facts.figure("kernel_sum_time") or 0.0
-    return phrase(_WHY.get(leading.why_not, _WHY_ELSE), eligible=ns(eligible_ns), kernels=ns(kernels_ns))
+    return phrase(
+        _WHY.get(leading.why_not, _WHY_ELSE),
+        eligible=ns(eligible_ns),
+        kernels=ns(kernels_ns),
+        cores=matrix_units(facts.job.vendor),
+    )
 
 
-def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle]) -> Phrase:
+def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:
     """The ratio of most of the gain; other types of inputs have other ratios, which the table of the view shows."""
     peaks = peaks_of(device.name)
     if peaks is None:
-        return phrase("Kernel by kernel: time x (1 - the ratio of the peak rates without and with tensor cores).")
+        return phrase(
+            "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}).", cores=cores
+        )
     tensor = peaks.tf32 if _leading(obstacles).why_not == "tf32_off" and peaks.tf32 else peaks.half
     return phrase(
         "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peak TFLOP/s of {device} without and with "
-        "tensor cores; at most the time by which the GPU's work exceeds the host floor. Memory bandwidth leaves {left} "
+        "{cores}; at most the time by which the GPU's work exceeds the host floor. Memory bandwidth leaves {left} "
         "of the span's {bound}.",
         eligible=ns(eligible_ns),
         plain=Quantity(peaks.fp32, Unit.NUMBER),
         tensor=Quantity(tensor, Unit.NUMBER),
         device=text(device.name),
+        cores=cores,
         left=ns(sum(each.gain_ns for each in obstacles)),
         bound=ns(sum(each.bound_ns for each in obstacles)),
     )

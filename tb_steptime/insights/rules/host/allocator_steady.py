@@ -16,7 +16,8 @@ from tb_steptime.text import ns, phrase, text
 #: Waits for the allocator in half of the steps are no warm-up.
 STEADY_FRACTION = 0.5
 
-_HOW = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.empty_cache() in the loop"
+_KEEP_CACHE = "# no torch.cuda.empty_cache() in the loop; batches of one shape"
+_EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.empty_cache() in the loop"
 
 
 def allocator_steady(facts: Facts) -> Insight | None:
@@ -42,6 +43,7 @@ def allocator_steady(facts: Facts) -> Insight | None:
         call=text(rows[0].call),
         idle=ns(bubble_ns(rows)),
     )
+    how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
     return calls_card(
-        facts, CallsCard("allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, _HOW)
+        facts, CallsCard("allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)
     )

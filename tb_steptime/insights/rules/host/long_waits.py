@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.host_gains import EVIDENCE
@@ -108,6 +109,14 @@ def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGa
     rows = [row for row in facts.host.long_gaps if row.site in late]
     gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled]
     return sorted(gaps, key=lambda gap: -gap.late_ns)
+
+
+def main_wait(host: HostResult, least_ns: float) -> str | None:
+    """What the CPU does for at least so many ns a step in long gaps, as it is shown; None where no one thing is."""
+    gaps = [gap for row in host.long_gaps for gap in row.longest]
+    name = _common_name(gaps)
+    late_ns = sum(gap.late_ns for gap in gaps if gap.name == name)
+    return brief(name, PLACE_LENGTH) if name and late_ns >= least_ns * len(host.steps) else None
 
 
 def _common_name(gaps: Sequence[LongGap]) -> str | None:

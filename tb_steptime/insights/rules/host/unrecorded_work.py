@@ -14,10 +14,11 @@ _HOW = """profile(
 
 
 def unrecorded_work(facts: Facts) -> Insight | None:
-    """Fires when for a twentieth of the step the GPU must be busy with work that the trace does not show.
+    """Fires when for a twentieth of the step the GPU must be busy with work that the trace does not show, or its next
+    work waits for something although the process has no other GPU.
 
     Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
-    out, several times over.
+    out, several times over. Waits for another GPU of the process, and before collectives, do not count.
 
     Needs: launch calls, blocking calls and GPU activity.
 
@@ -28,16 +29,19 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     Left out: everything: what the GPU does meanwhile is not known.
     """
     idle = facts.idle
-    if idle is None or facts.share(idle.unrecorded_work) < WARNING_FRACTION:
+    if idle is None:
+        return None
+    unrecorded_ns = idle.unrecorded_work + (idle.dependency if len(facts.host.devices) == 1 else 0)
+    if facts.share(unrecorded_ns) < WARNING_FRACTION:
         return None
     return Insight(
         id="unrecorded_work",
         severity=Severity.MINOR,
         title=phrase("Record the GPU's work after a warm-up"),
         why=phrase(
-            "For {unrecorded} a step the GPU must be busy, yet nothing is recorded: work from before the recording, "
-            "graphs without their kernels, or another process.",
-            unrecorded=ns(idle.unrecorded_work),
+            "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: graphs without "
+            "their kernels, earlier work, or another process.",
+            unrecorded=ns(unrecorded_ns),
         ),
         how=_HOW,
         gain_ns=0,

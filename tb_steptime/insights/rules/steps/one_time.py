@@ -62,4 +62,4 @@ def one_time(facts: Facts) -> Insight | None:
 def _why(cost: OneTimeCost, once_ns: int) -> Phrase:
     values = {"once": ns(once_ns), "longest": ns(cost.worst_end_ns - cost.worst_start_ns)}
     template = _WHY[cost.cause]
-    return Phrase(template, values | ({"name": text(brief(cost.op or cost.name))} if "{name}" in template else {}))
+    return Phrase(template, values | ({"name": text(brief(cost.where))} if "{name}" in template else {}))

@@ -24,6 +24,7 @@ from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import REAL, SHARED, read_real
 from tests.drawn.timeline import timeline
 
+MS = 1_000_000
 ALL_REDUCE = ("allreduce", "Float", 250_000, "0", 8)
 
 
@@ -37,24 +38,26 @@ def test_two_steps_with_a_hidden_and_two_exposed_collectives():
         nccl 41   | ....bbbb............qqqqq................ |
         memcpy 9  | .................dd.......xx.............. |""",
         exchanges={"a": ALL_REDUCE, "q": ALL_REDUCE, "r": ALL_REDUCE, "b": ("broadcast", "Long", 8, "0", 8)},
+        cell_ns=MS,
     )
     assert communication(trace) == Communication(
-        running_ns=8500,
-        exposed_ns=4500,
+        running_ns=8_500_000,
+        exposed_ns=4_500_000,
         left_out_ns=0,
-        wait_ns=1500,
+        wait_ns=1_500_000,
         steady_wait_ns=None,
-        computing_ns=9000,
-        free_compute_ns=5000,
+        computing_ns=9_000_000,
+        free_compute_ns=5_000_000,
         rows=[
-            CollectiveRow("all_reduce", "all-reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e11, 8500, 4500, 1500, 0,
-                InARow(count=1.0, exposed_ns=2500, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6500)),
-            CollectiveRow("broadcast", "broadcast", "0", 8, "Long", 0.5, 32, 1.6e7, 2000, 0, 0, 0,
-                InARow(count=0.5, exposed_ns=0, bytes=32, bytes_p50=64, ns_p50=4000)),
+            CollectiveRow("all_reduce", "all-reduce", "0", 8, "Float", 1.5, 1_500_000, 2.5e8, 8_500_000, 4_500_000,
+                1_500_000, 0, InARow(
+                    count=1.0, exposed_ns=2_500_000, bytes=1_000_000, bytes_p50=1_000_000, ns_p50=6_500_000)),
+            CollectiveRow("broadcast", "broadcast", "0", 8, "Long", 0.5, 32, 1.6e4, 2_000_000, 0, 0, 0,
+                InARow(count=0.5, exposed_ns=0, bytes=32, bytes_p50=64, ns_p50=4_000_000)),
         ],
-        examples=[CommRange("1", 36_000, 40_000), CommRange("0", 7_000, 10_000), CommRange("1", 20_000, 21_000),
-                  CommRange("1", 24_000, 25_000)],
-        waits=[CommRange("0", 2_000, 10_000)],
+        examples=[CommRange("1", 36 * MS, 40 * MS), CommRange("0", 7 * MS, 10 * MS), CommRange("1", 20 * MS, 21 * MS),
+                  CommRange("1", 24 * MS, 25 * MS)],
+        waits=[CommRange("0", 2 * MS, 10 * MS)],
     )  # fmt: skip
 
 

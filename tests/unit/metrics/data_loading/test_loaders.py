@@ -71,6 +71,15 @@ def test_the_mark_that_ends_the_only_epoch_is_no_batch(after: str, batches: int)
     assert loader.batches == batches
 
 
+def test_what_follows_the_end_of_a_step_is_not_missed_after_the_last_one():
+    """The loop reads the loss after it has marked the step's end, and the recording ends there."""
+    (loader,) = table("""
+        step          | 000000.111111.222222 |
+        loader single | lll....mmm....nnn... |
+        op            | ...vvvw...vvvw...vvv |""")
+    assert loader.batches == 3
+
+
 def test_work_before_the_backward_passes_is_no_evaluation():
     """Two batches are asked for, with work on the first one between, and two backward passes follow."""
     drawing = """

@@ -14,12 +14,11 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, between_epochs_ns, find_epoch_starts
-from tb_steptime.metrics.data_loading.overhead import Jitter, Overhead
 from tb_steptime.metrics.data_loading.scaling.bursts import find_burst
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
 from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
-from tb_steptime.metrics.data_loading.wait_shares import WaitShares, shared_out
+from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitShares, shared_out
 from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_calls import NAMES, SEEDS, epochs

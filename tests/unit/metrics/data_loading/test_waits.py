@@ -13,8 +13,8 @@ from tb_steptime.metrics.data_loading.batch_copies import batch_copies
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loader_table import loader_table
 from tb_steptime.metrics.data_loading.loaders import find_batches
-from tb_steptime.metrics.data_loading.overhead import find_jitter, find_overhead
 from tb_steptime.metrics.data_loading.scaling.bursts import find_burst
+from tb_steptime.metrics.data_loading.wait_shares import find_jitter, find_overhead
 from tb_steptime.metrics.data_loading.waits import (
     is_multiprocess,
     loader_iterators,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuOpRow, CpuOptimizer, CpuWork, cpu_work
+from tb_steptime.trace.intervals import Intervals
 from tests.drawn.timeline import timeline
 
 US = 1_000
@@ -21,7 +22,7 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
         names={"l": "aten::linear", "m": "aten::addmm", "c": "aten::convolution_backward", "e": "aten::sqrt"},
         inputs={"m": ("[[8,8]]", '["float","float"]')},
     )
-    assert cpu_work(trace) == CpuWork(
+    assert cpu_work(trace, Intervals.empty()) == CpuWork(
         ops=[
             CpuOpRow("aten::addmm", 1.0, 4 * US, "float"),
             CpuOpRow("aten::linear", 1.0, 2 * US, None),
@@ -42,4 +43,4 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
 
 
 def test_a_recording_without_ops_computes_nothing():
-    assert cpu_work(timeline("step | 0000 |")) == CpuWork([], [], None, 0, 0, 0, 0, None)
+    assert cpu_work(timeline("step | 0000 |"), Intervals.empty()) == CpuWork([], [], None, 0, 0, 0, 0, None)

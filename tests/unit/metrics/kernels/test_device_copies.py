@@ -36,7 +36,7 @@ def found(drawing: str, dtypes: str = "", **names: str) -> list[tuple[str, str, 
         ("aten::to", "aten::_to_copy", OTHER, "type", "aten::to"),
         ("aten::to", "aten::_to_copy", "", "type", "aten::to"),
         ("aten::to", "aten::contiguous", SAME, "layout", "aten::contiguous"),  # to another layout, by its types
-        ("aten::add", "aten::index", SAME, "assignment", "aten::copy_"),
+        ("SliceBackward0", "aten::slice_backward", SAME, "assignment", "aten::slice_backward"),
     ],
 )
 def test_what_a_copy_is_for(outer: str, inner: str, dtypes: str, kind: str, op: str):
@@ -56,6 +56,31 @@ def test_concatenation_copies_too_and_most_time_comes_first():
     ]
 
 
-def test_copies_of_gradients_buckets_and_kernels_that_compute_do_not_count():
-    assert found(ONE, A="c10d::allreduce_", B="aten::clone") == []
+@pytest.mark.parametrize("kernel", [COPY, "memcpy"])
+def test_the_driver_copies_too(kernel: str):
+    drawing = ONE.replace("kernel 7", "memcpy 7") if kernel == "memcpy" else ONE
+    names = {
+        "A": "aten::contiguous",
+        "B": "aten::clone",
+        "c": "Memcpy DtoD (Device -> Device)" if kernel == "memcpy" else kernel,
+    }
+    assert found(drawing, SAME, **names) == [("layout", "aten::contiguous", 1, 4 * US)]
+
+
+@pytest.mark.parametrize(
+    "outer", ["c10d::allreduce_", "torch.distributed.ddp.reducer::copy_bucket_to_grad", "vllm::all_reduce", "forward"]
+)
+def test_copies_of_what_exchanges_gradients_and_those_that_no_op_asks_for_do_not_count(outer: str):
+    assert found(ONE, A=outer, B="record") == []
+    assert found(ONE.replace("kernel 7", "memcpy 7"), A=outer, B="record", c="Memcpy DtoD (Device -> Device)") == []
+
+
+def test_the_driver_concatenates_too():
+    drawing = ONE.replace("kernel 7", "memcpy 7").replace("C", "K")
+    assert found(drawing, A="torch::f", B="g", c="Memcpy DtoD (Device -> Device)") == [
+        ("concatenation", "aten::cat", 1, 4 * US)
+    ]
+
+
+def test_kernels_that_compute_are_no_copies():
     assert found(ONE, A="aten::reshape", B="aten::clone", C="aten::add") == []

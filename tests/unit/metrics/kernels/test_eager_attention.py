@@ -98,6 +98,25 @@ def test_copies_between_the_products_count_if_they_are_of_the_weights():
     assert times(found(copied)) == (1, 3 * US, 2 * US)  # not recorded
 
 
+def test_the_gradient_of_a_bias_stays():
+    summed = FORWARD.replace("D", "A").replace("d", "a")
+    reduce = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)"
+    assert times(found(summed, A="aten::sum", a=reduce)) == (1, 3 * US, 2 * US)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "calls"),
+    [
+        ("void scaled_upper_triang_masked_softmax_warp_forward<__half, __half, float, 10>(__half*)", 1),
+        ("void vllm::moe::topkGatingSoftmax<4, 8, 4, 16>(float const*)", None),
+        ("void (anonymous namespace)::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(float*)", None),
+    ],
+)
+def test_softmax_kernels_of_other_libraries(kernel: str, calls: int | None):
+    result = found(FORWARD, {}, S="ScaledUpperTriangMaskedSoftmax", s=kernel)
+    assert (result and result.calls) == calls
+
+
 def test_a_compiled_softmax_between_products_is_attention():
     generated = {"M": "triton_poi_fused_mul_0", "S": "triton_per_fused__softmax_1", "D": "triton_poi_fused_2"}
     kernels = {"m": "triton_poi_fused_mul_0", "s": "triton_per_fused__softmax_1", "d": "triton_poi_fused_2"}

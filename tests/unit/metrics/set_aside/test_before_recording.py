@@ -33,6 +33,11 @@ def test_a_first_copy_that_waits_stands_behind_work_that_is_not_seen():
     assert judged_ns(trace, 0).tolist() == [7 * MS]
 
 
+def test_a_wait_that_is_short_against_the_time_before_says_nothing_about_that():
+    assert head_ms(drawn("." * 38 + "ccc.", "", "." * 40 + "c.")) == [(0, 40)]
+    assert head_ms(drawn("." * 39 + "ccc.", "", "." * 41 + "c.")) == [(39, 41)]
+
+
 def test_a_first_kernel_that_starts_long_after_its_call_returned_stands_behind_such_work():
     assert head_ms(drawn("..k....", ".....kk")) == [(0, 5)]
 
@@ -62,6 +67,19 @@ def test_what_no_earlier_work_explains_is_no_head(trace: Trace):
 
 def test_a_synchronize_before_the_first_launch_waits_for_earlier_work():
     assert head_ms(drawn("..ssss.k....", "........kk", s="cudaStreamSynchronize")) == [(0, 6)]
+
+
+@pytest.mark.parametrize(("wait", "head"), [(1, [(0, 6)]), (3, [])], ids=["shorter", "half as long"])
+def test_a_wait_that_comes_again_on_an_idle_device_is_a_cost(wait: int, head: list[tuple[float, float]]):
+    trace = timeline(
+        f"""
+        step     | {"0" * 8}{"1" * (wait + 3)} |
+        runtime  | ccccccc.{"d" * (wait + 1)} |
+        memcpy 7 | ......c.{"." * wait}d |""",
+        names=dict.fromkeys("cd", "Memcpy HtoD (Pageable -> Device)"),
+        cell_ns=MS,
+    )
+    assert head_ms(trace) == head
 
 
 def test_a_process_that_creates_its_context_had_no_work_before():

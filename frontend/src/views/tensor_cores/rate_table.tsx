@@ -1,0 +1,156 @@
+import type { ProductRate, ProductRates } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
+import type { TableData } from "../../components/data_table";
+import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
+import { type Column, ROW_PX, Table } from "../../components/table";
+import { Sized } from "../../dom/size";
+import { count, counted, DASH, type Scale, scaleFor, text } from "../../format";
+import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
+import { sorting } from "../choices";
+import type { Tab } from "../props";
+import { binOf } from "./bins";
+import { inputsOf } from "./opportunities";
+
+const TITLE = "How fast is matrix work on tensor cores?";
+
+/** Rows before the table scrolls. */
+const MOST = 8;
+
+interface RateTableProps {
+  rates: ProductRates;
+  tab: Tab;
+  name: string;
+}
+
+/** Op by op the rate on tensor cores, what is in reach, and what keeps a slow one from it. */
+export function RateTable({ rates, tab, name }: RateTableProps) {
+  const { rows } = rates;
+  return (
+    <Picture
+      title={TITLE}
+      sub={`over the span, ${counted(rows.length, "row")}${bestOf(rates)}`}
+      name={`tensor core rates ${name}`}
+      table={() => ratesData(rows, tab.meanings)}
+      link={() => tab.address()}
+      drawn={false}
+    >
+      <Sized height={(Math.min(MOST, rows.length) + 1) * ROW_PX}>
+        {() => (
+          <Table
+            label="Rates"
+            columns={rateColumns(rows, tab.meanings)}
+            rows={rows}
+            rowKey={keyOf}
+            maxRows={MOST}
+            {...sorting(tab, "rates")}
+          />
+        )}
+      </Sized>
+    </Picture>
+  );
+}
+
+const keyOf = ({ site, total_ns, tflops }: ProductRate): string =>
+  [site.op, site.shapes, site.dtypes, site.kernel, total_ns, tflops].join("\n");
+
+/** ", best BFloat16 751 of 989 TFLOP/s", the peak of the data sheet; nothing where no product shows a rate. */
+export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
+  const said = Object.entries(best_tflops).map(
+    ([type, best]) => `${type.replace(/^c10::/, "")} ${number(best)} of ${number(peak_tflops[type] ?? null)}`,
+  );
+  return said.length === 0 ? "" : `, best ${said.join(", ")} TFLOP/s`;
+}
+
+const number = (value: number | null): string => text(value, "number");
+
+const scaleOf = (rows: readonly ProductRate[]): Scale =>
+  scaleFor(
+    rows.reduce((most, row) => Math.max(most, row.total_ns), 0),
+    "ns",
+  );
+
+/** Widths of the columns of figures, px; those of words share the rest. */
+const COUNT = 62;
+const TOTAL = 78;
+const RATE = 76;
+const GAIN = 120;
+
+export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): Column<ProductRate>[] {
+  const scale = scaleOf(rows);
+  const longest = rows.reduce((most, row) => Math.max(most, row.gain_ns), 1);
+  return [
+    { id: "op", label: "Op", order: (row) => row.site.op, cell: (row) => <Op row={row} /> },
+    { id: "why", label: "Why slow", order: (row) => row.slow, cell: (row) => <Why row={row} meanings={meanings} /> },
+    figure("product_calls", COUNT, (row) => row.count, count, meanings),
+    figure("total_ns", TOTAL, (row) => row.total_ns, scale.text, meanings),
+    figure("tflops", RATE, (row) => row.tflops, number, meanings),
+    figure("attainable_tflops", RATE, (row) => row.attainable_tflops, number, meanings),
+    {
+      ...figure("slow_gain_ns", GAIN, (row) => (row.slow === null ? null : row.gain_ns), scale.text, meanings),
+      cell: (row) => (
+        <span class="total">
+          <InlineBar segments={[{ ...binOf(meanings, "tensor_core"), share: row.gain_ns / longest }]} />
+          {row.slow === null ? DASH : scale.text(row.gain_ns)}
+        </span>
+      ),
+    },
+  ];
+}
+
+function figure(
+  id: string,
+  width: number,
+  of: (row: ProductRate) => number | null,
+  written: (value: number | null) => string,
+  meanings: Meanings,
+): Column<ProductRate> {
+  const head = columnHead(meanings, id);
+  return { id, ...head, width: `${width}px`, numeric: true, order: of, cell: (row) => written(of(row)) };
+}
+
+/** The op, and quietly what it worked on and where. */
+function Op({ row: { site } }: { row: ProductRate }) {
+  const inputs = inputsOf(site.shapes, site.dtypes);
+  const whole = [site.op, site.shapes, site.dtypes, site.module, site.source, site.kernel];
+  return (
+    <span title={whole.filter((each) => each !== null).join("\n")}>
+      {site.op ?? DASH}
+      {inputs && <span class="faint"> {inputs}</span>}
+      {site.module !== null && <span class="faint"> in {site.module}</span>}
+    </span>
+  );
+}
+
+function Why({ row, meanings }: { row: ProductRate; meanings: Meanings }) {
+  if (row.why !== null) return <Sentence phrase={meanings.explain(row.why)} />;
+  return <span class="faint">{row.causal === true ? "Causal mask" : DASH}</span>;
+}
+
+export function ratesData(rows: readonly ProductRate[], meanings: Meanings): TableData {
+  return {
+    columns: [
+      ...["Op", "Shapes", "Types", "Module", "Source", "Kernel", "Why slow"].map((label) => ({ label })),
+      { label: "Calls", unit: "count" },
+      { label: "Total", unit: "ns" },
+      { label: "TFLOP/s" },
+      { label: "In reach" },
+      { label: "Gain, up to", unit: "ns" },
+    ],
+    rows: rows.map(({ site, ...row }) => [
+      site.op,
+      site.shapes,
+      site.dtypes,
+      site.module,
+      site.source,
+      site.kernel,
+      row.why && sentence(meanings.explain(row.why)),
+      row.count,
+      row.total_ns,
+      row.tflops,
+      row.attainable_tflops,
+      row.slow === null ? null : row.gain_ns,
+    ]),
+  };
+}

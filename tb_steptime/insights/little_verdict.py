@@ -1,0 +1,28 @@
+"""The verdict on a recording of which most is left out: it shows no step of the job, and later steps would."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.text import Phrase, ns, phrase, text
+
+RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
+
+
+def sentence_of_little(facts: Facts) -> Phrase:
+    """What most of the recording is."""
+    steps, costs = facts.overview.steps, facts.host.one_time
+    recorded_ns, once_ns = sum(step.duration_ns for step in steps), sum(step.once_ns for step in steps)
+    if not costs or 2 * once_ns < facts.left_out_ns:
+        return phrase(
+            "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none any more.",
+            time=ns(facts.left_out_ns),
+            recorded=ns(recorded_ns),
+        )
+    return phrase(
+        "{time} of the recorded {recorded} come only once: {longest} in the first {name}, above all.",
+        time=ns(once_ns),
+        recorded=ns(recorded_ns),
+        longest=ns(costs[0].worst_end_ns - costs[0].worst_start_ns),
+        name=text(brief(costs[0].where)),
+    )

@@ -1,0 +1,101 @@
+"""What judgement makes of time that is left out: verdict, cards, gains, notes and the JSON are without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses.host import analyse as host_of
+from tb_steptime.analyses.overview import analyse as overview_of
+from tb_steptime.analyses.quality import notes
+from tb_steptime.insights.base import Confidence, Severity
+from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.terminal.printer import plain
+from tb_steptime.trace.model import Trace
+from tests.drawn.cards import card, judged
+from tests.drawn.timeline import timeline
+
+MS = 1_000_000
+
+
+def copies(first: int, others: int = 1) -> Trace:
+    """Six steps with a copy of pageable memory, which waits for some ms, and 6 ms of kernels."""
+    waits = [first, *[others] * 5]
+    return timeline(
+        f"""
+        step     | {"".join(str(step) * (9 + wait) for step, wait in enumerate(waits))} |
+        runtime  | {"".join("c" * (wait + 1) + "kq......" for wait in waits)} |
+        memcpy 7 | {"".join("." * wait + "c........" for wait in waits)} |
+        kernel 7 | {"".join("." * (wait + 2) + "kkkkkkq" for wait in waits)} |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)"},
+        cell_ns=MS,
+    )
+
+
+def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
+    usual, waiting = copies(1), copies(40)
+    assert [step.before_recording_ns for step in overview_of(waiting).steps] == [40 * MS, 0, 0, 0, 0, 0]
+    assert host_of(waiting).blocking_bubble_ns <= host_of(usual).blocking_bubble_ns
+    for each in (usual, waiting):
+        assert card(each, "slow_steps") is None
+    assert [step.slow for step in overview_of(waiting).steps] == [False] * 6
+    before, after = (judged(each) for each in (usual, waiting))
+    assert after.verdict.bound is before.verdict.bound
+    gains = {insight.id: insight.gain_ns for insight in before.insights}
+    assert all(insight.gain_ns <= gains[insight.id] for insight in after.insights)
+
+
+def test_a_wait_of_every_step_is_a_cost_in_the_first_one_too():
+    assert [step.before_recording_ns for step in overview_of(copies(40, 40)).steps] == [0] * 6
+    assert [step.before_recording_ns for step in overview_of(copies(40, 20)).steps] == [0] * 6
+
+
+def test_the_note_says_how_much_of_which_step():
+    (note,) = (note for note in notes(copies(40)) if note.id == "before_recording")
+    assert plain(worded(note).cause).replace("\xa0", " ") == (
+        "Step 0 still runs 40.0 ms of work that was launched before the recording began."
+    )
+    assert not [note for note in notes(copies(1)) if note.id == "before_recording"]
+
+
+def cold(steps: int) -> Trace:
+    """The first step makes a context for 60 ms; each step launches for 10 ms, and the GPU works for 2 of them."""
+    step = "0" * 60 + "".join(str(i) * 10 for i in range(steps))
+    return timeline(
+        f"""
+        step     | {step} |
+        op       | {"." * 60 + "aaaa.bbbb." * steps} |
+        runtime  | {"p" * 60 + "...k....q." * steps} |
+        kernel 7 | {"." * 60 + "....k....q" * steps} |""",
+        calls={"p": "cudaDeviceGetStreamPriorityRange"},
+        cell_ns=MS,
+    )
+
+
+def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
+    judgement = judged(cold(1))
+    assert (
+        plain(judgement.verdict.text).replace("\xa0", " ").startswith("60.0 ms of the recorded 70.0 ms come only once")
+    )
+    assert judgement.verdict.confidence is Confidence.LOW
+    assert judgement.insights[0].id == "one_time"
+    assert {insight.severity for insight in judgement.insights} == {Severity.MINOR}
+    action = judgement.headlines["overview"].action
+    assert action is not None
+    assert plain(action) == "Record later steps: begin the recording after a warm-up."
+
+
+@pytest.mark.parametrize(("steps", "little"), [(3, True), (4, False)])
+def test_a_few_whole_steps_are_judged_as_ever(steps: int, little: bool):
+    judgement = judged(cold(steps))
+    assert judgement.verdict.bound is Bound.HOST
+    assert ("only once" in judgement.verdict.text.template) is little
+    assert any(insight.severity is Severity.MAJOR for insight in judgement.insights) is not little
+
+
+def test_one_time_costs_need_a_good_part_of_the_recording_for_a_card():
+    insight = card(cold(4), "one_time")
+    assert insight is not None
+    assert insight.gain_ns == 0
+    assert insight.evidence[0].end_ns == 60 * MS
+    assert card(cold(40), "one_time") is None

@@ -1,0 +1,23 @@
+"""When a span was recorded, as the pickers know it before it is read."""
+
+import pytest
+
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.serve.pickers import run_entries
+from tb_steptime.serve.served import ServedSpan
+
+
+@pytest.mark.parametrize(
+    ("time", "recorded_ns"),
+    [
+        (1_623_143_089_861, 1_623_143_089_861_000_000),
+        (1_790_812_801_043_995_728, 1_790_812_801_043_995_728),
+        (500, 77),
+        (-1, 77),
+    ],
+    ids=["ms in the name", "ns in the name", "number of an iteration", "no number"],
+)
+def test_a_span_that_is_not_read_is_as_old_as_its_name_or_its_file_says(time, recorded_ns):
+    found = FoundSpan("id", "run", "worker0", 1, "w.pt.trace.json", None, None, time=time, mtime_ns=77)
+    ((entry,),) = (worker.spans for run in run_entries([ServedSpan(found)], {}) for worker in run.workers)
+    assert (entry.recorded_ns, entry.has_gpu) == (recorded_ns, None)
