@@ -76,7 +76,7 @@ def test_two_optimizers_that_work_alike_share_the_step_of_their_batch():
         loader      | l.......l.......l....... |
         op          | .ba..ba..ba..ba..ba..ba. |
         {OPTIMIZER} | ...o...o...o...o...o...o |""")
-    assert windows(trace) == [("1", 0, 8_000), ("2", 8_000, 16_000), ("3", 16_000, 24_000)]
+    assert windows(trace) == [("1", 0, 8_000), ("2", 8_000, 16_000), ("3", 16_000, 23_000)], "to the end of its last op"
     assert shown_by(trace) == (3, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
 
 
