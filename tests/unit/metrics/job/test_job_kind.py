@@ -52,6 +52,16 @@ def test_a_step_of_an_eager_training_on_one_gpu_of_eight_ranks():
     assert line(trace) == "training · eager · NVIDIA A100-SXM4-80GB · rank 3 of 8"
 
 
+@pytest.mark.parametrize(
+    ("device", "named"), [("", "AMD GPU"), ("GPU 0", "AMD GPU"), ("AMD Instinct MI300X", "AMD Instinct MI300X")]
+)
+def test_a_gpu_without_a_name_is_known_by_its_calls(device, named):
+    trace = timeline(
+        "runtime | k... |\nkernel 7 | .kkk |", calls={"k": "hipLaunchKernel"}, devices={0: Device(0, device)}
+    )
+    assert line(trace) == f"eager · {named}"
+
+
 @pytest.mark.parametrize(("layers", "purpose"), [(MANY, "inference"), (MANY - 1, "unknown")])
 def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, purpose):
     trace = timeline(f"op | {'a.' * layers} |", names={"a": "aten::addmm"})
