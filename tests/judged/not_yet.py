@@ -17,6 +17,5 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("head_and_tail", "extra"): "1",  # input_bound
     ("side_stream_busy", "extra"): "1",  # slow_steps
     ("side_stream_unrecorded", "extra"): "2",  # slow_steps
-    ("ranks_many_quick", "cards"): "4",  # exposed_communication|many_small_collectives
     ("ranks_many_small_late", "extra"): "4",  # between_passes
 }
