@@ -34,6 +34,7 @@ from tb_steptime.metrics.data_loading.wait_shares import (
 from tb_steptime.metrics.data_loading.waits import (
     LoaderStep,
     is_multiprocess,
+    judged_exposed_ns,
     loader_iterators,
     loader_steps,
     loader_waits,
@@ -141,7 +142,7 @@ def _causes(trace: Trace, mean: LoaderStep) -> WaitCauses:
     enough = throughput is None or throughput.needed <= throughput.workers
     jitter, overhead = find_jitter(trace, burst, enough), find_overhead(trace, burst, recorded_of_main(trace))
     return WaitCauses(
-        shares=shared_out(mean.exposed_ns, starts, jitter, overhead, others_ns(trace)),
+        shares=shared_out(judged_exposed_ns(trace, mean.exposed_ns), starts, jitter, overhead, others_ns(trace)),
         starts=starts,
         jitter=jitter,
         overhead=overhead,
