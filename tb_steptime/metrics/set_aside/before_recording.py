@@ -79,7 +79,7 @@ def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Interval
 
 
 def _awaited(trace: Trace, low: int) -> Intervals:
-    """Up to the end of the last synchronize that waits although nothing was launched in the recording."""
+    """Up to the end of the last synchronize that waits although no launch is recorded before it."""
     events, calls = trace.events, _synchronizes(trace)
     before = calls[events.ends(calls) <= _first_launch(trace)]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
@@ -93,7 +93,7 @@ def _synchronizes(trace: Trace) -> Int64:
 
 
 def _first_launch(trace: Trace) -> int:
-    """When the first recorded launch begins, onto whichever device: a synchronize after it may wait for that one."""
+    """When the first recorded launch begins."""
     call = find_launches(trace).call
     return int(trace.events.start_ns[call[call >= 0]].min())
 
