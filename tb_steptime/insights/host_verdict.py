@@ -109,10 +109,10 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     """Of all templates."""
     share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
-    several = len(facts.host.devices) > 1
+    several, device = len(facts.host.devices) > 1, facts.job.accelerator
     return {
-        "Gpu": text(f"GPU {facts.host.device}" if several else "The GPU"),
-        "gpu": text(f"GPU {facts.host.device}" if several else "the GPU"),
+        "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
+        "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
         "step": ns(facts.step_ns),
         "share": fraction(1 - share),
         "idle": fraction(share),
@@ -122,7 +122,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
         "exchange": ns(_exchange_ns(facts.host)),
-        "wait": ns(idle.data_loading if wait is None else wait),
+        "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns) or ""),

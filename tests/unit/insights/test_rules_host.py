@@ -455,25 +455,27 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(cause: str, id: st
 
 
 def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
-    """The last of four steps is longer than the 900 us of the others, 300 us of it for a reason to be idle."""
-    lengths = [900 * US] * 3 + [last_us * US]
-    ends = [sum(lengths[: i + 1]) for i in range(4)]
-    idle = [IdleNs()] * 3 + [IdleNs(**{reason: 300 * US})]
-    steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], idle[i], 1.0, 100) for i in range(4)]
+    """After the first one, in which the recording begins, the last of four steps is longer than the 900 us of the
+    others, 300 us of it for a reason to be idle."""
+    lengths = [1_900 * US, *[900 * US] * 3, last_us * US]
+    ends = [sum(lengths[: i + 1]) for i in range(5)]
+    idle = [IdleNs()] * 4 + [IdleNs(**{reason: 300 * US})]
+    steps = [HostStep(str(i), ends[i] - lengths[i], ends[i], idle[i], 1.0, 100) for i in range(5)]
     part = GrownPart(reason, reason.replace("_", " ").capitalize(), 300 * US)
-    return {"steps": steps, "grown": [Grown("3", ends[2], ends[3], (last_us - 900) * US, [part])], **changes}
+    first = Grown("0", 0, ends[0], 1_000 * US, [part])
+    return {"steps": steps, "grown": [first, Grown("4", ends[3], ends[4], (last_us - 900) * US, [part])], **changes}
 
 
 def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     insight = card(host_result(**slow(1_300)), "slow_steps")
     assert insight is not None
-    assert (insight.gain_ns, insight.steps) == (100 * US, ["3"])
+    assert (insight.gain_ns, insight.steps) == (80 * US, ["4"])
     assert plain(insight.why) == (
-        "1 of 4 steps is slow. Step 3 takes 400 µs longer than usual, 300 µs of it nothing recorded."
+        "1 of 5 steps is slow. Step 4 takes 400 µs longer than usual, 300 µs of it nothing recorded."
     )
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
-    assert card(host_result(**slow(936)), "slow_steps") is None  # 9 us of the mean step's 1000
-    assert card(host_result(**slow(940)), "slow_steps") is not None
+    assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the others' 900
+    assert card(host_result(**slow(990)), "slow_steps") is not None
 
 
 @pytest.mark.parametrize("reason", ["data_loading", "tail"])
@@ -481,8 +483,8 @@ def test_a_step_that_waits_for_its_batch_or_for_the_end_is_not_slow(reason: str)
     assert card(host_result(**slow(1_300, reason)), "slow_steps") is None  # 100 of 400 us are its own
     insight = card(host_result(**slow(1_500, reason)), "slow_steps")
     assert insight is not None
-    assert insight.gain_ns == 75 * US  # the other 300 of 600 us, in one of four steps
-    assert plain(insight.why) == "1 of 4 steps is slow. Step 3 takes 600 µs longer than usual."
+    assert insight.gain_ns == 60 * US  # the other 300 of 600 us, in one of five steps
+    assert plain(insight.why) == "1 of 5 steps is slow. Step 4 takes 600 µs longer than usual."
 
 
 def two_gpus(concurrency: float, blockers: list[Blocker] | None = None) -> SeveralDevices:
