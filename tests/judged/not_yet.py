@@ -17,5 +17,4 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("head_and_tail", "extra"): "1",  # input_bound
     ("side_stream_busy", "extra"): "1",  # slow_steps
     ("side_stream_unrecorded", "extra"): "2",  # slow_steps
-    ("ranks_many_small_late", "extra"): "4",  # between_passes
 }
