@@ -20,6 +20,8 @@ from tb_steptime.text import agreeing, count, filled, fraction, ns
 
 #: From this share of kernel time on, work is launched in this way.
 MOSTLY = 0.5
+#: Of compiled code a small share shows it: products and convolutions keep their libraries' kernels.
+COMPILED = 0.1
 
 
 def launch_graphs(facts: Facts) -> Insight | None:
@@ -127,7 +129,7 @@ def _advice(facts: Facts, late: Collection[str]) -> _Advice:
     launches, job = facts.host.launches, facts.job
     if launches is not None and launches.graphs > 0:
         return _CAPTURE_MORE
-    if (job.compiled_share or 0.0) >= MOSTLY:
+    if (job.compiled_share or 0.0) >= COMPILED:
         return _OF_COMPILED
     backward = any(site in late for site in (*BACKWARD, *HOOKS))
     if job.purpose != "training" and not backward:
