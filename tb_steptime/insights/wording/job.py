@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_steptime.analyses.overview import DeviceFigures
 from tb_steptime.insights.base import JobText
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.job.evidence import JobEvidence
@@ -64,10 +65,15 @@ def _where(facts: Facts) -> str:
     """The GPUs by name, where they are named."""
     if facts.job.device != "gpu":
         return "CPU" if facts.job.device == "cpu" else ""
-    names = [each.name or _VENDORS[facts.job.vendor] for each in facts.overview.devices]
+    names = [_named(each, facts.job) for each in facts.overview.devices]
     if not names:
         return "GPU, not recorded"
     return f"{len(names)} × {names[0]}" if len(names) > 1 and len(set(names)) == 1 else ", ".join(dict.fromkeys(names))
+
+
+def _named(device: DeviceFigures, job: JobKind) -> str:
+    """As the trace names it; where it does not, by whose it is."""
+    return _VENDORS[job.vendor] if device.name in ("", f"GPU {device.device}") else device.name
 
 
 def _ranks(job: JobKind) -> list[Phrase]:

@@ -27,6 +27,9 @@ ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
 #: A way of launching that makes so much of the work is the job's; else it is mixed.
 LEADING_SHARE = 0.80
 
+#: Graphs without recorded kernels are how a job runs where it launches so many of them.
+FEWEST_GRAPHS = 3
+
 #: What torch.compile writes around its code, on the host.
 _COMPILED_RANGE = re.compile(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
 #: Kernels that inductor generates: pointwise, reduction, persistent reduction, template, foreach, C++ (on the CPU).
@@ -50,7 +53,10 @@ def compiled_ranges(trace: Trace) -> Int64:
 
 
 def execution_of(trace: Trace) -> Execution:
-    """The way in which most work is launched; unknown where nothing ran."""
+    """The way in which most work is launched; unknown where nothing ran. Graphs also where their kernels were not
+    recorded, and no share is known."""
+    if _graphs_hide_kernels(trace):
+        return Execution("graphs", None, None, _evidence(trace))
     shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
     if shares is None:
         return Execution("unknown", None, None, [])
@@ -58,6 +64,12 @@ def execution_of(trace: Trace) -> Execution:
     by_share: dict[ExecutionId, float] = {"compiled": compiled, "graphs": graphs, "eager": 1 - compiled - graphs}
     leading = max(by_share, key=lambda each: by_share[each])
     return Execution(leading if by_share[leading] >= LEADING_SHARE else "mixed", compiled, graphs, _evidence(trace))
+
+
+def _graphs_hide_kernels(trace: Trace) -> bool:
+    """Whether graphs are launched, and none of their kernels is in the trace."""
+    calls = rows_named(trace, (Kind.RUNTIME, Kind.DRIVER), lambda name: bool(GRAPH_CALL.search(name)))
+    return len(calls) >= FEWEST_GRAPHS and not np.isin(find_launches(trace).call, calls).any()
 
 
 def _evidence(trace: Trace) -> list[JobEvidence]:

@@ -4,6 +4,7 @@
                 |loader|--------------------------------|loader|--------------------------------      begins
     inference   |nn.Module: Net_0|...|nn.Module: Net_0|...|nn.Module: Net_0|                          begins
                 |cudaGraphLaunch|......|cudaGraphLaunch|......|cudaGraphLaunch|                       begins
+                ........|argmax|...............|argmax|...............|argmax|                        ends
 
 Only calls of one thread count, and of calls that hold each other the outermost.
 """
@@ -18,7 +19,7 @@ import numpy as np
 
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.loader_marks import LOADER_MARK, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.table import Bool, Int64, Kind
@@ -32,6 +33,8 @@ _OF_LIBRARIES = re.compile(
 )
 #: What vLLM writes around each step, with the numbers of requests and tokens.
 _SERVING_STEP = re.compile(r"execute_(?:\d+_)?(?:new|context|model)")
+#: What chooses the next token, or the class of each image, at the end of a forward pass; no layer does.
+_CHOICE = re.compile(r"aten::(argmax|multinomial)$")
 _COMPILED = re.compile(r"Torch-Compiled Region")
 
 #: A range or module call that is less of the time than this is a detail of a step: an attention block, a copy.
@@ -48,6 +51,11 @@ class StepCalls(NamedTuple):
     at_end: bool
     name: str
 
+    @property
+    def are_batches(self) -> bool:
+        """Whether each is the wait for a batch."""
+        return LOADER_MARK.match(self.name) is not None
+
 
 def step_calls(trace: Trace) -> Iterator[StepCalls]:
     """What may mark steps, the surest first. Of traces with so many calls that they repeat."""
@@ -61,6 +69,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
     yield from _longest(trace, rows_named(trace, marks, lambda name: bool(_COMPILED.match(name))))
     yield from _graphs(trace)
+    yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), lambda name: bool(_CHOICE.match(name))), at_end=True)
 
 
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False) -> Iterator[StepCalls]:

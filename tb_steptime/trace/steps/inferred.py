@@ -49,9 +49,19 @@ class InferredSteps:
 
 @shared(find_launches, loader_names)
 def inferred_steps(trace: Trace) -> InferredSteps | None:
-    """By the first kind of calls that shows steps."""
-    begins = _work_begins(trace)
-    return next((found for calls in step_calls(trace) for found in _steps_of(trace, calls, begins)), None)
+    """By the first kind of calls that shows steps; where several of them fall to each batch, by the batches.
+
+    batch      b...........b...........b...........
+    optimizer  ......d....g......d....g......d....g        two optimizers that work alike: a step has both
+    """
+    begins, first = _work_begins(trace), None
+    for calls in step_calls(trace):
+        for found in _steps_of(trace, calls, begins):
+            if first is None:
+                first = found
+            elif calls.are_batches and len(first.start_ns) >= 2 * len(found.start_ns):
+                return found
+    return first
 
 
 def _work_begins(trace: Trace) -> Int64:

@@ -71,6 +71,23 @@ def test_calls_that_alternate_in_name_or_in_work_make_one_step():
     assert (windows(by_name), windows(by_work)) == (whole, whole)
 
 
+def test_two_optimizers_that_work_alike_share_the_step_of_their_batch():
+    trace = timeline(f"""
+        loader      | l.......l.......l....... |
+        op          | .ba..ba..ba..ba..ba..ba. |
+        {OPTIMIZER} | ...o...o...o...o...o...o |""")
+    assert windows(trace) == [("1", 0, 8_000), ("2", 8_000, 16_000), ("3", 16_000, 23_000)], "to the end of its last op"
+    assert shown_by(trace) == (3, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+
+
+def test_a_token_is_chosen_at_the_end_of_each_step():
+    trace = timeline(
+        "op | abababc.abababc.abababc. |",
+        names={"c": "aten::argmax"},
+    )
+    assert windows(trace) == [("1", 0, 7_000), ("2", 7_000, 15_000), ("3", 15_000, 23_000)]
+
+
 def test_fewer_than_three_show_no_steps():
     trace = timeline(f"""
         op          | .a.b.c.a.b.c. |

@@ -52,6 +52,14 @@ def test_a_step_of_an_eager_training_on_one_gpu_of_eight_ranks():
     assert line(trace) == "training · eager · NVIDIA A100-SXM4-80GB · rank 3 of 8"
 
 
+@pytest.mark.parametrize(("device", "named"), [("", "AMD GPU"), ("AMD Instinct MI300X", "AMD Instinct MI300X")])
+def test_a_gpu_without_a_name_is_known_by_its_calls(device, named):
+    trace = timeline(
+        "runtime | k... |\nkernel 7 | .kkk |", calls={"k": "hipLaunchKernel"}, devices={0: Device(0, device)}
+    )
+    assert line(trace) == f"eager · {named}"
+
+
 @pytest.mark.parametrize(("layers", "purpose"), [(MANY, "inference"), (MANY - 1, "unknown")])
 def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, purpose):
     trace = timeline(f"op | {'a.' * layers} |", names={"a": "aten::addmm"})
@@ -94,6 +102,17 @@ def test_what_makes_four_fifths_of_kernel_time_is_how_the_job_runs(kernels, exec
         calls={"g": "cudaGraphLaunch"},
     )
     assert job_kind(trace).execution == execution
+
+
+@pytest.mark.parametrize(("launches", "execution"), [(3, "graphs"), (2, "eager")])
+def test_graphs_whose_kernels_are_not_recorded_are_known_by_their_launches(launches, execution):
+    trace = timeline(
+        f"""
+        runtime  | {"g." * launches}k...... |
+        kernel 7 | {".." * launches}.kk.... |""",
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert (job_kind(trace).execution, job_kind(trace).graph_share) == (execution, None if launches > 2 else 0.0)
 
 
 def test_collectives_are_no_work_that_is_launched_in_one_way_or_another():
