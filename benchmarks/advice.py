@@ -38,6 +38,8 @@ from tb_steptime.terminal.printer import plain
 ROUNDS = 4
 #: Standard errors of a difference, and the share of a step that a machine's pace may change by between two runs.
 CHANCE, PACE = 2, 0.01
+#: A step is longer while it is profiled. Where it is shorter by more than this, the machine was slower afterwards.
+SLOWER = 0.05
 #: More than so many times what was gained is too much to promise without a reason.
 TOO_MUCH = 2
 #: In a card's line of code: what the training calls it.
@@ -112,6 +114,8 @@ class Outcome:
     def remark(self) -> str:
         if self.insight is None:
             return "no card"
+        if self.before.mean > (1 + SLOWER) * self.before.profiled:
+            return f"disturbed: the step took {_ms(self.before.profiled)} when it was recorded"
         promised = self.insight.gain_ns
         if self.gained_ns > promised + self.noise_ns:
             return "**exceeded**"

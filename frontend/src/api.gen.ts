@@ -308,7 +308,7 @@ export interface Change {
  * all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
  * running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
  * est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
- * computes on.
+ * computes on; forward_ns: how much of it the model's forward pass launched, as layers do that are split over ranks.
  */
 export interface CollectiveRow {
   kind: string;
@@ -323,6 +323,7 @@ export interface CollectiveRow {
   exposed_ns: number;
   wait_ns: number;
   compute_stream_ns: number;
+  forward_ns: number;
   in_a_row: InARow | null;
 }
 
@@ -578,7 +579,7 @@ export interface DeviceSplit {
  * Means per step. site: of the softmax with most time; its shapes are those of the weights.
  * calls       softmaxes, forward and backward
  * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
- * written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+ * written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
  */
 export interface EagerAttention {
   site: KernelSite;
@@ -884,6 +885,7 @@ export interface JobEvidence {
  * execution       how its work is launched; mixed: no way makes four fifths of it
  * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
  * device, vendor  what it computes on; gpu also where its work there is not recorded
+ * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
  * ranks           processes that work together; rank and world_size as the file says
  * evidence        what shows each of these, at most a few
  */
@@ -894,6 +896,7 @@ export interface JobKind {
   graph_share: number | null;
   device: "cpu" | "gpu" | "unknown";
   vendor: "amd" | "nvidia" | "other" | null;
+  accelerator: string;
   ranks: "many" | "one" | "unknown";
   rank: number | null;
   world_size: number | null;
@@ -985,6 +988,13 @@ export interface KernelRow {
   share: number;
 }
 
+/** One launch, relative to the trace's origin, and the step in which it begins. */
+export interface KernelRun {
+  step: string;
+  start_ns: number;
+  end_ns: number;
+}
+
 /**
  * Where most time of some kernels comes from.
  * kernel           short name, without return type, parameters and what all names share
@@ -993,6 +1003,7 @@ export interface KernelRow {
  * module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
  * the innermost line outside torch; None in traces without call stacks
  * backward         launched by a node of the backward pass
+ * longest          the longest launch, to look at in the timeline
  */
 export interface KernelSite {
   kernel: string;
@@ -1002,6 +1013,7 @@ export interface KernelSite {
   module: string | null;
   source: string | null;
   backward: boolean;
+  longest: KernelRun | null;
 }
 
 /**
@@ -1150,7 +1162,8 @@ export interface LoaderStep {
 
 /**
  * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
- * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code.
+ * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
+ * the host does takes far less elsewhere.
  */
 export interface LongGap {
   step: string;
@@ -1162,11 +1175,12 @@ export interface LongGap {
   inside: string | null;
   compiles: boolean;
   compiled: boolean;
+  unusual: boolean;
 }
 
 /**
- * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
- * step, means over the steps; compiled_ns is a part. longest: at most KEPT.
+ * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
+ * unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT.
  */
 export interface LongGaps {
   site: string;
@@ -1174,6 +1188,7 @@ export interface LongGaps {
   steps: number;
   late_ns: number;
   compiled_ns: number;
+  unusual_ns: number;
   longest: LongGap[];
 }
 
@@ -1300,16 +1315,6 @@ export interface Opportunity {
   total_ns: number;
   gain_ns: number;
   formula: Reason;
-}
-
-/**
- * What the span waits for other loaders than the one that is waited for most, without first batches of epochs.
- * exposed_ns: of the whole span, for all of them; loader: the row of the one that costs most; steps: that wait for it.
- */
-export interface OtherLoaders {
-  exposed_ns: number;
-  loader: number;
-  steps: string[];
 }
 
 /**
@@ -1962,21 +1967,17 @@ export interface ViewMeaning {
   tiles: string[];
 }
 
-/**
- * What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps;
- * other_loaders: waits for these, None where they cost nothing.
- */
+/** What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps. */
 export interface WaitCauses {
   shares: WaitShares;
   starts: EpochStarts | null;
   jitter: Jitter | null;
   overhead: Overhead | null;
-  other_loaders: OtherLoaders | null;
 }
 
 /**
  * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
- * loaders than the one that is waited for most, see `OtherLoaders`.
+ * loaders than the one that is waited for most.
  */
 export interface WaitShares {
   first_ns: number;

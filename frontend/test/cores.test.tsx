@@ -3,7 +3,7 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
-import type { DeviceSplit, Opportunity, ProductRate, ProductRates, Split } from "../src/api.gen";
+import type { DeviceSplit, Opportunity, Split } from "../src/api.gen";
 import { csv } from "../src/components/data_table";
 import { sorted, Table } from "../src/components/table";
 import { TensorCores } from "../src/views/tensor_cores";
@@ -11,7 +11,6 @@ import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
 import { GROUPINGS, groupingOf, matching, splitData, splitRows } from "../src/views/tensor_cores/groups";
 import { gainOf, holding, inputsOf, leftOf, opportunitiesData } from "../src/views/tensor_cores/opportunities";
 import { OpportunityFoot, opportunityColumns } from "../src/views/tensor_cores/opportunity_table";
-import { bestOf, rateColumns, ratesData } from "../src/views/tensor_cores/rate_table";
 import { SplitTable } from "../src/views/tensor_cores/split_table";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
@@ -229,82 +228,5 @@ describe("kernel time by kernel, op and phase", () => {
         ),
       ).toBeCloseTo(1, 9);
     }
-  });
-});
-
-const rate = (total: number, tflops: number, more: Partial<ProductRate> = {}): ProductRate => ({
-  site: {
-    kernel: "gemm_align1",
-    op: "aten::bmm",
-    shapes: "[[8,64,33],[8,33,64]]",
-    dtypes: '["c10::Half","c10::Half"]',
-    module: "Attention",
-    source: null,
-    backward: false,
-  },
-  dtype: "c10::Half",
-  count: 2,
-  total_ns: total * MS,
-  tflops,
-  attainable_tflops: 200,
-  causal: null,
-  slow: null,
-  why: null,
-  gain_ns: 0,
-  ...more,
-});
-const RATES: ProductRates = {
-  rows: [
-    rate(40, 20, { slow: "alignment", why: because("misaligned_kernel"), gain_ns: 36 * MS }),
-    rate(10, 200, { causal: true, attainable_tflops: null }),
-  ],
-  best_tflops: { "c10::Half": 200 },
-  peak_tflops: { "c10::Half": 312 },
-};
-
-describe("how fast matrix work is", () => {
-  test("a row says op, inputs, module, rate and what is in reach, and a slow one why and its gain", () => {
-    const columns = rateColumns(RATES.rows, MEANINGS);
-    const table = (
-      <Table
-        label=""
-        columns={columns}
-        rows={RATES.rows}
-        rowKey={(row) => row.tflops}
-        sort=""
-        onSort={() => undefined}
-      />
-    );
-    expect(words(table)).toContain("|aten::bmm| 8×64×33, 8×33×64, Half| in Attention|A size is odd.|2|");
-    expect(words(table)).toContain("|2|40.0 ms|20|200|36.0 ms|");
-    expect(words(table)).toContain("|Causal mask|2|10.0 ms|200|–|–|");
-  });
-
-  test("sorts by any figure, and what is not slow comes last", () => {
-    const by = (sort: string) =>
-      sorted(RATES.rows, rateColumns(RATES.rows, MEANINGS), sort).map(({ tflops }) => tflops);
-    expect([by("tflops"), by("-tflops"), by("slow_gain_ns"), by("-slow_gain_ns")]).toEqual([
-      [20, 200],
-      [200, 20],
-      [20, 200],
-      [20, 200],
-    ]);
-  });
-
-  test("names the best rate of the trace and the peak; its CSV holds whole figures", () => {
-    expect(bestOf(RATES)).toBe(", best Half 200 of 312 TFLOP/s");
-    expect(bestOf({ rows: [], best_tflops: {}, peak_tflops: {} })).toBe("");
-    expect(csv(ratesData(RATES.rows.slice(1), MEANINGS)).split("\r\n")[1]).toBe(
-      'aten::bmm,"[[8,64,33],[8,33,64]]","[""c10::Half"",""c10::Half""]",Attention,,gemm_align1,,2,10000000,200,,',
-    );
-  });
-
-  test("stands between what could use the tensor cores and the kernels, where rates are known", () => {
-    const page = (device: DeviceSplit) => words(<TensorCores page={coresPage([device])} tab={tab()} compared={null} />);
-    const title = "|How fast is matrix work on tensor cores?|";
-    const shown = page({ ...DEVICE, rates: RATES });
-    expect(shown.indexOf("|What could use the tensor cores")).toBeLessThan(shown.indexOf(title));
-    expect(shown.indexOf(title)).toBeLessThan(shown.indexOf("|One kernel takes half|"));
-    expect(page(DEVICE).includes(title)).toBe(false);
   });
 });

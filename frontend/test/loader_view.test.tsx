@@ -15,7 +15,7 @@ const view = (more: Partial<DataLoadingResult> = {}, titles: PageOf<"data_loadin
     <DataLoading page={loaderPage({ ...WORKERS, ...more }, { ...TITLES, ...titles })} tab={tab()} compared={null} />,
   );
 const SHARES = { first_ns: 0, late_ns: 20 * MS, jitter_ns: 0, overhead_ns: 0, others_ns: 0 };
-const CAUSES: WaitCauses = { shares: SHARES, starts: null, jitter: null, overhead: null, other_loaders: null };
+const CAUSES: WaitCauses = { shares: SHARES, starts: null, jitter: null, overhead: null };
 const STARTS = {
   batches: 2,
   wait_ns: 80 * MS,

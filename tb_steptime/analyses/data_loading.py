@@ -24,17 +24,17 @@ from tb_steptime.metrics.data_loading.scaling.throughput import (
 from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import (
     Jitter,
-    OtherLoaders,
     Overhead,
     WaitShares,
     find_jitter,
-    find_other_loaders,
     find_overhead,
+    others_ns,
     shared_out,
 )
 from tb_steptime.metrics.data_loading.waits import (
     LoaderStep,
     is_multiprocess,
+    judged_exposed_ns,
     loader_iterators,
     loader_steps,
     loader_waits,
@@ -43,21 +43,18 @@ from tb_steptime.metrics.data_loading.waits import (
 from tb_steptime.text import Note, Reason
 from tb_steptime.trace.loader_marks import reads_elsewhere
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
 
 #: Rows of the table of what the loader does; the rest is folded into the last.
 ACTIVITY_ROWS = 6
 
 
 class WaitCauses(msgspec.Struct, frozen=True):
-    """What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps;
-    other_loaders: waits for these, None where they cost nothing."""
+    """What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps."""
 
     shares: WaitShares
     starts: EpochStarts | None
     jitter: Jitter | None
     overhead: Overhead | None
-    other_loaders: OtherLoaders | None
 
 
 class LoaderActivities(msgspec.Struct, frozen=True):
@@ -144,14 +141,11 @@ def _causes(trace: Trace, mean: LoaderStep) -> WaitCauses:
     burst, throughput, starts = find_burst(trace), find_throughput(trace), find_epoch_starts(trace)
     enough = throughput is None or throughput.needed <= throughput.workers
     jitter, overhead = find_jitter(trace, burst, enough), find_overhead(trace, burst, recorded_of_main(trace))
-    others, steps = find_other_loaders(trace), len(find_steps(trace).steps)
-    others_ns = others.exposed_ns // steps if others else 0
     return WaitCauses(
-        shares=shared_out(mean.exposed_ns, starts, jitter, overhead, others_ns),
+        shares=shared_out(judged_exposed_ns(trace, mean.exposed_ns), starts, jitter, overhead, others_ns(trace)),
         starts=starts,
         jitter=jitter,
         overhead=overhead,
-        other_loaders=others,
     )
 
 

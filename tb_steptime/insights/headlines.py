@@ -56,8 +56,6 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
 
 
 _RECORD = phrase("Two lines in the script record how fast its batches are produced.")
-#: Cards that no number of workers of the main loader helps.
-_OTHER_SETTINGS = ("other_loader", "input_bound")
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
 
 
@@ -71,7 +69,6 @@ def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
 _WAITS_BECAUSE = {
     "epoch_starts": "no batch is ready when an epoch begins",
     "loader_overhead": "the main process receives each batch itself",
-    "other_loader": "another loader does not have its batches in time",
     False: "the main process produces each batch itself",
     True: "batches of the worker processes come late",
     None: "the next batch is not ready in time",
@@ -83,7 +80,6 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
     exposed_ns = {
         "epoch_starts": shares(facts).first_ns,
         "loader_overhead": first.gain_ns,
-        "other_loader": first.gain_ns,
     }.get(first.id, mean.exposed_ns - shares(facts).others_ns)
     cause = text(_WAITS_BECAUSE.get(first.id, _WAITS_BECAUSE[facts.data_loading.multiprocess]))
     if facts.overview.has_device:
@@ -94,7 +90,7 @@ def _loader_verdict(facts: Facts, mean: LoaderStep, first: Insight) -> Phrase:
 def _loader_code(facts: Facts, first: Insight) -> str | None:
     """What to set, where the number of workers of the main loader is what to change."""
     curve = facts.data_loading.curve
-    if curve is None or first.id in _OTHER_SETTINGS or curve.recommended <= curve.measured_workers:
+    if curve is None or first.id == "input_bound" or curve.recommended <= curve.measured_workers:
         return None
     pinned = "pin_memory=True, " if facts.overview.has_device else ""
     setting = f"num_workers={curve.recommended}"

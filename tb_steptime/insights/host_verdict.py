@@ -28,12 +28,16 @@ _SENTENCES = {
     Bound.DEPENDENCY: "{Gpu} is idle for {idle} of the step: its next work is launched, but waits for another stream, "
     "another GPU or an event.",
     Bound.COMMUNICATION: "{Gpu} is idle for {idle} of the step because it waits for other ranks.",
-    Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons; the largest: {cause}.",
+    Bound.MIXED: "{Gpu} is idle for {idle} of the step for several reasons: {cause} ({most}), {second} ({next}).",
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
 _FULL_QUEUE = "A step takes {step}, and {gpu} works for {share} of it; the CPU waits for room in the launch queue."
 _COMMUNICATES = "A step takes {step}, and for {exchange} of it {gpu} does nothing but communicate."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
+_MIXED_WITH_EXCHANGE = (
+    "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
+    "{cause} ({most})."
+)
 _ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
 _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
 _UNRECORDED = (
@@ -75,6 +79,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
         return _unknown(idle)
+    if bound is Bound.MIXED and _exchange_ns(facts.host) >= idle.total_ns / 2:
+        return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
         return _ONE_PAUSE
     if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
@@ -101,23 +107,32 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     """Of all templates."""
-    share, parts = facts.share(idle.total_ns), causes(_pace(facts.host, idle))
+    share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
-    several = len(facts.host.devices) > 1
+    several, device = len(facts.host.devices) > 1, facts.job.accelerator
     return {
-        "Gpu": text(f"GPU {facts.host.device}" if several else "The GPU"),
-        "gpu": text(f"GPU {facts.host.device}" if several else "the GPU"),
+        "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
+        "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
         "step": ns(facts.step_ns),
         "share": fraction(1 - share),
         "idle": fraction(share),
         "unrecorded": fraction(facts.share(idle.unrecorded_work)),
-        "cause": text(_CAUSES[max(parts, key=lambda each: parts[each])]),
+        "cause": text(_CAUSES[first[0]]),
+        "most": fraction(facts.share(first[1])),
+        "second": text(_CAUSES[second[0]]),
+        "next": fraction(facts.share(second[1])),
         "exchange": ns(_exchange_ns(facts.host)),
-        "wait": ns(idle.data_loading if wait is None else wait),
+        "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns) or ""),
     }
+
+
+def _largest(host: HostResult, idle: IdleNs) -> list[tuple[Bound, int]]:
+    """The two largest causes of idle time; communication that nothing hides is none."""
+    pace = _pace(host, idle)._replace(exposed_communication_ns=0)
+    return sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]
 
 
 def _exchange_ns(host: HostResult) -> int:

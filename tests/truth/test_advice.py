@@ -53,8 +53,8 @@ def test_the_line_of_a_card_is_followed_and_else_the_remedy_of_the_case(how, rem
     assert follow(case, card(how=how)) == changed
 
 
-def step(*plain_ms: float) -> Step:
-    return Step(0, tuple(each * MS for each in plain_ms))
+def step(*plain_ms: float, profiled_ms: float = 100) -> Step:
+    return Step(profiled_ms * MS, tuple(each * MS for each in plain_ms))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,11 @@ def step(*plain_ms: float) -> Step:
 def test_a_promise_is_judged_by_what_was_gained_apart_from_noise(promised, after, why_less, remark):
     case = Case("two", TWO.training, ("more_workers",), why_less=why_less)
     assert Outcome(case, "recorder", card(promised), step(100, 100), after).remark() == remark
+
+
+def test_nothing_is_said_of_a_machine_that_was_slower_when_the_step_was_timed():
+    outcome = Outcome(TWO, "recorder", card(58), step(100, 100, profiled_ms=94), step(40, 40))
+    assert outcome.remark() == "disturbed: the step took 94.0 when it was recorded"
 
 
 def test_a_card_that_does_not_come_is_said():

@@ -150,7 +150,6 @@ def _causes(result: Json) -> Json:
         "starts": _starts(result["starts"]) if result["starts"] else None,
         "jitter": result["jitter"],
         "overhead": overhead | {"gain_ns": 0, "source": _source(overhead["told_by"])} if overhead else None,
-        "other_loaders": result["elsewhere"],
     }
 
 

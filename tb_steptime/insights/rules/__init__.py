@@ -16,7 +16,6 @@ from tb_steptime.insights.rules.data_loading.other_waits import (
     epoch_starts,
     loader_jitter,
     loader_overhead,
-    other_loader,
     pageable_batch_copies,
 )
 from tb_steptime.insights.rules.gpu.alignment import alignment
@@ -66,7 +65,6 @@ RULES: dict[Rule, Gain] = {
     epoch_starts: Gain.DISJOINT,
     loader_jitter: Gain.DISJOINT,
     loader_overhead: Gain.DISJOINT,
-    other_loader: Gain.DISJOINT,
     sync_bubble: Gain.DISJOINT,
     hidden_sync_backward: Gain.DISJOINT,
     hidden_sync_optimizer: Gain.DISJOINT,

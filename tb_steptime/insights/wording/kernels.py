@@ -95,10 +95,17 @@ def site_phrase(site: KernelSite) -> Phrase:
     """
     if site.op is None:
         return phrase("{kernel}", kernel=text(site.kernel))
-    shapes, place = sizes(site.shapes), site.module or site.source
+    shapes, place = sizes(site.shapes), place_of(site)
     found = {"op": site.op, "sizes": shapes, "module": place, "kernel": None if shapes or place else site.kernel}
     values = {key: text(value) for key, value in found.items() if value}
     return Phrase("".join(words for key, words in _SITE_WORDS.items() if key in values), values)
+
+
+def place_of(site: KernelSite) -> str | None:
+    """The module, or the line that stands for it: "resnet.py(138)" of "torchvision/models/resnet.py(138): forward"."""
+    if site.module is not None or site.source is None:
+        return site.module
+    return site.source.partition(": ")[0].rpartition("/")[2]
 
 
 #: How each part of a site is said.

@@ -14,3 +14,19 @@ def matrix_units(vendor: Vendor | None) -> Quantity:
 def processors(vendor: Vendor | None) -> Quantity:
     """The units that run blocks, in words and as they are abbreviated."""
     return text("compute units (CUs)" if vendor == "amd" else "multiprocessors (SMs)")
+
+
+def captured_graph(vendor: Vendor | None, accelerator: str) -> Quantity:
+    """A captured sequence of launches."""
+    if accelerator != "GPU":
+        return text("graph")
+    return text("HIP graph" if vendor == "amd" else "CUDA graph")
+
+
+#: PyTorch's ProfilerActivity by what it calls the devices; CUDA stands for ROCm too.
+_ACTIVITIES = {"GPU": "CUDA", "XPU": "XPU", "MTIA": "MTIA", "HPU": "HPU"}
+
+
+def device_activity(accelerator: str) -> str:
+    """What records the work of these devices, as code."""
+    return f"ProfilerActivity.{_ACTIVITIES.get(accelerator, 'PrivateUse1')}"

@@ -14,12 +14,16 @@ from tb_steptime.metrics.communication.exposure import (
 )
 from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
 from tb_steptime.metrics.communication.waits import est_wait_ns
+from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.phases.assignment import SITE, activity_sites
+from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Bool, Int64
 
 #: In a second.
 _NANOSECONDS = 1e9
@@ -57,7 +61,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     all of a step, best_rate: the most bytes a second of one of them; None where the bytes of one are not recorded.
     running_ns: one of them runs, waits for other ranks included. exposed_ns: no computation runs beside them; wait_ns:
     est. how much of that waits for other ranks; compute_stream_ns: how much of it is on a stream that the model
-    computes on.
+    computes on; forward_ns: how much of it the model's forward pass launched, as layers do that are split over ranks.
     """
 
     kind: str
@@ -72,6 +76,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     exposed_ns: int
     wait_ns: int
     compute_stream_ns: int
+    forward_ns: int
     in_a_row: InARow | None
 
 
@@ -174,6 +179,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         exposed_ns=exposed_ns,
         wait_ns=int(wait[mine].sum()) // steps,
         compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
+        forward_ns=int(shown.exposed_ns[mine[_in_forward(trace, found)[mine]]].sum()) // steps,
         in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
     )
 
@@ -190,6 +196,15 @@ def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> I
         bytes_p50=int(np.median(size)) if known else None,
         ns_p50=int(np.median(length)),
     )
+
+
+def _in_forward(trace: Trace, found: Collectives) -> Bool:
+    """Whether the model launched each of them in its forward pass, which is known where a backward pass is recorded;
+    the broadcast of DDP's buffers is not its own."""
+    if not has_device_activity(trace) or not len(engine_nodes(trace)):
+        return np.zeros(len(found), bool)
+    launch = np.searchsorted(find_launches(trace).activity, found.event)
+    return np.asarray(activity_sites(trace)[launch] == SITE["forward.model"], bool)
 
 
 def _best_rate(found: Collectives, mine: Int64) -> float:

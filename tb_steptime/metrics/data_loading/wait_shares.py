@@ -65,24 +65,13 @@ class Overhead(msgspec.Struct, frozen=True):
 
 class WaitShares(msgspec.Struct, frozen=True):
     """ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
-    loaders than the one that is waited for most, see `OtherLoaders`."""
+    loaders than the one that is waited for most."""
 
     first_ns: int
     late_ns: int
     jitter_ns: int
     overhead_ns: int
     others_ns: int
-
-
-class OtherLoaders(msgspec.Struct, frozen=True):
-    """What the span waits for other loaders than the one that is waited for most, without first batches of epochs.
-
-    exposed_ns: of the whole span, for all of them; loader: the row of the one that costs most; steps: that wait for it.
-    """
-
-    exposed_ns: int
-    loader: int
-    steps: list[str]
 
 
 def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitter | None:
@@ -142,14 +131,9 @@ def shared_out(
     return WaitShares(first, main - own - rare, rare, own, others)
 
 
-def find_other_loaders(trace: Trace) -> OtherLoaders | None:
-    """None where the loader that is waited for most is the only one that costs anything."""
-    batches, steps = find_batches(trace), find_steps(trace).steps
-    main = most_waited(batches)
-    theirs = (batches.loader != main) & ~batches.first & (batches.exposed_ns > 0)
-    if main is None or not theirs.any():
-        return None
-    cost = np.bincount(batches.loader[theirs], batches.exposed_ns[theirs], len(batches.loaders))
-    most = int(cost.argmax())
-    waits = np.unique(batches.step[theirs & (batches.loader == most)])
-    return OtherLoaders(int(cost.sum()), most, [steps[step].name for step in waits.tolist()])
+def others_ns(trace: Trace) -> int:
+    """Exposed wait of the mean step for other loaders than the one that is waited for most, without first batches of
+    epochs."""
+    batches = find_batches(trace)
+    theirs = (batches.loader != most_waited(batches)) & ~batches.first
+    return int(batches.exposed_ns[theirs].sum()) // len(find_steps(trace).steps)

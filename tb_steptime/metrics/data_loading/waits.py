@@ -15,6 +15,7 @@ from operator import or_
 import msgspec
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
+from tb_steptime.metrics.set_aside.ranges import set_aside
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import iterator_of, loader_intervals, loader_rows
 from tb_steptime.trace.model import Trace
@@ -39,21 +40,36 @@ def device_busy(trace: Trace) -> Intervals:
     return reduce(or_, others, first)
 
 
-@shared(device_busy, loader_intervals)
+@shared(devices_with_activity, set_aside)
+def work_from_before(trace: Trace) -> Intervals:
+    """When any device runs work that was launched before the recording, seen or not."""
+    runs = (set_aside(trace, device).before_recording for device in devices_with_activity(trace))
+    return reduce(or_, runs, Intervals.empty())
+
+
+@shared(device_busy, loader_intervals, work_from_before)
 def exposed_waits(trace: Trace) -> Intervals:
-    """When the main process waits for a batch and no device works. Without a device every wait is exposed."""
-    return loader_intervals(trace) - device_busy(trace)
+    """When the main process waits for a batch and no device works, as far as that is judged: not while one runs work
+    from before the recording. Without a device every wait is exposed."""
+    return loader_intervals(trace) - device_busy(trace) - work_from_before(trace)
 
 
-@shared(exposed_waits, find_steps, loader_intervals, loader_rows)
+@shared(device_busy, find_steps, loader_intervals, loader_rows)
 def loader_waits(trace: Trace) -> LoaderWaits | None:
-    """Waits per step; None where the trace has no loader events (another loader, or none)."""
+    """Waits per step, by what is recorded; None where the trace has no loader events (another loader, or none)."""
     if not len(loader_rows(trace)):
         return None
     steps = find_steps(trace)
     wait = loader_intervals(trace).overlap_ns(steps.start_ns, steps.end_ns)
-    exposed = exposed_waits(trace).overlap_ns(steps.start_ns, steps.end_ns)
+    exposed = (loader_intervals(trace) - device_busy(trace)).overlap_ns(steps.start_ns, steps.end_ns)
     return LoaderWaits(wait, exposed, wait - exposed)
+
+
+def judged_exposed_ns(trace: Trace, exposed_ns: int) -> int:
+    """What is judged of the exposed wait of the mean step, ns."""
+    steps, waits = find_steps(trace), loader_intervals(trace) - device_busy(trace)
+    hidden = (waits & work_from_before(trace)).overlap_ns(steps.start_ns, steps.end_ns)
+    return exposed_ns - int(hidden.sum()) // len(steps.steps)
 
 
 def loader_iterators(trace: Trace) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 
 #: Modules are numbered: those of one class do the same work.
@@ -29,6 +30,14 @@ _ANONYMOUS = "(anonymous namespace)::"
 _RETURNED = re.compile(r"^(?:std::enable_if<.*?>::type|void|static|__global__)\s+")
 
 
+class KernelRun(msgspec.Struct, frozen=True):
+    """One launch, relative to the trace's origin, and the step in which it begins."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+
+
 class KernelSite(msgspec.Struct, frozen=True):
     """Where most time of some kernels comes from.
 
@@ -38,6 +47,7 @@ class KernelSite(msgspec.Struct, frozen=True):
     module, source   of the user, of a backward kernel those of its forward op: class of the innermost nn.Module, and
                      the innermost line outside torch; None in traces without call stacks
     backward         launched by a node of the backward pass
+    longest          the longest launch, to look at in the timeline
     """
 
     kernel: str
@@ -47,6 +57,7 @@ class KernelSite(msgspec.Struct, frozen=True):
     module: str | None = None
     source: str | None = None
     backward: bool = False
+    longest: KernelRun | None = None
 
 
 def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
@@ -72,7 +83,14 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
         module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
         source=_word(sources(trace, user), dur, str),
         backward=bool(dur[made >= 0].sum() * 2 > dur.sum()),
+        longest=_run(trace, int(event[dur.argmax()])),
     )
+
+
+def _run(trace: Trace, event: int) -> KernelRun:
+    start_ns, steps = int(trace.events.start_ns[event]), find_steps(trace)
+    step = steps.steps[max(0, int(np.searchsorted(steps.start_ns, start_ns, side="right")) - 1)]
+    return KernelRun(step.name, start_ns, start_ns + int(trace.events.dur_ns[event]))
 
 
 def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:

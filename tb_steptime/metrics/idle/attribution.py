@@ -47,6 +47,7 @@ HARDWARE_GAP_NS = 10_000
 ) = range(12)  # fmt: skip
 #: In the order of `SetAside`: the first of them that covers an instant.
 _SET_ASIDE = np.array([REASONS.index(reason) for reason in SET_ASIDE], np.int32)
+_BEFORE = int(_SET_ASIDE[0])
 _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
 _SITE_OF_TAIL = len(SITES) - 1
 
@@ -149,12 +150,13 @@ def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, aside
 
 
 def _left_out(parts: _Parts, aside: SetAside) -> _Parts:
-    """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay."""
+    """Parts cut where judgement leaves time out, with that as their reason. The loader's waits stay, but for those in
+    which the device runs work from before the recording."""
     low, high = int(parts.start.min(initial=0)), int(parts.end.max(initial=0))
     ranges = [getattr(aside, reason) for reason in SET_ASIDE]
     cut = Segments.first_of(ranges, low, high).cut(parts.start, parts.end)
     was, why = parts.reason[cut.source], np.append(_SET_ASIDE, -1)[cut.label]
-    why = np.where((why < 0) | (was == _LOADING), was, why)
+    why = np.where((why < 0) | ((was == _LOADING) & (why != _BEFORE)), was, why)
     return _Parts(parts.gap[cut.source], cut.start, cut.end, why)
 
 

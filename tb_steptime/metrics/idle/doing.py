@@ -26,6 +26,9 @@ MOSTLY = 0.5
 #: What lasts as long as so many of these ranges contains other work too.
 AROUND_TIMES = 10
 
+#: What takes so many times what it takes in the median of at least so many is unusual.
+UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
+
 #: Events searched at once; a large trace has millions.
 _AT_ONCE = 1 << 18
 
@@ -47,12 +50,14 @@ _COMPILES = re.compile(
 
 class Doing(NamedTuple):
     """kind, name: "nothing" and None where nothing lasts for most of the range. inside: the op around a call.
-    compiles: torch.compile is at work for most of it."""
+    compiles: torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is
+    no cost of every step: a first call, or a thread that had no core."""
 
     kind: Kinds
     name: str | None
     inside: str | None
     compiles: bool
+    unusual: bool = False
 
 
 NOTHING = Doing("nothing", None, None, False)
@@ -93,11 +98,21 @@ def _doing(trace: Trace, rows: Int64, length_ns: int) -> Doing:
     for kind, kinds in _KINDS:
         mine = rows[np.isin(events.kind[rows], kinds) & _exact(trace, rows, length_ns)]
         if len(mine):
-            name = trace.strings[int(events.name[_named(trace, mine)])]
+            row = _named(trace, mine)
+            name = trace.strings[int(events.name[row])]
             ops = rows[events.kind[rows] == Kind.CPU_OP]
             inside = trace.strings[int(events.name[ops[-1]])] if kind == "call" and len(ops) else None
-            return Doing(kind, short_range(short_frame(name)), inside, compiles)
+            unusual = kind in ("op", "call") and _is_unusual(trace, row)
+            return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual)
     return Doing("nothing", None, None, compiles)
+
+
+def _is_unusual(trace: Trace, row: int) -> bool:
+    events = trace.events
+    alike = np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    if len(alike) < ENOUGH_ALIKE:
+        return False
+    return bool(events.dur_ns[row] >= UNUSUAL_TIMES * np.median(events.dur_ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:

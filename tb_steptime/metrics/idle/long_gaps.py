@@ -41,7 +41,8 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 
 class LongGap(msgspec.Struct, frozen=True):
     """late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
-    torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code."""
+    torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
+    the host does takes far less elsewhere."""
 
     step: str
     start_ns: int
@@ -52,17 +53,19 @@ class LongGap(msgspec.Struct, frozen=True):
     inside: str | None
     compiles: bool
     compiled: bool
+    unusual: bool = False
 
 
 class LongGaps(msgspec.Struct, frozen=True):
-    """The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns: per
-    step, means over the steps; compiled_ns is a part. longest: at most KEPT."""
+    """The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
+    unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT."""
 
     site: str
     count: int
     steps: int
     late_ns: int
     compiled_ns: int
+    unusual_ns: int
     longest: list[LongGap]
 
 
@@ -88,7 +91,9 @@ def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool)
     compiled[order] = [gap.compiled for gap in longest]
     site = SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id
     begun_in = len(distinct_in(step_at(trace, gaps.start[rows])))
-    return LongGaps(site, len(rows), begun_in, int(late.sum()) // steps, int(late[compiled].sum()) // steps, longest)
+    unusual_ns = sum(gap.late_ns for gap in longest if gap.unusual and not gap.compiled)
+    total, of_compiled = int(late.sum()) // steps, int(late[compiled].sum()) // steps
+    return LongGaps(site, len(rows), begun_in, total, of_compiled, unusual_ns // steps, longest)
 
 
 def _late_ns(trace: Trace, device: int) -> Int64:
@@ -131,4 +136,5 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool) -> Lo
         inside=doing.inside,
         compiles=doing.compiles,
         compiled=compiled or doing.compiles,
+        unusual=doing.unusual,
     )

@@ -23,6 +23,7 @@ class JobKind(msgspec.Struct, frozen=True):
     execution       how its work is launched; mixed: no way makes four fifths of it
     compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
     device, vendor  what it computes on; gpu also where its work there is not recorded
+    accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     ranks           processes that work together; rank and world_size as the file says
     evidence        what shows each of these, at most a few
     """
@@ -33,6 +34,7 @@ class JobKind(msgspec.Struct, frozen=True):
     graph_share: float | None = None
     device: DeviceKind = "unknown"
     vendor: Vendor | None = None
+    accelerator: str = "GPU"
     ranks: Ranks = "unknown"
     rank: int | None = None
     world_size: int | None = None
@@ -51,6 +53,7 @@ def job_kind(trace: Trace) -> JobKind:
         graph_share=execution.graph_share,
         device=where.device,
         vendor=where.vendor,
+        accelerator=trace.job.accelerator,
         ranks=ranks,
         rank=trace.job.rank,
         world_size=trace.job.world_size,

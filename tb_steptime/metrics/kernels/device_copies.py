@@ -38,7 +38,7 @@ KINDS: tuple[CopyKind, ...] = ("layout", "type", "concatenation", "assignment")
 #: Ops that ask for another layout or size, and so copy where the tensor does not have it; and those that ask for
 #: another type. What a user writes stands first, then what it is made of.
 _LAYOUT_OPS = (re.compile(r"^aten::(?:contiguous|reshape|flatten|repeat|pad|roll)$"), re.compile(r"^aten::clone$"))
-_ASSIGNING_OPS = (re.compile(r"^aten::(?!copy_$|cat$)"),)
+_ASSIGNING_OPS = (re.compile(r"^aten::_?(?:slice|select|index|narrow|split|unfold|diagonal|scatter)"),)
 _TYPE_OPS = (re.compile(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), re.compile(r"^aten::_to_copy$"))
 
 

@@ -23,7 +23,7 @@ from tb_steptime.metrics.tensor_cores.work import shapes_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import kernel_origins
+from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
@@ -42,7 +42,7 @@ class EagerAttention(msgspec.Struct, frozen=True):
 
     calls       softmaxes, forward and backward
     softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
-    written_out share of the softmaxes that torch's own attention op wrote out, because no fused kernel took the inputs
+    written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
     """
 
     site: KernelSite
@@ -124,5 +124,8 @@ def _is_on_weights(trace: Trace, kernels: StreamKernels, place: int, size: int |
 
 
 def _written_out(trace: Trace, rows: Int64) -> float:
+    """Of those of the forward pass: in the backward pass no op encloses what torch's op wrote out."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _FUSED_OP)
-    return float((innermost(trace, ops, kernel_origins(trace).op[rows].astype(np.int64)) >= 0).mean())
+    softmax = kernel_origins(trace).op[rows].astype(np.int64)
+    forward = softmax[forward_of(trace, softmax) < 0]
+    return float((innermost(trace, ops, forward) >= 0).mean()) if len(forward) else 0.0

@@ -8,8 +8,6 @@ runtime    [ synchronize            ]                     waits for the device, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import has_device_activity
@@ -17,6 +15,7 @@ from tb_steptime.metrics.launches.host_floor import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.set_aside.start_up import firsts
 from tb_steptime.trace.host_ranges import is_host_range
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -28,13 +27,18 @@ FIRST_CALL_NS = 10_000_000
 
 
 def first_calls(trace: Trace) -> Int64:
-    """Rows of these ops and ranges on the threads of the training, in time order; of nested ones the innermost."""
+    """Rows of these ops and ranges on the threads of the training, in time order. One around others is among them where
+    it is as long without them."""
     events, rows = trace.events, _of_long_names(trace)
-    waits = blocked_intervals(trace) | loader_intervals(trace)
-    own_ns = events.dur_ns[rows] - waits.overlap_ns(events.start_ns[rows], events.ends(rows))
-    found = firsts(trace, rows, FIRST_CALL_NS, own_ns).tolist()
-    found = [row for row in found if _sets_up(trace, row, rows[events.name[rows] == events.name[row]])]
-    return np.array([row for row in found if not _holds_any(trace, row, found)], np.int64)
+    start, end = events.start_ns[rows], events.ends(rows)
+    waits, found = blocked_intervals(trace) | loader_intervals(trace), np.empty(0, np.int64)
+    for row in firsts(trace, rows, FIRST_CALL_NS, events.dur_ns[rows] - waits.overlap_ns(start, end))[::-1].tolist():
+        alike = events.name[rows] == events.name[row]
+        without = waits | Intervals.union(events.start_ns[found], events.ends(found))
+        own_ns = events.dur_ns[rows[alike]] - without.overlap_ns(start[alike], end[alike])
+        if row in firsts(trace, rows[alike], FIRST_CALL_NS, own_ns) and _sets_up(trace, row, rows[alike]):
+            found = np.append(found, row)
+    return np.sort(found)
 
 
 def _of_long_names(trace: Trace) -> Int64:
@@ -63,11 +67,6 @@ def _launches(trace: Trace, row: int) -> bool:
     """Whether work is launched inside the op."""
     call = find_launches(trace).call
     return bool(_inside(trace, row, call[call >= 0]).any())
-
-
-def _holds_any(trace: Trace, row: int, others: Sequence[int]) -> bool:
-    rest = np.array([other for other in others if other != row], np.int64)
-    return bool(_inside(trace, row, rest).any())
 
 
 def _inside(trace: Trace, row: int, rows: Int64 | Int32) -> Bool:

@@ -50,13 +50,14 @@ class SetAside:
     starts_up,
 )
 def set_aside(trace: Trace, device: int | None) -> SetAside:
-    """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged
-    wherever they are: every step has one."""
+    """Of a device; None: of a process without any, where only what comes once is known. Waits for a batch are judged,
+    but for those in which the device runs earlier work."""
     if device is None:
         return SetAside(Intervals.empty(), once(trace), Intervals.empty())
-    waits = loader_intervals(trace)
-    before, after = before_recording(trace, device) - waits, after_recording(trace, device) - waits
-    after = after - before
+    before = before_recording(trace, device)
+    after = after_recording(trace, device) - loader_intervals(trace) - before
+    for other in devices_with_activity(trace):
+        after = after if other == device else after - busy_intervals(trace, other)
     free = once(trace) - busy_intervals(trace, device)
     return SetAside(before, free - before - after, after)
 

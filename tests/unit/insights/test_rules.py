@@ -8,6 +8,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.terminal.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import A100, timeline
 
@@ -121,7 +122,7 @@ def test_unused_tensor_cores_are_worth_nothing_now_where_the_host_sets_the_pace(
     trace = timeline(GPU_BOUND, names=SGEMM, kernels=SHAPE, devices={0: A100})
     insight = card(judged(trace), "tensor_cores_unused")
     assert insight is not None
-    assert (insight.gain_ns, insight.title.template) == (0, "After the first fix: use the tensor cores")
+    assert (insight.gain_ns, plain(insight.title)) == (0, "After the first fix: use the tensor cores")
     assert insight.later_ns is not None
 
 

@@ -53,6 +53,18 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert "bucket_cap_mb" in insight.how
 
 
+def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
+    """Launched before the backward pass begins, not in it."""
+    device = """
+        kernel 7 | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 40  | ....cccc......cccc......cccc......cccc.. |"""
+    host = HOST.replace("b.........", ".......b..").replace("kyyyyyyyyy", "kcyyyyyyyy")
+    trace = timeline(host + device, names={"b": NODE}, calls={"y": "cudaStreamSynchronize"}, cell_ns=MS)
+    insight = sure(trace, "exposed_communication")
+    assert insight.how is not None
+    assert "_micro_pipeline_tp" in insight.how
+
+
 def test_without_bytes_the_card_says_how_many_there_are():
     assert said(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
         "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, waits for the slowest rank included."
@@ -118,6 +130,12 @@ def test_where_most_may_be_waits_for_other_ranks_the_ranks_come_first():
         "waits for slower ranks."
     )
     assert [(each.step, each.end_ns - each.start_ns) for each in insight.evidence] == [(step, 4 * MS) for step in "234"]
+
+
+def test_stages_of_a_pipeline_wait_for_its_schedule():
+    insight = sure(drawn(LONGER, exchanges={"c": ("send", "Float", 250_000, "0", 2)}), "exposed_communication")
+    assert insight.how is not None
+    assert "n_microbatches" in insight.how
 
 
 def test_waits_that_are_less_than_half_are_told_and_not_part_of_the_gain():

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
@@ -22,7 +23,7 @@ from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
 from tests.drawn.timeline import timeline
 
 LOADER_CARDS = (
-    "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead", "other_loader",
+    "no_workers", "more_workers", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead",
 )  # fmt: skip
 
 
@@ -255,32 +256,21 @@ def evaluating(waits: Sequence[int], work: int = 3, workers: bool = True, steps:
     return timeline("\n".join(f"{label} | {cells} |" for label, cells in rows.items()), names=NAMES)
 
 
-def test_another_loader_is_worth_what_is_waited_for_it():
+def test_cards_say_which_loader_they_are_of():
     trace = evaluating([8, 8])
-    insight = sure(trace, "other_loader")
-    assert plain(insight.title) == "Make the evaluation loader faster"
-    assert (insight.gain_ns, insight.steps, insight.confidence) == (16_000 // 5, ["1"], Confidence.MEDIUM)
-    assert said(insight) == "A step waits 3 µs (32 %). In 1 of 5 steps, mostly for the evaluation loader."
-    headline = judged(trace).headlines["data_loading"]
-    assert plain(headline.verdict).replace("\xa0", " ") == (
-        "A step waits 3 µs because another loader does not have its batches in time."
-    )
-
-
-def test_the_other_cards_say_which_loader_they_are_of():
-    trace = evaluating([8, 8])
-    assert cards(trace) == {"other_loader", "epoch_starts", "input_bound"}
+    assert cards(trace) == {"epoch_starts", "input_bound"}
     assert said(sure(trace, "input_bound")).startswith("Training loader: A step waits 2 µs")
 
 
-def test_another_loader_needs_a_hundredth_of_the_step():
-    assert card(evaluating([5, 4], work=150), "other_loader") is not None
-    assert card(evaluating([4, 3], work=150), "other_loader") is None
+def test_other_loaders_are_a_share_of_the_wait():
+    def others_ns(trace: Trace) -> int:
+        causes = analyse(trace).causes
+        assert causes is not None
+        return causes.shares.others_ns
 
-
-def test_the_only_loader_and_the_first_batch_of_an_evaluation_are_no_other_loader():
-    assert card(steps_that_wait([8] * 9, work=2), "other_loader") is None
-    assert card(evaluating([], first=9), "other_loader") is None
+    assert others_ns(evaluating([8, 8])) == 16_000 // 5
+    assert others_ns(evaluating([], first=9)) == 0
+    assert others_ns(steps_that_wait([8] * 9, work=2)) == 0
 
 
 def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
@@ -361,7 +351,8 @@ def test_the_cards_share_one_exposed_wait(trace: Trace):
     results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
     gains = {insight.id: insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS}
     loading = results["data_loading"]
-    gains["loader_overhead"] = loading.causes.shares.overhead_ns  # type: ignore[attr-defined]
+    shares = loading.causes.shares  # type: ignore[attr-defined]
+    gains |= {"loader_overhead": shares.overhead_ns, "others": shares.others_ns}
     assert sum(gains.values()) <= loading.mean.exposed_ns  # type: ignore[attr-defined]
     assert sum(gains.values()) >= 0.97 * loading.mean.exposed_ns  # type: ignore[attr-defined] # parts worth no card
 

@@ -12,7 +12,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
 from tb_steptime.terminal.printer import plain
-from tb_steptime.trace.model import Device
+from tb_steptime.trace.model import Device, Job
 from tests.drawn.cards import said
 from tests.drawn.real_traces import SHARED, read_real
 from tests.drawn.timeline import A100, V100, timeline
@@ -237,6 +237,17 @@ def test_on_amd_they_are_matrix_cores_and_compute_units():
     small = found("small_grids", WORKING, **launch(27), devices={0: mi300x})
     assert small is not None
     assert "compute units (CUs) without a block" in plain(small.gain_formula)
+
+
+def test_other_devices_go_by_their_own_names():
+    """Work without its launches, on a device that PyTorch calls XPU."""
+    trace = timeline("""
+        step     | 11111111112222222222 |
+        kernel 7 | kk...kk...kk...kk... |""", job=Job(accelerator="XPU"))  # fmt: skip
+    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    insight = next(insight for insight in judgement.insights if insight.id == "trace_quality")
+    assert plain(judgement.verdict.text).startswith("The XPU is idle for ")
+    assert insight.how == "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.XPU])"
 
 
 def test_conversions_of_a_hundredth_of_the_step_are_worth_a_card():

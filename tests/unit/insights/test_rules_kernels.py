@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
 from tests.drawn.timeline import A100, timeline
@@ -56,11 +56,17 @@ SIZES = {"S": (WEIGHTS, '["float"]')}
 def test_attention_that_is_written_out_names_softmax_sizes_and_module():
     insight = sure(drawn(ATTENDING, inputs=SIZES), "eager_attention")
     assert up_to(insight) == 1000 * US
+    assert insight.evidence == [Evidence("1", 600 * US, 1100 * US)]  # the longest softmax
     assert said(insight) == (
         "Attention writes its weights out: softmax takes 500 µs a step, scale and mask 500 µs: aten::_softmax "
         "8×16×64×64 in BertSelfAttention."
     )
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
+
+
+def test_the_line_stands_for_the_module_where_there_is_none():
+    insight = sure(drawn(ATTENDING, names={"L": "/home/me/nets/attention.py(138): forward"}), "eager_attention")
+    assert said(insight).endswith(": aten::_softmax in attention.py(138).")
 
 
 def test_torch_s_own_attention_is_asked_why():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.text import count, ns, phrase, text
 
@@ -47,5 +47,6 @@ def between_layers(facts: Facts) -> Insight | None:
         view="overview",
         colour="comm",
         part="communication",
-        evidence=[],
+        evidence=[Evidence(each.step, each.start_ns, each.end_ns) for each in found.examples],
+        about_ns=found.exposed_ns,
     )

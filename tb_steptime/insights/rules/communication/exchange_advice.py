@@ -37,6 +37,8 @@ _PREFETCH = """for layer, after in zip(layers, layers[1:]):
 _ASYNC = """work = dist.{call}(..., async_op=True)
 ...  # compute what does not need the result
 work.wait()"""
+_TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with torch.compile
+# layers split over ranks: exchange in parts, beside their matrix products"""
 _NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
@@ -62,7 +64,11 @@ _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
 def overlapped(row: CollectiveRow) -> Advice:
-    """Computation is left that could hide collectives of this row."""
+    """Computation is left that could hide collectives of this row. Gradients are not reduced in the forward pass."""
+    if row.kind == "all_reduce" and row.forward_ns >= row.exposed_ns / 2 > 0:
+        return Advice(_OVERLAP, _OVERLAP_LATER, _TENSOR_PARALLEL)
+    if row.kind == "send_receive" and row.bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
+        return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP["all_to_all"])
     return Advice(_OVERLAP, _OVERLAP_LATER, _HOW_TO_OVERLAP.get(row.kind, _ASYNC.format(call="all_reduce")))
 
 

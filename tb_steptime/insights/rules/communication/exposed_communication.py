@@ -110,9 +110,9 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
 
 
 def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
-    """In all steps, and in those after the first."""
+    """In all steps, and in those after the first; between the stages of a pipeline waits are its schedule's."""
     whole = facts.overview.communication
-    if whole is None or whole.steady_wait_ns is None:
+    if whole is None or whole.steady_wait_ns is None or found.leading.kind == "send_receive":
         return False
     return min(found.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * found.ns > 0
 

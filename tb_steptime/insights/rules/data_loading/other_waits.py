@@ -17,7 +17,7 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.text import agreeing, count, label, nbytes, ns, phrase
+from tb_steptime.text import agreeing, count, nbytes, ns, phrase
 
 #: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
 _EPOCHS = {
@@ -37,10 +37,6 @@ _OF_RECEIVING = phrase(
     "of one small tensor takes."
 )
 _ONE_TENSOR = "DataLoader(..., collate_fn=...)  # one tensor per field, no lists and no NumPy arrays"
-_OF_OTHERS = phrase(
-    "Mean over the steps of the exposed wait for other loaders than the one that this view's figures are of, without "
-    "first batches of epochs. No other card's gain has any of it."
-)
 
 
 def epoch_starts(facts: Facts) -> Insight | None:
@@ -166,40 +162,6 @@ def loader_overhead(facts: Facts) -> Insight | None:
             why_confidence=phrase("From when each batch was produced, or from the short waits between long ones."),
         ),
     )
-
-
-def other_loader(facts: Facts) -> Insight | None:
-    """Fires when waits for batches of other loaders than the main one are worth a card; names the costliest.
-
-    Similar pattern: a nested pass over the same loader: loaders are told apart by their marks and by the recorder.
-
-    Needs: the loader's marks of each of the loaders.
-
-    Jobs: all that read several DataLoaders in their steps: zipped ones, or an evaluation inside training.
-
-    Gain: the exposed wait for these other loaders, mean over the steps, without first batches of epochs.
-
-    Left out: first batches of epochs.
-    """
-    result = facts.data_loading
-    others = result.causes.other_loaders if result.causes else None
-    if others is None:
-        return None
-    name, steps, those = label(result.loaders[others.loader].label), len(result.steps), len(others.steps)
-    words = agreeing("In {those} of {all} (step|steps), mostly for the {loader}.", steps)
-    often = 2 * those >= steps
-    card = HostCard(
-        id="other_loader",
-        title=phrase("Make the {loader} faster", loader=name),
-        why=phrase(words, those=count(those), all=count(steps), loader=name),
-        how="DataLoader(..., num_workers=N)",
-        gain_ns=shares(facts).others_ns,
-        formula=_OF_OTHERS,
-        best=Confidence.HIGH if often else Confidence.MEDIUM,
-        why_confidence=phrase("The loader's own marks show when it is waited for.") if often else FEW_STEPS,
-        steps=others.steps,
-    )
-    return loader_card(facts, card, of_main=False)
 
 
 def pageable_batch_copies(facts: Facts) -> Insight | None:

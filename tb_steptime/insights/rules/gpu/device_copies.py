@@ -62,6 +62,7 @@ def device_copies(facts: Facts) -> Insight | None:
             formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
             why_confidence=phrase("Which of the copies are needed is not known."),
             view="gpu",
+            site=copies[0].site,
             estimated=True,
         ),
     )

@@ -57,6 +57,7 @@ def eager_attention(facts: Facts) -> Insight | None:
                 "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
             ),
             view="gpu",
+            site=found.site,
         ),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import place_of
 from tb_steptime.metrics.kernels.chain_kinds import ChainKind
 from tb_steptime.metrics.kernels.fusible_chains import ChainsOfKind, FusibleChains
 from tb_steptime.text import Phrase, count, ns, phrase, text
@@ -59,13 +60,14 @@ def fusible_chains(facts: Facts) -> Insight | None:
             ),
             why_confidence=phrase("Which results must stay in memory, for the backward pass above all, is not known."),
             view="gpu",
+            site=leading.site,
             estimated=True,
         ),
     )
 
 
 def _why(chains: FusibleChains, leading: ChainsOfKind) -> Phrase:
-    place = leading.site.module or leading.site.source
+    place = place_of(leading.site)
     values = {
         "count": count(round(sum(each.kernels for each in chains.kinds))),
         "time": ns(chains.total_ns),

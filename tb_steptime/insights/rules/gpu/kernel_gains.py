@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
-from tb_steptime.insights.base import Confidence, Insight, Severity
+from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
 from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.metrics.gpu.kernel_site import KernelSite
 from tb_steptime.text import Phrase
 
 
@@ -30,7 +31,8 @@ class KernelCard(NamedTuple):
     """What differs between cards about kernels. gain_ns: GPU time a step that the change saves at most; later: the
     title while something else limits the step; why_confidence: what the confidence, medium at best, rests on.
 
-    estimated: the gain is a guess of what another kernel would take, so that the card is no major one, and unsure."""
+    estimated: the gain is a guess of what another kernel would take, so that the card is no major one, and unsure.
+    site: where the kernels come from; its longest launch is what the timeline shows."""
 
     id: str
     title: Phrase
@@ -42,6 +44,7 @@ class KernelCard(NamedTuple):
     view: str
     how: str | None = None
     estimated: bool = False
+    site: KernelSite | None = None
 
 
 def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
@@ -67,7 +70,13 @@ def kernel_card(facts: Facts, card: KernelCard) -> Insight | None:
         view=card.view,
         colour="kernel",
         part="kernel",
+        evidence=_evidence(card.site),
     )
+
+
+def _evidence(site: KernelSite | None) -> list[Evidence]:
+    longest = site.longest if site else None
+    return [Evidence(longest.step, longest.start_ns, longest.end_ns)] if longest else []
 
 
 def _severity(fraction: float, estimated: bool) -> Severity:

@@ -63,6 +63,7 @@ def slow_products(facts: Facts) -> Insight | None:
             formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
             why_confidence=phrase("What these sizes would reach is a bound by other products, memory and tiles."),
             view="tensor_cores",
+            site=rows[0].site,
         ),
     )
 

@@ -46,6 +46,7 @@ def small_grids(facts: Facts) -> Insight | None:
                 "Occupancy is an estimate from the launch, and a larger batch changes the kernels too."
             ),
             view="gpu",
+            site=max(faults, key=lambda fault: fault.gain_ns).site,
         ),
     )
 

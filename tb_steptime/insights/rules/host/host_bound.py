@@ -15,13 +15,12 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
-from tb_steptime.insights.rules.host.model_launches import HOOKS, bucket_late_ns
+from tb_steptime.insights.rules.host.model_launches import BETWEEN, HOOKS, bucket_late_ns, model_late
 from tb_steptime.text import Phrase, agreeing, count, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)
 OPTIMIZER = ("optimizer",)
 ZERO_GRAD = ("zero_grad",)
-BETWEEN = ("data_loading", "other")
 
 
 def zero_gradients(facts: Facts) -> Insight | None:
@@ -106,17 +105,16 @@ def between_passes(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time until this work is launched and reaches it, mean over the steps; waits for the
     loader, blocking calls and pauses are left out.
 
-    Left out: waits for batches, blocking calls and pauses, which have cards of their own.
+    Left out: waits for batches, blocking calls, pauses and long gaps, which have cards of their own.
     """
-    if facts.host.several_devices is not None:
-        return None
     why = _of_launches(
         facts.host,
         BETWEEN,
         "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
         "metrics or logging, for example.",
     )
-    title, gain_ns = phrase("Launch less outside forward, backward and optimizer"), late_ns(facts.host, BETWEEN)
+    title = phrase("Launch less outside forward, backward and optimizer")
+    gain_ns = sum(model_late(facts.host).between.values())
     return late_card(facts, LateCard("between_passes", title, why, BETWEEN, gain_ns, how=_NOW_AND_THEN))
 
 

@@ -15,10 +15,13 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, ModelLate, model_late
-from tb_steptime.text import agreeing, count, filled, fraction, ns, text
+from tb_steptime.insights.wording.vendors import captured_graph
+from tb_steptime.text import agreeing, count, filled, fraction, ns
 
 #: From this share of kernel time on, work is launched in this way.
 MOSTLY = 0.5
+#: Of compiled code a small share shows it: products and convolutions keep their libraries' kernels.
+COMPILED = 0.1
 
 
 def launch_graphs(facts: Facts) -> Insight | None:
@@ -72,7 +75,7 @@ def _card(facts: Facts, id: str, late: ModelLate, advice: _Advice) -> Insight | 
     values = {
         "launches": count(round(launches)),
         "each": ns(sum(row.device_ns for row in sites_of(facts.host, late.short)) / launches),
-        "graph": text("HIP graph" if facts.job.vendor == "amd" else "CUDA graph"),
+        "graph": captured_graph(facts.job.vendor, facts.job.accelerator),
         "share": fraction(facts.job.graph_share),
         "late": ns(gain_ns),
     }
@@ -81,7 +84,7 @@ def _card(facts: Facts, id: str, late: ModelLate, advice: _Advice) -> Insight | 
 
 
 class _Advice(NamedTuple):
-    """{graph} is a CUDA graph, or AMD's."""
+    """{graph} is a CUDA graph, or what another maker calls it."""
 
     title: str
     why: str
@@ -126,7 +129,7 @@ def _advice(facts: Facts, late: Collection[str]) -> _Advice:
     launches, job = facts.host.launches, facts.job
     if launches is not None and launches.graphs > 0:
         return _CAPTURE_MORE
-    if (job.compiled_share or 0.0) >= MOSTLY:
+    if (job.compiled_share or 0.0) >= COMPILED:
         return _OF_COMPILED
     backward = any(site in late for site in (*BACKWARD, *HOOKS))
     if job.purpose != "training" and not backward:

@@ -1,4 +1,4 @@
-"""A few long waits for launches of the model: what the CPU does in them is the subject, and the card names it.
+"""A few long waits for launches of the model, or between its passes: the card names what the CPU does in them.
 
 thread   [l]--op--[l]      |-- data.py(9): crop --|      [l]--op--[l]
 device      kk      kk                                      kk      kk
@@ -27,7 +27,8 @@ _FUNCTION = re.compile(r"^.*\): ")
 
 
 def long_stretches(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for the model's launches in a few long gaps: graphs would not shorten those.
+    """Fires when the GPU waits for launches of the model, or between its passes, in a few long gaps: graphs would not
+    shorten those.
 
     Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, and from ten
     times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on.
@@ -107,7 +108,7 @@ def _card(facts: Facts, waits: _Waits) -> Insight | None:
 def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
     """The kept gaps of these places, most late time first."""
     rows = [row for row in facts.host.long_gaps if row.site in late]
-    gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled]
+    gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled and not gap.unusual]
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 

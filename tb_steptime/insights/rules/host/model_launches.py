@@ -1,4 +1,4 @@
-"""Late launches of the model itself, by what would help: graphs against many short gaps, other means against long ones.
+"""Late launches of the model and between its passes, by what would help: graphs, fewer of them, or shorter waits.
 
 late, by place    |ssssssssss|LLLLLLLL|cccc|        s: short gaps, for `launch_graphs`
                                                     L: long gaps, c: of these, of compiled code, for `long_waits`
@@ -7,67 +7,79 @@ Of few launches all gaps count as long: a graph saves no launches where there ar
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.host_gains import late_by_site, late_ns, sites_of
 from tb_steptime.metrics.idle.host_stalls import LEAST_STEPS, RARE_FRACTION
+from tb_steptime.metrics.idle.long_gaps import LongGaps
 
 HOOKS = ("backward.hooks",)
 FORWARD = ("forward.model",)
 BACKWARD = ("backward.loss", "backward.nodes", "backward.gradient_accumulation")
+BETWEEN = ("data_loading", "other")
+_MODEL = (*FORWARD, *BACKWARD, *HOOKS)
 
 #: A graph of fewer launches saves less than a tenth of a millisecond: each takes 5 to 10 us.
 FEW_LAUNCHES = 10
 
 
 class ModelLate(NamedTuple):
-    """ns a step by place of the model in which the GPU waits for its launches: in short gaps, in long ones, and in long
-    ones of compiled code. Disjoint; places without any are left out. launches: a step, of all these places.
+    """ns a step by place in which the GPU waits for launches: of the model in short gaps, of what lies between the
+    passes likewise, of both in long gaps, and in long ones of compiled code. Disjoint; places without any are left out.
+    launches: a step, of the model's places.
 
-    Long gaps of few steps are in none of them: what happens now and then makes slow steps, and no cost of every step.
+    Long gaps of few steps are in none of them, nor are those in which something takes long that does not elsewhere:
+    what happens now and then makes slow steps, and is no cost of every step.
     """
 
     short: dict[str, int]
+    between: dict[str, int]
     long: dict[str, int]
     compiled: dict[str, int]
     launches: float
 
 
 def model_late(host: HostResult) -> ModelLate:
-    """Waits for the loader, blocking calls and pauses left out, and copies out of DDP's buckets."""
+    """Waits for the loader, blocking calls and pauses left out, and copies out of DDP's buckets. Of several GPUs the
+    others' work is launched between the passes of one, which has a card of its own."""
     by_site = late_by_site(host)
     by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
-    late = {site: by_site[site] for site in (*FORWARD, *BACKWARD, *HOOKS) if by_site.get(site, 0) > 0}
-    launches = _launches(host, late)
-    long, compiled = _long(host, late)
-    short = {site: ns - long[site] - compiled[site] for site, ns in late.items()}
-    if _now_and_then(host, long):
-        long, compiled = {}, {}
+    sites = _MODEL if host.several_devices is not None else (*_MODEL, *BETWEEN)
+    late = {site: by_site[site] for site in sites if by_site.get(site, 0) > 0}
+    long, compiled, rare = _long(host, late)
+    rest = {site: ns - long[site] - compiled[site] - rare[site] for site, ns in late.items()}
+    short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, BETWEEN))
+    launches = _launches(host, [site for site in _MODEL if site in late])
     if launches < FEW_LAUNCHES:
-        long, short = {site: long.get(site, 0) + ns for site, ns in short.items()}, {}
-    return ModelLate(_some(short), _some(long), _some(compiled), launches)
+        long |= {site: long[site] + ns for site, ns in short.items()}
+        short = {}
+    return ModelLate(_some(short), _some(between), _some(long), _some(compiled), launches)
 
 
-def _now_and_then(host: HostResult, sites: dict[str, int]) -> bool:
+def _rare(host: HostResult, gaps: LongGaps) -> bool:
     """Whether the long gaps begin in few steps only, of a recording with enough to know that."""
-    steps = max((row.steps for row in host.long_gaps if row.site in sites), default=0)
-    return len(host.steps) >= LEAST_STEPS and steps <= max(1, RARE_FRACTION * len(host.steps))
+    return len(host.steps) >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * len(host.steps))
 
 
-def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """Of each place what is late in long gaps, but of compiled code, and in those of compiled code."""
-    rows = {row.site: row for row in host.long_gaps}
-    long = {site: min(rows[site].late_ns, ns) if site in rows else 0 for site, ns in late.items()}
-    compiled = {site: min(rows[site].compiled_ns, ns) if site in rows else 0 for site, ns in long.items()}
-    return {site: ns - compiled[site] for site, ns in long.items()}, compiled
+def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Of each place what is late in long gaps, in those of compiled code, and in rare and unusual ones: disjoint."""
+    long, compiled, rare = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
+    for gaps in host.long_gaps:
+        if gaps.site in late:
+            all_ns = min(gaps.late_ns, late[gaps.site])
+            rare[gaps.site] = all_ns if _rare(host, gaps) else min(gaps.unusual_ns, all_ns)
+            compiled[gaps.site] = min(gaps.compiled_ns, all_ns - rare[gaps.site])
+            long[gaps.site] = all_ns - rare[gaps.site] - compiled[gaps.site]
+    return long, compiled, rare
 
 
 def _some(by_site: dict[str, int]) -> dict[str, int]:
     return {site: ns for site, ns in by_site.items() if ns > 0}
 
 
-def _launches(host: HostResult, sites: dict[str, int]) -> float:
+def _launches(host: HostResult, sites: Collection[str]) -> float:
     """Copies out of DDP's buckets left out."""
     copies = host.bucket_copies if HOOKS[0] in sites else 0.0
     return sum(row.launches for row in sites_of(host, sites)) - copies

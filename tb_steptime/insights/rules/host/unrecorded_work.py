@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 
 _HOW = """profile(
-    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+    activities=[ProfilerActivity.CPU, {activity}],
     schedule=schedule(wait=1, warmup=2, active=3),
 )
 # nvidia-smi (AMD: rocm-smi) lists other processes on the GPU"""
@@ -43,7 +44,7 @@ def unrecorded_work(facts: Facts) -> Insight | None:
             "their kernels, earlier work, or another process.",
             unrecorded=ns(unrecorded_ns),
         ),
-        how=_HOW,
+        how=_HOW.format(activity=device_activity(facts.job.accelerator)),
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,

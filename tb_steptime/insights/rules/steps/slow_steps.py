@@ -16,6 +16,9 @@ from tb_steptime.insights.host_gains import EVIDENCE, HostCard, host_card
 from tb_steptime.metrics.steps.segments import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
+#: Steps of one loop differ by some percent on any machine; a slow one takes this much longer than usual.
+SLOW_FRACTION = 0.10
+
 #: A step whose own excess is under this share is slow for reasons that have other cards.
 OWN_FRACTION = 0.5
 
@@ -27,29 +30,30 @@ def slow_steps(facts: Facts) -> Insight | None:
     """Fires when outliers raise the mean step far enough above the median one, waits for batches left out of both. What
     is slow in them may have other cards too, so this gain may not be added to others.
 
-    Similar pattern: the first step, which runs work from before the recording or does what comes once, and steps that
-    wait for their batch: both are left out.
+    Similar pattern: the first recorded step, which begins with an idle GPU, or with work from before the recording, and
+    does what comes once: it is not counted. Steps that wait for their batch: without that.
 
-    Needs: at least four steps, fewer have no outliers.
+    Needs: at least four steps after the first one, fewer have no outliers.
 
     Jobs: all, training and inference, on a GPU or not.
 
-    Gain: the mean step less the median step, both without their waits for batches.
+    Gain: what the steps after the first one take beyond the median of them, without their waits for batches, mean over
+    all steps.
 
     Left out: waits for batches, and what of the recording is not judged at its beginning and end.
     """
     slow = _slow(facts.host)
     if not slow:
         return None
-    own = [_own_ns(step) for step in facts.host.steps]
+    own = [_own_ns(step) for step in facts.host.steps[1:]]
     return host_card(
         facts,
         HostCard(
             id="slow_steps",
             title=phrase("Investigate slow steps"),
             why=_why(slow, len(facts.host.steps)),
-            gain_ns=round(statistics.mean(own) - statistics.median(own)),
-            formula=phrase("Mean step less the median step, both without their waits for batches."),
+            gain_ns=round(sum(length - statistics.median(own) for length in own) / len(facts.host.steps)),
+            formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
             best=Confidence.MEDIUM,
             why_confidence=phrase("That they are slow is certain; that they need not be is not."),
             colour="ink",
@@ -62,9 +66,14 @@ def slow_steps(facts: Facts) -> Insight | None:
 
 def _slow(host: HostResult) -> list[Grown]:
     """Slow steps that are longer for more than their wait, the slowest first."""
-    own = {step.name: _own_ns(step) for step in host.steps}
+    own = {step.name: _own_ns(step) for step in host.steps[1:]}
     usual_ns = statistics.median(own.values()) if own else 0
-    slow = [step for step in host.grown if own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns]
+    slow = [
+        step for step in host.grown
+        if step.step in own
+        and step.excess_ns >= SLOW_FRACTION * usual_ns
+        and own[step.step] - usual_ns >= OWN_FRACTION * step.excess_ns
+    ]  # fmt: skip
     return sorted(slow, key=lambda step: -step.excess_ns)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.facts import WARNING_FRACTION, Facts
+from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 
 #: By whether the trace has any launch calls: then those are missing of what was launched before the recording, and of
@@ -11,7 +12,7 @@ from tb_steptime.text import ns, phrase
 _TITLES = {True: phrase("Record the launches after a warm-up"), False: phrase("Record the launches too")}
 _HOW = {
     True: "profile(schedule=schedule(wait=1, warmup=2, active=3))",
-    False: "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
+    False: "profile(activities=[ProfilerActivity.CPU, {activity}])",
 }
 
 
@@ -41,7 +42,7 @@ def trace_quality(facts: Facts) -> Insight | None:
             "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
             unknown=ns(idle.unknown),
         ),
-        how=_HOW[launches],
+        how=_HOW[launches].format(activity=device_activity(facts.job.accelerator)),
         gain_ns=0,
         gain_fraction=0.0,
         later_ns=None,

@@ -102,7 +102,7 @@ class Recorded(msgspec.Struct, frozen=True):
         return next(each for each in self.loaders if each.loader == self.main)
 
 
-@shared(between_epochs_ns, find_batches, find_steps, find_ways, waited_for)
+@shared(between_epochs_ns, exposed_waits, find_batches, find_steps, find_ways, waited_for)
 def what_is_recorded(trace: Trace) -> Recorded | None:
     """Of the batches that the steps received; None where nothing is."""
     records, ways = trace.loader_records, find_ways(trace)
@@ -243,7 +243,6 @@ def _late(of: _OfMain) -> Intervals:
     return Intervals.union(taken.asked_ns[late], there[~ready] if known else taken.returned_ns[late])
 
 
-@shared(find_ways, waited_for)
 def late_waits(trace: Trace) -> Intervals | None:
     """Of the recorded loader that is waited for most: see `_late`; None without a recorder's files."""
     records, ways = trace.loader_records, find_ways(trace)

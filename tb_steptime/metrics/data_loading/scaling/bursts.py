@@ -22,6 +22,7 @@ import numpy as np
 from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, short_wait_ns, waited_for
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
+from tb_steptime.metrics.data_loading.waits import work_from_before
 from tb_steptime.metrics.outliers import robust_deviation
 from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace
@@ -95,7 +96,7 @@ class Waits:
     exposed_ns: Int64
 
 
-@shared(between_epochs_ns, find_batches, find_steps, waited_for)
+@shared(between_epochs_ns, find_batches, find_steps, waited_for, work_from_before)
 def find_burst(trace: Trace) -> Burst | None:
     """Of the loader that is waited for most; None where there is none, or the main process is the loader."""
     batches, main = find_batches(trace), waited_for(trace)
@@ -120,10 +121,11 @@ def find_burst(trace: Trace) -> Burst | None:
 
 
 def rest_ns(trace: Trace, loader: int) -> int:
-    """Per batch: the steps without waits for this loader, and without beginning epochs."""
-    batches = find_batches(trace)
+    """Per batch: the steps without waits for this loader, beginning epochs, and work from before the recording."""
+    batches, steps = find_batches(trace), find_steps(trace)
     mine = batches.loader == loader
-    span = sum(step.duration_ns for step in find_steps(trace).steps) - int(between_epochs_ns(trace).sum())
+    before = work_from_before(trace).overlap_ns(steps.start_ns, steps.end_ns)
+    span = int((steps.end_ns - steps.start_ns - before).sum()) - int(between_epochs_ns(trace).sum())
     return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
 
 

@@ -24,6 +24,7 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
     USUAL_PREFETCH,
     BatchProduction,
 )
+from tb_steptime.metrics.data_loading.waits import work_from_before
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -73,7 +74,9 @@ class LoaderThroughput:
         return round(self.batches * self.production.blocked_ns(self.useful(workers), consumer_ns))
 
 
-@shared(between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded)
+@shared(
+    between_epochs_ns, find_batches, find_burst, find_steps, find_ways, waited_for, what_is_recorded, work_from_before
+)
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
     """None where nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
     main, recorded = waited_for(trace), recorded_of_main(trace)

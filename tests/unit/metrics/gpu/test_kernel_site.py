@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.kernel_site import KernelRun, KernelSite, kernel_site
 from tests.drawn.timeline import timeline
 
 SHAPES, DTYPES = "[[8,64],[64,8]]", '["float","float"]'
@@ -41,11 +41,13 @@ SHORT = "cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4"
 
 
 def test_a_kernel_of_the_forward_pass():
-    assert site(0) == KernelSite(SHORT, "aten::addmm", SHAPES, DTYPES, "Linear", None, False)
+    assert site(0) == KernelSite(
+        SHORT, "aten::addmm", SHAPES, DTYPES, "Linear", None, False, KernelRun("1", 1_000, 3_000)
+    )
 
 
 def test_a_kernel_of_the_backward_pass_has_the_module_of_its_forward_op():
-    assert site(1) == KernelSite(SHORT, "aten::mm", None, None, "Linear", None, True)
+    assert site(1) == KernelSite(SHORT, "aten::mm", None, None, "Linear", None, True, KernelRun("1", 9_000, 13_000))
 
 
 def test_most_time_decides():

@@ -33,7 +33,7 @@ def found(trace: Trace) -> list[tuple[str, str | None, str | None, bool]]:
 def test_a_gap_is_long_by_itself_and_compared_with_the_others():
     trace = drawn("op       | ......oooooooooooo........ |", o="aten::stack")
     assert long_gaps(trace, 0) == [
-        LongGaps("forward.model", 1, 1, 16_000_000, 0, [
+        LongGaps("forward.model", 1, 1, 16_000_000, 0, 0, [
             LongGap("0", 5 * MS, 21 * MS, 16_000_000, "op", "aten::stack", None, False, False),
         ]),
     ]  # fmt: skip
@@ -94,12 +94,21 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |
         op     | oooooooooooooooooooooooooooooooo |""", names=names)  # fmt: skip
-    assert doing_in(trace, 0, 2_000, 5_000) == ("op", "aten::cat", None, False)
+    assert doing_in(trace, 0, 2_000, 5_000) == ("op", "aten::cat", None, False, False)
     frames = timeline("""
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |""", names=names)  # fmt: skip
-    assert doing_in(frames, 0, 2_000, 5_200) == ("frame", "train.py(80): main", None, False)
-    assert doing_in(frames, 0, 2_000, 5_199) == ("nothing", None, None, False)
+    assert doing_in(frames, 0, 2_000, 5_200) == ("frame", "train.py(80): main", None, False, False)
+    assert doing_in(frames, 0, 2_000, 5_199) == ("nothing", None, None, False, False)
+
+
+@pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])
+def test_an_op_that_takes_far_less_elsewhere_is_unusual(others: str, unusual: bool):
+    """A first call, for example; with fewer it is not known what is usual."""
+    few = "".join(each if each in others else "." for each in "pqrs")
+    trace = drawn(f"op | {few}..oooooooooooo........ |", o="aten::mm", **dict.fromkeys("pqrs", "aten::mm"))
+    (row,) = long_gaps(trace, 0)
+    assert (row.longest[0].unusual, row.unusual_ns) == (unusual, 16_000_000 if unusual else 0)
 
 
 def test_a_launch_of_compiled_code_is_its():

@@ -124,9 +124,24 @@ def test_a_compiled_softmax_between_products_is_attention():
 
 
 def test_attention_that_torch_itself_writes_out():
-    inside = FORWARD.replace("op       | Q", "op       | FFFFFFFFFF........ |\n    op       | Q")
-    result = found(inside, F="aten::scaled_dot_product_attention")
-    assert result is not None and result.written_out == 1.0
+    """Its backward pass is in no op of that name."""
+    both = """
+        step     | 11111111111111111111111 |
+        op       | FFFFFFFFFF............. |
+        op       | QQMMSSDDVV.NNNNNNNNNN.. |
+        op       | ...........VVRRMMQQ.... |
+        runtime  | q.m.s.d.v..v.r.m.q..... |
+        kernel 7 | .qqmmsssdvv.vvrrmmqq... |"""
+    node = "autograd::engine::evaluate_function: SoftmaxBackward0"
+    result = eager_attention(
+        timeline(
+            both,
+            names=NAMES | {"F": "aten::scaled_dot_product_attention", "N": node},
+            sequences={"S": (4, 0), "N": (4, 1)},
+        ),
+        0,
+    )
+    assert result is not None and (result.calls, result.written_out) == (2, 1.0)
 
 
 @pytest.mark.parametrize("path", ["tracelens_h100_timesformer/timesformer.json.gz"])
