@@ -166,7 +166,7 @@ def _idle(host: HostResult) -> Iterator[str]:
 
 def _cpu(host: HostResult) -> Iterator[str]:
     """What the CPU computes, where nothing on a GPU is recorded: the ops that take a hundredth of the step."""
-    ops = [each for each in host.cpu.ops if each.self_ns >= WORTH_FRACTION * host.mean_step_ns] if host.cpu else []
+    ops = [each for each in host.cpu.ops if each.self_ns >= WORTH_FRACTION * host.cpu.step_ns] if host.cpu else []
     if host.cpu is None or not ops:
         return
     threads = counted(host.cpu.threads, "thread")
@@ -176,7 +176,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
             ("  op", "calls", "own time", "of the step"),
             *(
                 (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", f"{each.calls:.3g}", duration(each.self_ns),
-                 percent_exact(each.self_ns / host.mean_step_ns))
+                 percent_exact(each.self_ns / host.cpu.step_ns))
                 for each in ops[:_BLOCKING_ROWS]
             ),
         ]
