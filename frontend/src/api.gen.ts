@@ -426,8 +426,8 @@ export interface CpuOptimizer {
 
 /**
  * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
- * optimizer's ops; optimizer is None where none is marked. busy_ns: time of the mean
- * step in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
+ * optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
+ * time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -436,6 +436,7 @@ export interface CpuWork {
   rest_ns: number;
   ops_ns: number;
   busy_ns: number;
+  step_ns: number;
   threads: number;
   cores: number | null;
 }
