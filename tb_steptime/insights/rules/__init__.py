@@ -97,10 +97,10 @@ RULES: dict[Rule, Gain] = {
     device_copies: Gain.OVERLAPS,
     small_grids: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,
-    back_pressure: Gain.OVERLAPS,
     one_time: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
+    back_pressure: Gain.OVERLAPS,
     trace_quality: Gain.OVERLAPS,
     unrecorded_work: Gain.OVERLAPS,
 }
