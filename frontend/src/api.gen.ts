@@ -426,8 +426,8 @@ export interface CpuOptimizer {
 
 /**
  * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
- * optimizer's ops; optimizer is None where none is marked. busy_ns: time of the mean
- * step in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
+ * optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
+ * time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it.
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -436,6 +436,7 @@ export interface CpuWork {
   rest_ns: number;
   ops_ns: number;
   busy_ns: number;
+  step_ns: number;
   threads: number;
   cores: number | null;
 }
@@ -1975,8 +1976,8 @@ export interface WaitCauses {
 }
 
 /**
- * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
- * loaders than the one that is waited for most.
+ * ns of the mean step; they sum to its exposed wait, as far as that is judged. first_ns: where epochs end and
+ * begin; others_ns: for other loaders than the one that is waited for most.
  */
 export interface WaitShares {
   first_ns: number;

@@ -129,7 +129,14 @@ describe("the Host view", () => {
   });
 
   test("of a job on the CPU its ops stand first, and no GPU is asked about", () => {
-    const work = { groups: [], optimizer: null, rest_ns: 2_000_000, ops_ns: 60_000_000, busy_ns: 58_000_000 };
+    const work = {
+      groups: [],
+      optimizer: null,
+      rest_ns: 2_000_000,
+      ops_ns: 60_000_000,
+      busy_ns: 58_000_000,
+      step_ns: 222_400_000,
+    };
     const op = { op: "aten::addmm", calls: 4, self_ns: 58_000_000, dtype: "float" };
     const cpu = { ...work, ops: [op], threads: 1, cores: null };
     const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };

@@ -166,7 +166,7 @@ def _idle(host: HostResult) -> Iterator[str]:
 
 def _cpu(host: HostResult) -> Iterator[str]:
     """What the CPU computes, where nothing on a GPU is recorded: the ops that take a hundredth of the step."""
-    ops = [each for each in host.cpu.ops if each.self_ns >= WORTH_FRACTION * host.mean_step_ns] if host.cpu else []
+    ops = [each for each in host.cpu.ops if each.self_ns >= WORTH_FRACTION * host.cpu.step_ns] if host.cpu else []
     if host.cpu is None or not ops:
         return
     threads = counted(host.cpu.threads, "thread")
@@ -176,7 +176,7 @@ def _cpu(host: HostResult) -> Iterator[str]:
             ("  op", "calls", "own time", "of the step"),
             *(
                 (f"  {shortened(printable(op_name(each)), _OP_LENGTH)}", f"{each.calls:.3g}", duration(each.self_ns),
-                 percent_exact(each.self_ns / host.mean_step_ns))
+                 percent_exact(each.self_ns / host.cpu.step_ns))
                 for each in ops[:_BLOCKING_ROWS]
             ),
         ]
@@ -189,12 +189,13 @@ def _blocking(host: HostResult) -> Iterator[str]:
     rows = [row for row in host.blocking if row.bubble_ns >= worth]
     if not rows or host.blocking_bubble_ns < worth:
         return
+    labels = PHASE_LABELS | {phase.phase: phase.label for phase in host.phases}
     yield row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
     yield from columns(
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
-                (f"  {printable(_maker(row))}", PHASE_LABELS[row.phase].lower(), f"{row.count:.3g}",
+                (f"  {printable(_maker(row))}", labels[row.phase].lower(), f"{row.count:.3g}",
                  duration(row.blocked_ns), duration(row.bubble_ns))
                 for row in rows[:_BLOCKING_ROWS]
             ),

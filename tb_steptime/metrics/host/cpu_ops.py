@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_marks, site_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
@@ -71,8 +72,8 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 
 class CpuWork(msgspec.Struct, frozen=True):
     """ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
-    optimizer's ops; optimizer is None where none is marked. busy_ns: time of the mean
-    step in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it."""
+    optimizer's ops; optimizer is None where none is marked. step_ns: the mean step without what comes once; busy_ns:
+    time of it in which any op runs. threads: that run ops; cores: of the machine, None where no recorder said it."""
 
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
@@ -80,13 +81,14 @@ class CpuWork(msgspec.Struct, frozen=True):
     rest_ns: int
     ops_ns: int
     busy_ns: int
+    step_ns: int
     threads: int
     cores: int | None
 
 
 def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
-    """Of the ops that begin within the steps but the waits for batches. left_out: when the host does what comes once:
-    no op that begins then is counted."""
+    """Of the ops that begin within the steps but waits for batches and collectives. left_out: when the host does what
+    comes once: no op that begins then is counted."""
     rows, own_ns = _self_times(trace)
     start = trace.events.start_ns[rows]
     judged = left_out.overlap_ns(start, start + 1) == 0
@@ -112,6 +114,7 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
         rest_ns=ops_ns - sum(row.self_ns for row in ops),
         ops_ns=ops_ns,
         busy_ns=_busy_ns(trace, rows, left_out) // steps,
+        step_ns=_judged_ns(trace, left_out) // steps,
         threads=threads,
         cores=records.cores if records else None,
     )
@@ -120,7 +123,8 @@ def cpu_work(trace: Trace, left_out: Intervals) -> CpuWork:
 def _self_times(trace: Trace) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps, by thread, and the self time of each."""
     events, steps = trace.events, find_steps(trace)
-    ops = np.flatnonzero((events.kind == Kind.CPU_OP) & ~loader_names(trace)[events.name])
+    apart = loader_names(trace) | collective_names(trace)
+    ops = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
     rows, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for thread in distinct_in(events.thread[ops]).tolist():
         mine = ops[events.thread[ops] == thread]
@@ -161,6 +165,12 @@ def _optimizer(trace: Trace, names: Int32, own_ns: Int64, steps: int) -> CpuOpti
     marks = [OPTIMIZER_CLASS.search(trace.strings[name]) for name in trace.events.name[optimizer_marks(trace)].tolist()]
     name = next((mark["name"] for mark in marks if mark), "")
     return CpuOptimizer(name, int(own_ns.sum()) // steps, len(names) / steps, fused)
+
+
+def _judged_ns(trace: Trace, left_out: Intervals) -> int:
+    """Time of all steps but what comes once."""
+    steps = find_steps(trace)
+    return int((steps.end_ns - steps.start_ns - left_out.overlap_ns(steps.start_ns, steps.end_ns)).sum())
 
 
 def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:

@@ -72,6 +72,12 @@ def test_ops_of_a_gpu_job_are_not_to_speed_up():
     assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
 
 
+def test_ops_of_many_names_are_compiled_and_not_named():
+    card = cards(of_ops("mmceeeee.."))["cpu_ops"]
+    assert plain(card.title) == "Try `torch.compile` on the model"
+    assert plain(card.why) == "Elementwise and other ops take 5 µs a step (50 %); aten::mul alone takes 5 µs."
+
+
 @pytest.mark.parametrize(
     ("optimizer", "update", "fires"),
     [

@@ -1,4 +1,4 @@
-import type { CpuOpRow, CpuWork, HostResult } from "../../api.gen";
+import type { CpuOpRow, CpuWork } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Picture } from "../../components/picture";
 import { type Column, Table } from "../../components/table";
@@ -9,7 +9,7 @@ import type { HostPart } from "../props";
 import { perStep } from "./sites";
 
 /** What the CPU computes, where no GPU is recorded: ops by their own time. */
-export function CpuOps({ result, work, tab, name }: HostPart & { work: CpuWork }) {
+export function CpuOps({ work, tab, name }: HostPart & { work: CpuWork }) {
   if (work.ops.length === 0) return null;
   return (
     <Picture
@@ -22,7 +22,7 @@ export function CpuOps({ result, work, tab, name }: HostPart & { work: CpuWork }
     >
       <Table
         label="Ops on the CPU"
-        columns={columnsOf(work, result, tab.meanings)}
+        columns={columnsOf(work, tab.meanings)}
         rows={work.ops}
         rowKey={(row) => row.op}
         {...sorting(tab, "cpu_ops")}
@@ -35,7 +35,7 @@ export function CpuOps({ result, work, tab, name }: HostPart & { work: CpuWork }
 const threadsOf = ({ threads, cores }: CpuWork): string =>
   cores === null ? counted(threads, "thread") : `${counted(threads, "thread")} of ${counted(cores, "core")}`;
 
-function columnsOf(work: CpuWork, { mean_step_ns: whole }: HostResult, meanings: Meanings): Column<CpuOpRow>[] {
+function columnsOf(work: CpuWork, meanings: Meanings): Column<CpuOpRow>[] {
   const longest = work.ops.reduce((most, row) => Math.max(most, row.self_ns), 1);
   const scale = scaleFor(longest, "ns");
   const columns: Column<CpuOpRow>[] = [
@@ -73,7 +73,7 @@ function columnsOf(work: CpuWork, { mean_step_ns: whole }: HostResult, meanings:
       width: "60px",
       numeric: true,
       order: (row) => row.self_ns,
-      cell: (row) => percent(whole ? row.self_ns / whole : null),
+      cell: (row) => percent(work.step_ns ? row.self_ns / work.step_ns : null),
     },
   ];
   if (work.ops.every((row) => row.dtype === null)) return columns;

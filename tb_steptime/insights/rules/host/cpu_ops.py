@@ -65,7 +65,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
     return Insight(
         id="cpu_ops",
         severity=severity(0.0),
-        title=phrase("Speed up {op} first", op=code(leading.op)),
+        title=_title(leading),
         why=_why(facts, leading, _dtype(work, leading)),
         how=_how(leading),
         gain_ns=0,
@@ -123,6 +123,13 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
 
 def _on_cpu(facts: Facts) -> CpuWork | None:
     return facts.host.cpu if facts.job.device == "cpu" and facts.host.bound is Bound.CPU else None
+
+
+def _title(group: CpuGroup) -> Phrase:
+    """Many ops of different names have one remedy, and no name."""
+    if group.id == "other":
+        return phrase("Try {compile} on the model", compile=code("torch.compile"))
+    return phrase("Speed up {op} first", op=code(group.op))
 
 
 def _how(group: CpuGroup) -> str:

@@ -37,10 +37,23 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
         rest_ns=0,
         ops_ns=9 * US,
         busy_ns=7 * US,
+        step_ns=10 * US,
         threads=2,
         cores=None,
     )
 
 
+def test_communication_is_no_work():
+    trace = timeline("step | 0000000000 |\nop | aaacccccc. |", names={"c": "c10d::allreduce_"})
+    work = cpu_work(trace, Intervals.empty())
+    assert ([row.op for row in work.ops], work.busy_ns) == (["a"], 3 * US)
+
+
 def test_a_recording_without_ops_computes_nothing():
-    assert cpu_work(timeline("step | 0000 |"), Intervals.empty()) == CpuWork([], [], None, 0, 0, 0, 0, None)
+    assert cpu_work(timeline("step | 0000 |"), Intervals.empty()) == CpuWork([], [], None, 0, 0, 0, 4 * US, 0, None)
+
+
+def test_what_comes_once_is_no_work_of_a_step():
+    trace = timeline("step | 00000111110 |\nop | aa.aa.aa.aa |".replace("00000111110", "0000011111."))
+    work = cpu_work(trace, Intervals.of((0, 2 * US)))
+    assert ([(row.op, row.calls, row.self_ns) for row in work.ops], work.step_ns) == ([("a", 1.5, 3 * US)], 4 * US)
