@@ -62,7 +62,8 @@ class Training:
     trace nor recorder's files are made. cores: that the training may use; None: all. prefetch: batches that each worker
     makes in advance; None: as torch does. tensors: that a sample is split into. epoch: batches of one; 0: all are of
     one. persistent: workers are kept between epochs. ahead: a thread of its own reads the loader, so many batches ahead
-    of the loop; 0: the loop reads it. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
+    of the loop; 0: the loop reads it. layers: of the network before its last one. adam: in place of SGD; fused: that
+    form of it. recorder: the folder of its files; None: FOLDER itself, "": not recorded.
 
     What may happen: at the step kill_at one worker is killed; at the step clock_at the clock is set ahead by
     CLOCK_STEP_NS, as far as the recorder sees; no file but the trace may grow beyond full_bytes.
@@ -90,6 +91,9 @@ class Training:
     epoch: int = 0
     persistent: bool = False
     profiled: bool = True
+    layers: int = 0
+    adam: bool = False
+    fused: bool = False
 
     @property
     def is_uneven(self) -> bool:
@@ -151,20 +155,23 @@ class LoggedCollate:
 
 
 class Network:
-    """A step of it takes as long as asked: a little arithmetic, then sleep."""
+    """A step of it takes as long as asked: its arithmetic, then sleep."""
 
-    def __init__(self, step_ms: float, long: float = 1.0) -> None:
-        self.step_ns = round(1e6 * step_ms * LONG_EVERY / (LONG_EVERY - 1 + long))
-        self.long = long
-        self.layer = nn.Linear(FEATURES, 8)
-        self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=1e-6)
+    def __init__(self, asked: Training) -> None:
+        self.step_ns = round(1e6 * asked.step_ms * LONG_EVERY / (LONG_EVERY - 1 + asked.long))
+        self.long = asked.long
+        hidden = [nn.Linear(FEATURES, FEATURES) for _ in range(asked.layers)]
+        self.model = nn.Sequential(*hidden, nn.Linear(FEATURES, 8))
+        self.optimizer: torch.optim.Optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-6)
+        if asked.adam:
+            self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-6, fused=asked.fused)
 
     def learn(self, batch: Any, step: int = 0) -> None:
         long = self.long if step % LONG_EVERY == LONG_EVERY - 1 else 1.0
         end = time.perf_counter_ns() + round(self.step_ns * long)
         self.optimizer.zero_grad()
         features = batch if isinstance(batch, torch.Tensor) else torch.cat(batch, 1)
-        self.layer(features).square().mean().backward()
+        self.model(features).square().mean().backward()
         self.optimizer.step()
         with record_function("the rest of the step"):
             time.sleep(max(0, end - time.perf_counter_ns()) / 1e9)
@@ -174,7 +181,7 @@ def train(folder: Path, asked: Training) -> None:
     """Loop, profile and log. A loader that fails, as its worker was killed, is asked once more for all batches."""
     truth = folder / TRUTH
     truth.mkdir(parents=True)
-    network = Network(asked.step_ms, asked.long)
+    network = Network(asked)
     with profile():
         network.learn(torch.zeros(SAMPLES, FEATURES))  # what the first recording alone takes is behind us
     last = asked.skip + 1 + asked.steps
@@ -326,7 +333,7 @@ def train_apart(folder: Path, asked: Training) -> None:
 def main(arguments: Sequence[str]) -> None:
     """arguments: FOLDER and training, by turns."""
     torch.set_num_threads(1)
-    Network(0)  # an optimizer loads as much again of torch
+    Network(Training(0, 0, 0))  # an optimizer loads as much again of torch
     with contextlib.suppress(OSError):
         os.nice(BEFORE_OTHERS)
     for folder, asked in zip(arguments[::2], arguments[1::2], strict=True):

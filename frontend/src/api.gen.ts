@@ -1976,8 +1976,8 @@ export interface WaitCauses {
 }
 
 /**
- * ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
- * loaders than the one that is waited for most.
+ * ns of the mean step; they sum to its exposed wait, as far as that is judged. first_ns: where epochs end and
+ * begin; others_ns: for other loaders than the one that is waited for most.
  */
 export interface WaitShares {
   first_ns: number;

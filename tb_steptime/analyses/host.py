@@ -21,6 +21,7 @@ from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
+from tb_steptime.metrics.phases.assignment import phase_labels
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
 from tb_steptime.metrics.set_aside.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.set_aside.ranges import judged_ns, set_aside
@@ -124,7 +125,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     launches, queue, rows = launch_figures(trace, device), queue_levels(trace, device), blocking_rows(trace, device)
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
-    low, high = find_steps(trace).window
+    (low, high), labels = find_steps(trace).window, phase_labels(trace)
     return HostResult(
         unknown=None,
         start_ns=low,
@@ -138,7 +139,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         with_memory=trace.job.with_memory,
         device=device,
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
-        segments=segments(mean, 0),
+        segments=segments(mean, 0, labels),
         sites=site_rows(trace, device, mean),
         devices=_devices(trace),
         launches=launches,
@@ -154,7 +155,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         pauses=pauses(trace, device),
         long_gaps=long_gaps(trace, device),
         one_time=one_time_rows(trace, device),
-        grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates),
+        grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
     )
@@ -170,7 +171,7 @@ def _of_host_alone(trace: Trace) -> HostResult:
         mean_step_ns=sum(host_ns.values()),
         steps=_steps_of_host(trace),
         bound=_bound_of_host(trace),
-        phases=host_phase_rows(host_ns),
+        phases=host_phase_rows(trace, host_ns),
         ranges=range_rows(trace),
         with_stack=trace.job.with_stack,
         with_memory=trace.job.with_memory,

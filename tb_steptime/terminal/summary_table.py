@@ -189,12 +189,13 @@ def _blocking(host: HostResult) -> Iterator[str]:
     rows = [row for row in host.blocking if row.bubble_ns >= worth]
     if not rows or host.blocking_bubble_ns < worth:
         return
+    labels = PHASE_LABELS | {phase.phase: phase.label for phase in host.phases}
     yield row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
     yield from columns(
         [
             ("  op", "phase", "calls", "blocked", "GPU idle"),
             *(
-                (f"  {printable(_maker(row))}", PHASE_LABELS[row.phase].lower(), f"{row.count:.3g}",
+                (f"  {printable(_maker(row))}", labels[row.phase].lower(), f"{row.count:.3g}",
                  duration(row.blocked_ns), duration(row.bubble_ns))
                 for row in rows[:_BLOCKING_ROWS]
             ),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS, host_phases
+from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.timeline.colours import PLACE
@@ -97,7 +97,8 @@ def _phases(trace: Trace) -> TrackEvents:
     colours = np.array([PLACE[_PHASE_COLOURS.get(phase, "other")] for phase in phases])
     first = len(trace.events) + len(find_steps(trace).steps)
     order = np.argsort(start, kind="stable").astype(np.int32)
-    names = tuple(PHASE_LABELS[phase] for phase in phases)
+    labels = phase_labels(trace)
+    names = tuple(labels[phase] for phase in phases)
     return TrackEvents(
         "phases", STEPS_GROUP, "Phases", _own_table(start, end, place, colours[place], first), order, names
     )

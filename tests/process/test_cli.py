@@ -295,8 +295,8 @@ def test_calls_that_cost_gpu_time_are_told(tmp_path, capsys):
     trace = waiting_trace(tmp_path / "waiting.json")
     assert (
         "\nBlocking calls         400 µs  a step with the GPU idle\n"
-        "  op                           phase  calls  blocked  GPU idle\n"
-        "  aten::_local_scalar_dense  forward      1   485 µs    400 µs\n" in run(capsys, trace)[1]
+        "  op                         phase  calls  blocked  GPU idle\n"
+        "  aten::_local_scalar_dense  model      1   485 µs    400 µs\n" in run(capsys, trace)[1]
     )
     (span,) = run(capsys, trace, "--format", "json")[1]["spans"]
     assert span["blocking_calls"] == [{

@@ -64,8 +64,8 @@ class Overhead(msgspec.Struct, frozen=True):
 
 
 class WaitShares(msgspec.Struct, frozen=True):
-    """ns of the mean step; they sum to its exposed wait. first_ns: where epochs end and begin; others_ns: for other
-    loaders than the one that is waited for most."""
+    """ns of the mean step; they sum to its exposed wait, as far as that is judged. first_ns: where epochs end and
+    begin; others_ns: for other loaders than the one that is waited for most."""
 
     first_ns: int
     late_ns: int

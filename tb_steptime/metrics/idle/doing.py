@@ -67,19 +67,23 @@ def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
     """On the thread; else on those of the autograd engine and the training, which work while it waits."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
-    found = [_doing(trace, _lasting(trace, number, start, end), end - start) for number in (thread, *others)]
+    rows = _lasting(trace, start, end)
+    of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
+    found = [_doing(trace, mine, end - start) for mine in of_thread]
     return next((each for each in found if each.kind in ("call", "op")), None) or next(
         (each for each in found if each.name), found[0]
     )
 
 
-def _lasting(trace: Trace, thread: int, start: int, end: int) -> Int64:
-    """Rows of the thread's events that last for most of the range, outer ones first."""
-    events, found = trace.events, [np.empty(0, np.int64)]
-    for first in range(0, int(np.searchsorted(events.start_ns, end)), _AT_ONCE):
-        rows = first + np.flatnonzero(events.thread[first : first + _AT_ONCE] == thread)
+def _lasting(trace: Trace, start: int, end: int) -> Int64:
+    """Rows of the events of all threads that last for most of the range, outer ones first."""
+    events, found, least_ns = trace.events, [np.empty(0, np.int64)], MOSTLY * (end - start)
+    past = int(np.searchsorted(events.start_ns, end))
+    for first in range(0, past, _AT_ONCE):
+        some = slice(first, min(first + _AT_ONCE, past))
+        rows = first + np.flatnonzero(events.start_ns[some] + events.dur_ns[some] >= start + least_ns)
         within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
-        found.append(rows[within >= MOSTLY * (end - start)])
+        found.append(rows[within >= least_ns])
     rows = np.concatenate(found)
     return rows[~_marks(trace)[events.name[rows]]]
 

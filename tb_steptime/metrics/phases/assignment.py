@@ -48,7 +48,8 @@ from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in
 
 __all__ = ["PHASES", "PHASE_LABELS", "SITE", "SITES", "HostPhases", "Site", "activity_sites", "host_phases",
-           "host_time_ns", "kernel_phases", "optimizer_marks", "site_of", "training_threads"]  # fmt: skip
+           "host_time_ns", "kernel_phases", "optimizer_marks", "phase_labels", "site_of",
+           "training_threads"]  # fmt: skip
 
 #: Every phase and what it is called, in the order of a step.
 PHASE_LABELS: dict[PhaseId, str] = {
@@ -69,6 +70,13 @@ SITE_PHASE = np.array([PHASES.index(site.phase) for site in SITES], np.uint8)
 HostPhases = Mapping[PhaseId, Intervals]
 
 _EVER = np.iinfo(np.int64).min
+
+
+def phase_labels(trace: Trace) -> dict[PhaseId, str]:
+    """What its phases are called. Where nothing shows a pass or an optimizer, "forward" is all that the model does."""
+    shown = any(len(host_phases(trace)[phase]) for phase in ("zero_grad", "backward", "optimizer"))
+    named = shown or bool((range_sites(trace) == SITE["forward.model"]).any())
+    return PHASE_LABELS if named else PHASE_LABELS | {"forward": "Model"}
 
 
 @dataclass(frozen=True, eq=False)

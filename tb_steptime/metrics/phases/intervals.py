@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE, SITES, activity_sites, host_phases
+from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites, host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -40,7 +40,7 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
     """Of each step, in time order; the longest, where there are many."""
     steps = find_steps(trace)
     found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
-    for phase, label in PHASE_LABELS.items():
+    for phase, label in phase_labels(trace).items():
         times = host_phases(trace)[phase]
         for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
             found[step].append(PhaseSpan(phase, label.lower(), start, end))

@@ -8,7 +8,8 @@ step      |1         |2         |3               |      the profiler stops insid
 device    |kkkkkkkk  |kkkkkkkk  |kkkkkkkk        |      device's last work than any other step
 tail                                      #######|
 
-A tail as other steps have one is a part of the step, and so is that of a recording of one step.
+A tail as other steps have one is a part of the step, and so is that of a recording of one step, and of a device that
+is done while another one still works.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
@@ -28,8 +29,8 @@ from tb_steptime.trace.table import Int64, Kind
 #: Calls that work on the device always follows from; a set or copy of nothing has none.
 _LAUNCHES = re.compile(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
 
-#: The tails of other steps differ among each other, too.
-TIMES_LONGER = 2
+#: The tails of other steps differ among each other, too: so many times as long, and by as much.
+TIMES_LONGER, LONGER_NS = 2, 1_000_000
 
 
 def after_recording(trace: Trace, device: int) -> Intervals:
@@ -41,8 +42,15 @@ def after_recording(trace: Trace, device: int) -> Intervals:
     if _cut_off(trace):
         return Intervals.of((max(last, steps.steps[-1].start_ns), end))
     usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
-    longer = usual_ns >= 0 and end - last > TIMES_LONGER * usual_ns
-    return Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
+    longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
+    tail = Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
+    return Intervals.empty() if 2 * _elsewhere_ns(trace, device, tail) > tail.total_ns else tail
+
+
+def _elsewhere_ns(trace: Trace, device: int, tail: Intervals) -> int:
+    """How long other devices of the process work in it: for those the step goes on."""
+    others = (each for each in devices_with_activity(trace) if each != device)
+    return sum((busy_intervals(trace, each) & tail).total_ns for each in others)
 
 
 def _tails(trace: Trace, device: int) -> Int64:

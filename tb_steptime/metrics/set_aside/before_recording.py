@@ -56,7 +56,7 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     seen = _seen(trace, rows, linked)
     if len(seen):
         return _up_to_first(trace, low, seen, linked)
-    return _awaited(trace, low, linked) | _unseen(trace, device, low, rows)
+    return _awaited(trace, low) | _unseen(trace, device, low, rows)
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
@@ -78,10 +78,10 @@ def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Interval
     return head | Intervals.union(start, end)
 
 
-def _awaited(trace: Trace, low: int, linked: Int64) -> Intervals:
-    """Up to the end of the last synchronize that waits although nothing was launched in the recording."""
+def _awaited(trace: Trace, low: int) -> Intervals:
+    """Up to the end of the last synchronize that waits although no launch is recorded before it."""
     events, calls = trace.events, _synchronizes(trace)
-    before = calls[events.ends(calls) <= _first_launch(trace, linked)]
+    before = calls[events.ends(calls) <= _first_launch(trace)]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
     return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()
 
@@ -92,9 +92,10 @@ def _synchronizes(trace: Trace) -> Int64:
     return rows
 
 
-def _first_launch(trace: Trace, linked: Int64) -> int:
-    """When the first recorded launch onto the device begins."""
-    return int(trace.events.start_ns[find_launches(trace).call[linked]].min())
+def _first_launch(trace: Trace) -> int:
+    """When the first recorded launch begins."""
+    call = find_launches(trace).call
+    return int(trace.events.start_ns[call[call >= 0]].min())
 
 
 def _unseen(trace: Trace, device: int, low: int, rows: Int64) -> Intervals:

@@ -56,8 +56,6 @@ def set_aside(trace: Trace, device: int | None) -> SetAside:
         return SetAside(Intervals.empty(), once(trace), Intervals.empty())
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
-    for other in devices_with_activity(trace):
-        after = after if other == device else after - busy_intervals(trace, other)
     free = once(trace) - busy_intervals(trace, device)
     return SetAside(before, free - before - after, after)
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -14,12 +15,13 @@ import numpy as np
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.outliers import slow
 from tb_steptime.metrics.phases.assignment import PHASES
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.steps import Step
 from tb_steptime.trace.table import Int64
 
 #: Phases with a segment of CPU work of their own; the rest are one.
-_CPU_PHASES = ("forward", "backward", "optimizer")
+_CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
 
 #: Segments that are left out of judgement, and what they are called.
 _LEFT_OUT = {"before_recording": "Before recording", "once": "Once", "after_recording": "After recording"}
@@ -60,8 +62,8 @@ class Grown(msgspec.Struct, frozen=True):
     grown: list[GrownPart]
 
 
-def segments(aggregates: StepAggregates, step: int) -> list[Segment]:
-    """The segments of a step in the order of every picture, those without length too."""
+def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str]) -> list[Segment]:
+    """The segments of a step in the order of every picture, those without length too. labels: of the phases."""
     works, idle = aggregates.works_of(step), aggregates.idle_of(step)
     cpu = {phase: aggregates.of_reason(step, "cpu_work", PHASES.index(phase)) for phase in _CPU_PHASES}
     return [
@@ -71,8 +73,8 @@ def segments(aggregates: StepAggregates, step: int) -> list[Segment]:
         _wait("data_loading", "Data loading", idle.data_loading, "data"),
         _wait("blocking_call", "Blocking call", idle.blocking_call, "blocking"),
         _wait("allocator", "Allocator", idle.allocator, "blocking", hatched=True),
-        *(_cpu(phase, ns) for phase, ns in cpu.items()),
-        _cpu("other", idle.cpu_work - sum(cpu.values())),
+        *(_cpu(phase, labels[phase], ns) for phase, ns in cpu.items()),
+        _cpu("other", labels["other"], idle.cpu_work - sum(cpu.values())),
         *_gaps(idle),
     ]
 
@@ -90,8 +92,8 @@ def _gaps(idle: IdleNs) -> list[Segment]:
     ]
 
 
-def _cpu(phase: str, ns: int) -> Segment:
-    return _wait(f"cpu_{phase}", f"CPU, {phase}", ns, "cpu", reasons=("cpu_work",))
+def _cpu(phase: str, label: str, ns: int) -> Segment:
+    return _wait(f"cpu_{phase}", f"CPU, {label.lower()}", ns, "cpu", reasons=("cpu_work",))
 
 
 def _wait(
@@ -100,13 +102,15 @@ def _wait(
     return Segment(id, label, ns, colour, hatched, False, reasons or (id,))
 
 
-def slow_steps(steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates) -> list[Grown]:
+def slow_steps(
+    steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
+) -> list[Grown]:
     """Outliers above the rest, longest first, by the lengths that are judged. The segments of a step without a device
-    are not known: nothing grew."""
+    are not known: nothing grew. labels: of the phases."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     others = [row for row in range(len(steps)) if row not in rows]
-    of_step = [segments(aggregates, row) for row in range(len(steps))] if rows else []
+    of_step = [segments(aggregates, row, labels) for row in range(len(steps))] if rows else []
     return [_grown(steps[row], int(lengths[row] - np.median(lengths[others])), of_step, row, others) for row in rows]
 
 

@@ -15,7 +15,7 @@ from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import Longest, longest_gaps
 from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
-from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.intervals import Intervals
@@ -84,15 +84,21 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
     """Sites that launch anything or that idle time is charged to, in the order of a step."""
     launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
     gaps = longest_gaps(trace, device, EXAMPLES)
-    rows = []
+    rows, labels = [], _site_labels(trace)
     for place, site in enumerate(SITES):
         idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
         if idle.total_ns or of.launches:
             rows.append(SiteRow(
-                site.id, site.phase, site.label, of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place], idle,
-                int(mean.bubble[0, place]), _examples(gaps, site.id),
+                site.id, site.phase, labels[site.id], of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place],
+                idle, int(mean.bubble[0, place]), _examples(gaps, site.id),
             ))  # fmt: skip
     return rows
+
+
+def _site_labels(trace: Trace) -> dict[str, str]:
+    """As its phase, where the trace shows no forward pass."""
+    labels, model = {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
+    return labels if model == PHASE_LABELS["forward"] else labels | {"forward.model": model}
 
 
 def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
@@ -100,7 +106,7 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
     launched = by_phase(trace, device)
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS))
     rows = []
-    for place, (phase, label) in enumerate(PHASE_LABELS.items()):
+    for place, (phase, label) in enumerate(phase_labels(trace).items()):
         idle, bubble, of = mean.phase_idle(0, place), mean.phase_bubble_ns(0, place), launched.get(phase, _NOTHING)
         if idle.total_ns or of.launches or host_ns[phase]:
             bound = judge(Pace(idle, bubble, runs[place], starved_share=of.starved_share))
@@ -111,11 +117,11 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
     return rows
 
 
-def host_phase_rows(host_ns: Mapping[str, int]) -> list[PhaseRow]:
+def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     """Of a trace without device activity: only where the host's time goes."""
     return [
         PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
-        for phase, label in PHASE_LABELS.items()
+        for phase, label in phase_labels(trace).items()
         if host_ns[phase]
     ]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.judged.jobs.drawn import MS, SMALL, LabelledJob, job
+from tests.judged.jobs.drawn import FIRST, MS, SMALL, LabelledJob, job
 from tests.judged.jobs.healthy import EDGES, GRAPHS, STEP, WAITS
 from tests.judged.labels import Label
 from tests.truth.simulate.causes import Call, Loader, Op, Recording, Section
 from tests.truth.simulate.jobs.compiled import compiled_step
-from tests.truth.simulate.jobs.cpu_only import cpu_step
+from tests.truth.simulate.jobs.cpu_only import adam_step, cpu_step
 from tests.truth.simulate.jobs.inference import Decoding, decode_from_graph, decode_step, prompt_step
 from tests.truth.simulate.jobs.transfers import from_pageable, read_back, synchronized
 from tests.truth.simulate.jobs.transformer import Transformer, training_step
@@ -168,6 +168,20 @@ WAITING: tuple[LabelledJob, ...] = (
         ),
         cpu_step(200_000),
         devices=0,
+    ),
+    job(
+        Label(
+            "cpu_preempted", "cpu", may="slow_steps", never=f"{WAITS} {GRAPHS}",
+            why="No GPU: steps of 17 ms, 0.4 in the optimizer. In three of six another process takes the core for 10 "
+            "ms from one op in it: no optimizer helps against that.",
+        ),
+        (
+            *cpu_step(16_000)[:-1],
+            *adam_step(tuple(FIRST + step for step in (0, 2, 5)), tuple(FIRST + step for step in (1, 3, 4))),
+        ),
+        None,
+        devices=0,
+        active=6,
     ),
     job(
         Label(

@@ -111,7 +111,7 @@ def test_a_slow_step_names_what_grew():
     assert len(usual) == 6
     (grown,) = analyse(timeline(drawing)).grown
     assert (grown.step, grown.excess_ns) == ("5", (len(slow) - len(usual)) * US)
-    assert [(part.label, part.excess_ns) for part in grown.grown] == [("CPU, forward", 10 * US)]
+    assert [(part.label, part.excess_ns) for part in grown.grown] == [("CPU, model", 10 * US)]
 
 
 def test_gradients_out_of_buckets_are_counted_with_what_they_cost():

@@ -179,7 +179,7 @@ def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Tr
 def test_many_small_collectives_in_a_row_could_be_one():
     insight = sure(rows_of_small(1, MANY_IN_A_ROW), "many_small_collectives")
     assert said(insight) == (
-        "30 collectives (all-reduce) a step, half of them with at most 4 kB, follow one another: 3.0 ms in which only "
+        "30 collectives (all-reduce) a step, half of them with at most 4 kB, follow one another: for 3.0 ms only "
         "they run."
     )
     assert (insight.gain_ns, insight.later_ns, insight.confidence) == (2_900 * US, None, Confidence.LOW)

@@ -99,8 +99,8 @@ def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguo
     assert insight.how is not None
     assert insight.how.startswith("LoaderRecorder(")
     assert said(insight) == (
-        "A step waits 8 µs (80 %). Whether workers are too slow, or receiving is, is ambiguous in this trace: record "
-        "the workers."
+        "A step waits 8 µs (80 %). Ambiguous in this trace: too few workers, or batches that are slow to receive. "
+        "Record the workers."
     )
     assert cards(trace) == {"input_bound"}
 
@@ -277,7 +277,7 @@ def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
     assert insight.gain_ns == 1_000 - 453  # 8 % of a step
     assert said(insight).endswith(
-        "Until the main process has a batch that is ready takes 1 µs: to send, unpickle and map it."
+        "The main process needs 1 µs to receive a batch that is ready: to unpickle it and map its memory."
     )
     assert plain(insight.title) == "Return fewer, larger tensors"
 

@@ -69,21 +69,21 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
             product(SGEMM, FITS, FLOATS),
             A100,
             1 - 19.5 / 156,
-            "without tensor cores: FP32 inputs, TF32 off.",
+            "without tensor cores: FP32 inputs, TF32 off, above all aten::mm 4096×4096.",
             HIGH,
         ),
         (
             product(SGEMM, FITS, FLOATS),
             V100,
             1 - 15.7 / 125,
-            "without tensor cores: its inputs are FP32.",
+            "without tensor cores: its inputs are FP32, above all aten::mm 4096×4096.",
             "torch.autocast",
         ),
         (
             product(HGEMM, FITS, HALVES),
             A100,
             1 - 78 / 312,
-            "700 µs kernel time a step is matrix work without tensor cores.",
+            "700 µs kernel time a step is matrix work without tensor cores, above all aten::mm 4096×4096.",
             None,
         ),
     ],
@@ -232,7 +232,8 @@ def test_on_amd_they_are_matrix_cores_and_compute_units():
     insight = found("layout_conversion", CONVOLVING, **around, devices={0: mi300x})
     assert insight is not None
     assert said(insight) == (
-        "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores."
+        "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores, above all "
+        "aten::cudnn_convolution (batched_t…2x32_half)."
     )
     small = found("small_grids", WORKING, **launch(27), devices={0: mi300x})
     assert small is not None

@@ -137,7 +137,7 @@ def test_a_whole_page(tmp_path):
             Track(3, "calls", "Process 1", "Calls of training thread main", 1),
             Track(4, "stream", "GPU 0", "Stream 7", 1),
         ],
-        names=["b", "cudaLaunchKernel", "k", "The recording", "Forward"],
+        names=["b", "cudaLaunchKernel", "k", "The recording", "Model"],
         colours=list(COLOURS),
         boxes=Boxes(
             track=[0, 1, 2, 3, 4],

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence, severity
+from tb_steptime.insights.host_gains import late_ns, sites_of
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.communication.summary import CollectiveRow, CommRange, InARow
 from tb_steptime.text import Phrase
@@ -24,6 +25,10 @@ MANY_IN_A_ROW = 30
 SMALL_BYTES = 1_000_000
 #: Where bytes are not recorded: so short is no exchange of a bucket.
 SMALL_NS = 300_000
+
+
+#: Where gradients are exchanged by hand; with a division and a copy each collective has so many launches.
+AFTER_BACKWARD, LAUNCHES_EACH = ("other",), 3
 
 
 class ExchangeCard(NamedTuple):
@@ -100,3 +105,11 @@ def rest_ns(facts: Facts, row: CollectiveRow) -> int:
     """Exposed time of a row that no other card has, est. waits included."""
     small = small_in_a_row(facts, row)
     return max(0, row.exposed_ns - (small.exposed_ns if small else on_compute_stream_ns(facts, row)))
+
+
+def exchanged_one_by_one_ns(facts: Facts) -> int:
+    """Idle time a step until work after the backward pass is launched, where most of that work is small collectives,
+    one for each gradient; else 0."""
+    small = [each.count for row in rows(facts) if (each := small_in_a_row(facts, row))]
+    launches = sum(row.launches for row in sites_of(facts.host, AFTER_BACKWARD))
+    return late_ns(facts.host, AFTER_BACKWARD) if LAUNCHES_EACH * sum(small) >= launches > 0 else 0

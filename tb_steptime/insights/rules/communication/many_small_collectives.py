@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import SLOW_LINK
 from tb_steptime.insights.rules.communication.exchange_cards import (
     ExchangeCard,
     exchange_card,
+    exchanged_one_by_one_ns,
     rows,
     small_in_a_row,
 )
 from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
-from tb_steptime.text import Phrase, Quantity, Unit, count, nbytes, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
 _NANOSECONDS = 1e9
 
@@ -27,10 +28,14 @@ _HOW = {"all_reduce": _BUCKETS, "all_gather": _WRAP_MORE, "reduce_scatter": _WRA
 
 _KNOWN = phrase(
     "Exposed time of these collectives, less what the computing time of the step could not hide of one exchange of all "
-    "their bytes (est. at the best rate of one of them, and on a GPU at {rate} or more).",
+    "their bytes (est. at the best rate of one of them, and on a GPU at {rate} or more); and idle time until they are "
+    "launched.",
     rate=Quantity(SLOW_LINK, Unit.BYTES_PER_SECOND),
 )
-_UNKNOWN = phrase("Exposed time of these collectives, less that of one: their bytes are not recorded.")
+_UNKNOWN = phrase(
+    "Exposed time of these collectives, less that of one, as their bytes are not recorded; and idle time until they "
+    "are launched."
+)
 
 
 def many_small_collectives(facts: Facts) -> Insight | None:
@@ -44,25 +49,25 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     Jobs: training in many ranks.
 
     Gain: their exposed time, less what computation could not hide of one exchange of all their bytes: at the best rate
-    of one of them, and on a GPU at that of the slowest link at least. Launches are saved too, so the host does not
-    limit it.
+    of one of them, and on a GPU at that of the slowest link at least; and the idle time until they are launched after
+    the backward pass. Launches are saved, so the host does not limit it.
 
-    Left out: that fewer launches shorten the host's part; the one wait for the slowest rank that is left of many.
+    Left out: the one wait for the slowest rank that is left of many.
     """
     found = [(row, small) for row in rows(facts) if (small := small_in_a_row(facts, row))]
     if not found:
         return None
     row, leading = max(found, key=lambda each: each[1].exposed_ns)
-    known = all(small.bytes is not None for _, small in found)
+    late, known = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in found)
     return exchange_card(
         facts,
         ExchangeCard(
             id="many_small_collectives",
             title=_title(row.kind),
             later=_title(row.kind),
-            why=_why(row, leading),
+            why=_why(row, leading, late if facts.share(late) >= WORTH_FRACTION else 0),
             how=_HOW.get(row.kind, _COALESCE),
-            gain_ns=sum(_gain_ns(facts, each, small) for each, small in found),
+            gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,
             formula=_KNOWN if known else _UNKNOWN,
             best=Confidence.MEDIUM if known else Confidence.LOW,
             why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
@@ -87,16 +92,23 @@ def _title(kind: str) -> Phrase:
     return phrase("Exchange fewer, larger tensors between ranks")
 
 
-def _why(row: CollectiveRow, small: InARow) -> Phrase:
-    values = {"count": count(round(small.count)), "kind": text(row.label), "exposed": ns(small.exposed_ns)}
-    if small.bytes_p50 is None:
-        return Phrase(
-            "{count} collectives ({kind}) a step follow one another with nothing computed between them: {exposed} in "
-            "which only they run.",
-            values,
-        )
-    return Phrase(
-        "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another: {exposed} in "
-        "which only they run.",
-        values | {"bytes": nbytes(small.bytes_p50)},
-    )
+#: By whether their bytes are recorded; then what they cost, by whether the GPU waits for their launches too.
+_WHICH = {
+    True: "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another",
+    False: "{count} collectives ({kind}) a step follow one another with nothing computed between them",
+}
+_COST = {
+    True: "for {exposed} only they run, and for {late} the GPU waits for their launches.",
+    False: "for {exposed} only they run.",
+}
+
+
+def _why(row: CollectiveRow, small: InARow, late: int) -> Phrase:
+    values = {
+        "count": count(round(small.count)),
+        "kind": text(row.label),
+        "bytes": nbytes(small.bytes_p50),
+        "exposed": ns(small.exposed_ns),
+        "late": ns(late),
+    }
+    return filled(f"{_WHICH[small.bytes_p50 is not None]}: {_COST[late > 0]}", values)

@@ -148,7 +148,7 @@ def loader_overhead(facts: Facts) -> Insight | None:
         return None
     pinned = result.copy is not None and result.copy.pageable is False
     by_thread = facts.overview.has_device and not pinned
-    words = "Until the main process has a batch that is ready takes {time}: to send, unpickle and map it."
+    words = "The main process needs {time} to receive a batch that is ready: to unpickle it and map its memory."
     return loader_card(
         facts,
         HostCard(

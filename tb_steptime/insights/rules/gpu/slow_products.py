@@ -8,12 +8,13 @@ from tb_steptime.insights.rules.gpu.alignment import padding
 from tb_steptime.insights.rules.gpu.eager_attention import FUSED
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
 from tb_steptime.insights.wording.kernels import closed, site_phrase
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRate
-from tb_steptime.text import Phrase, Quantity, Unit, fraction, joined, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, filled, fraction, joined, ns, phrase, text
 
 _TITLES = {
-    "alignment": "Pad the sizes that slow tensor cores down",
+    "alignment": "Pad the sizes that slow {cores} down",
     "small_size": "Merge small matrix products into larger ones",
 }
 _OF_ATTENTION = "Replace slow products of attention by a fused kernel"
@@ -51,12 +52,13 @@ def slow_products(facts: Facts) -> Insight | None:
     mine = [row for row in rows if row.slow == rows[0].slow]
     steps, of_attention = len(device.steps), device.waste.attention is not None and rows[0].site.op in _BATCHED
     title = _OF_ATTENTION if of_attention else _TITLES[rows[0].slow or ""]
+    cores = {"cores": matrix_units(facts.job.vendor)}
     return kernel_card(
         facts,
         KernelCard(
             id="slow_products",
-            title=phrase(title),
-            later=phrase("After the first fix: " + title[:1].lower() + title[1:]),
+            title=filled(title, cores),
+            later=filled("After the first fix: " + title[:1].lower() + title[1:], cores),
             why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),
             how=FUSED if of_attention else _how(rows[0]),
             gain_ns=sum(row.gain_ns for row in mine) / steps,

@@ -6,10 +6,11 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import KernelCard, device_split, kernel_card
+from tb_steptime.insights.wording.kernels import closed, sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.metrics.tensor_cores.peaks import peaks_of
-from tb_steptime.text import Phrase, Quantity, Unit, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, joined, ns, phrase, text
 
 #: Reasons with a card of their own.
 ELSEWHERE = ("alignment",)
@@ -60,22 +61,25 @@ def _leading(obstacles: list[Obstacle]) -> Obstacle:
 
 #: By the id of the reason.
 _WHY = {
-    "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: FP32 inputs, TF32 off.",
-    "fp32": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: its inputs are FP32.",
+    "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: FP32 inputs, TF32 off",
+    "fp32": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: its inputs are FP32",
     "layout_conversion": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: the layout "
-    "of its inputs is converted.",
+    "of its inputs is converted",
 }
-_WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without {cores}."
+_WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without {cores}"
 
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
+    """With the op of which most could be gained, and its sizes."""
     kernels_ns = facts.figure("kernel_sum_time") or 0.0
-    return phrase(
+    what = phrase(
         _WHY.get(leading.why_not, _WHY_ELSE),
         eligible=ns(eligible_ns),
         kernels=ns(kernels_ns),
         cores=matrix_units(facts.job.vendor),
     )
+    where = [word for word in (leading.op, sizes(leading.shapes)) if word]
+    return closed(joined(what, phrase("{where}", where=text(" ".join(where))), by=", above all ") if where else what)
 
 
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:

@@ -14,6 +14,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
+from tb_steptime.insights.rules.communication.exchange_cards import exchanged_one_by_one_ns
 from tb_steptime.insights.rules.host.idle_cards import LateCard, late_card
 from tb_steptime.insights.rules.host.model_launches import BETWEEN, HOOKS, bucket_late_ns, model_late
 from tb_steptime.text import Phrase, agreeing, count, phrase
@@ -96,7 +97,7 @@ def between_passes(facts: Facts) -> Insight | None:
     is launched meanwhile, and that has a card of its own.
 
     Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
-    passes.
+    passes. Gradients that are exchanged one by one after the backward pass: `many_small_collectives`.
 
     Needs: phases: autograd nodes and `Optimizer.step`.
 
@@ -107,6 +108,8 @@ def between_passes(facts: Facts) -> Insight | None:
 
     Left out: waits for batches, blocking calls, pauses and long gaps, which have cards of their own.
     """
+    if exchanged_one_by_one_ns(facts):
+        return None
     why = _of_launches(
         facts.host,
         BETWEEN,

@@ -24,14 +24,18 @@ _MODEL = (*FORWARD, *BACKWARD, *HOOKS)
 #: A graph of fewer launches saves less than a tenth of a millisecond: each takes 5 to 10 us.
 FEW_LAUNCHES = 10
 
+#: Rare long gaps of less than this share of a place's late time are hidden, too, where its launches come early: graphs
+#: put the CPU ahead by more than that.
+HIDDEN_FRACTION = 0.10
+
 
 class ModelLate(NamedTuple):
     """ns a step by place in which the GPU waits for launches: of the model in short gaps, of what lies between the
     passes likewise, of both in long gaps, and in long ones of compiled code. Disjoint; places without any are left out.
     launches: a step, of the model's places.
 
-    Long gaps of few steps are in none of them, nor are those in which something takes long that does not elsewhere:
-    what happens now and then makes slow steps, and is no cost of every step.
+    Long gaps of few steps, unless they are a small part, are in none of them, nor are those in which something takes
+    long that does not elsewhere: what happens now and then makes slow steps, and is no cost of every step.
     """
 
     short: dict[str, int]
@@ -69,6 +73,8 @@ def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[
     for gaps in host.long_gaps:
         if gaps.site in late:
             all_ns = min(gaps.late_ns, late[gaps.site])
+            if _rare(host, gaps) and all_ns < HIDDEN_FRACTION * late[gaps.site]:
+                continue
             rare[gaps.site] = all_ns if _rare(host, gaps) else min(gaps.unusual_ns, all_ns)
             compiled[gaps.site] = min(gaps.compiled_ns, all_ns - rare[gaps.site])
             long[gaps.site] = all_ns - rare[gaps.site] - compiled[gaps.site]

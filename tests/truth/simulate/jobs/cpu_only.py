@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from tests.truth.simulate.causes import Op, Section
+from tests.truth.simulate.causes import Call, Op, Section
 from tests.truth.simulate.layers import node
+
+
+def adam_step(disturbed: tuple[int, ...], others: tuple[int, ...], ms: int = 10) -> tuple[Section, ...]:
+    """An optimizer that goes through 8 parameters op by op. In the disturbed steps another process takes the core from
+    one of them for so long."""
+    names = ("aten::mul_", "aten::lerp_", "aten::addcmul_", "aten::sqrt", "aten::div", "aten::addcdiv_")
+    ops = tuple(Op((name,), (), 3_000) for name in names) * 8
+    late = Op(("aten::sqrt",), (Call("", host_ns=ms * 1_000_000),), 3_000)
+    mark = "Optimizer.step#Adam.step"
+    return Section((*ops[:3], late, *ops[4:]), mark, steps=disturbed), Section(ops, mark, steps=others)
 
 
 def cpu_step(compute_us: int, layers: int = 6) -> tuple[Section, ...]:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from tb_steptime.metrics.host.annotations import RANGE_ROWS, RangeRow, range_rows
-from tb_steptime.metrics.phases.assignment import PHASES, activity_sites, host_phases, host_time_ns, kernel_phases
+from tb_steptime.metrics.phases.assignment import (
+    PHASES,
+    activity_sites,
+    host_phases,
+    host_time_ns,
+    kernel_phases,
+    phase_labels,
+)
 from tb_steptime.metrics.phases.marks import NO_MARK, SITE, SITES, backward_passes, site_of_name, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -410,3 +417,25 @@ def test_on_a_cpu_the_training_thread_runs_the_nodes_too():
     for trace in (on_cpu, on_gpu):
         (thread,) = training_threads(trace)
         assert trace.threads[thread].tid == "main"
+
+
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [
+        ("user load  | .aa....... |", "Model"),
+        ("user forward | .aa....... |", "Forward"),
+        ("user Optimizer.step#SGD.step | ......aaa. |", "Forward"),
+        ("user Optimizer.zero_grad#SGD.zero_grad | ......aaa. |", "Forward"),
+        ("op engine | ......aaa. |", "Forward"),
+    ],
+)
+def test_a_forward_pass_is_one_only_where_something_shows_it(line: str, label: str):
+    trace = timeline(
+        f"""
+        step     | 0000000000 |
+        {line}
+        runtime  | ..k....... |
+        kernel 7 | ...kk..... |""",
+        names={"a": "autograd::engine::evaluate_function: MmBackward0"} if line.startswith("op") else None,
+    )
+    assert phase_labels(trace)["forward"] == label

@@ -69,6 +69,19 @@ def test_a_synchronize_before_the_first_launch_waits_for_earlier_work():
     assert head_ms(drawn("..ssss.k....", "........kk", s="cudaStreamSynchronize")) == [(0, 6)]
 
 
+def test_a_synchronize_for_one_device_is_no_head_of_another():
+    trace = timeline(
+        """
+        step          | 000000000000 |
+        runtime       | asssssssb... |
+        kernel 7 gpu0 | .aaaaaaa.... |
+        kernel 7 gpu1 | ........bb.. |""",
+        calls={"s": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    assert head_ms(trace, 1) == []
+
+
 @pytest.mark.parametrize(("wait", "head"), [(1, [(0, 6)]), (3, [])], ids=["shorter", "half as long"])
 def test_a_wait_that_comes_again_on_an_idle_device_is_a_cost(wait: int, head: list[tuple[float, float]]):
     trace = timeline(
