@@ -54,7 +54,7 @@ NOT_YET: dict[str, set[str]] = {
         "slow_steps.over_median_ns", "grown.excess_ns",
         "cpu",  # what ops compute without a GPU
         "devices.rates", "devices.waste.chains",  # of products, and elementwise kernels that pass data on
-        # Optimizers and kernels that loop over their work were among small grids; where a kernel is launched was not kept.
+        # Optimizers and kernels that loop over their work were among small grids; launching places were not kept.
         *(f"devices.waste.small_grids.{figure}" for figure in ("count", "gain_ns", "total_ns")),
         *(f"devices.waste.{small}.site" for small in ("small_grids", "small_tails")),
         *(f"job.{figure}" for figure in JobKind.__struct_fields__),
