@@ -78,6 +78,18 @@ AT_THE_EDGES: tuple[LabelledJob, ...] = (
     ),
     job(
         Label(
+            "head_hidden_without_calls", "gpu unknown", never=f"{NOT_TRUE} {EDGES} loader_jitter",
+            why="As above, without launch calls: nothing tells whether the device is idle before its first recorded "
+            "work, while the host waits for batches. Afterwards it is always busy.",
+        ),
+        STEP,
+        Loader(16 * MS, workers=2),
+        recording=Recording(head="hidden", without=frozenset({"cuda_runtime", "cuda_driver"})),
+        active=8,
+        **BEHIND,
+    ),
+    job(
+        Label(
             "head_hidden_prefetch", "gpu", never=f"{NOT_TRUE} {EDGES}",
             why="As above; the first recorded work is a copy on a stream of its own, which has nothing to wait for.",
         ),
