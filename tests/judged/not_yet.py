@@ -6,6 +6,5 @@ Part: "verdict", "cards" that have to be there, or "extra" ones that nobody woul
 from __future__ import annotations
 
 NOT_YET: dict[tuple[str, str], str] = {
-    ("healthy_without_calls_queue_full", "extra"): "1",  # slow_steps
     ("cpu_preempted", "extra"): "8",  # cpu_optimizer
 }
