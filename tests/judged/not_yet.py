@@ -5,5 +5,4 @@ Part: "verdict", "cards" that have to be there, or "extra" ones that nobody woul
 
 from __future__ import annotations
 
-NOT_YET: dict[tuple[str, str], str] = {
-}
+NOT_YET: dict[tuple[str, str], str] = {}
