@@ -17,11 +17,14 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     shares,
 )
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.text import agreeing, count, nbytes, ns, phrase
+from tb_steptime.text import agreeing, count, filled, nbytes, ns, phrase
 
 #: What to do where an epoch begins, and why, by whether its workers start again; None: not known.
 _EPOCHS = {
-    True: ("Keep the workers between epochs", "Workers start again for each epoch, whose first batch takes {each}."),
+    True: (
+        "Keep the workers between epochs",
+        "Workers start again for each epoch. Its first batch takes {each}, {produced} of it to be produced.",
+    ),
     False: ("Make epochs longer", "The first batch of an epoch takes {each}, as none is prefetched."),
     None: (
         "Keep the workers between epochs, or make epochs longer",
@@ -68,9 +71,9 @@ def epoch_starts(facts: Facts) -> Insight | None:
     card = HostCard(
         id="epoch_starts",
         title=phrase(title),
-        why=phrase(why, each=ns(starts.wait_ns)),
+        why=filled(why, {"each": ns(starts.wait_ns), "produced": ns(_produced_ns(starts))}),
         how=None if starts.respawned is False else "DataLoader(..., persistent_workers=True)",
-        gain_ns=max(0, begin_ns - _produced_ns(facts, starts)),
+        gain_ns=max(0, begin_ns - _produced_ns(starts) * starts.batches // len(facts.data_loading.steps)),
         formula=_OF_EPOCHS,
         best=Confidence.MEDIUM,
         why_confidence=phrase(agreeing(often, starts.batches), number=count(starts.batches)),
@@ -81,11 +84,9 @@ def epoch_starts(facts: Facts) -> Insight | None:
     return msgspec.structs.replace(found, severity=Severity.MINOR) if found and once else found
 
 
-def _produced_ns(facts: Facts, starts: EpochStarts) -> int:
-    """Of a step: workers that are kept save their start, and produce a first batch, too."""
-    if not starts.respawned or starts.produced_ns is None:
-        return 0
-    return min(starts.produced_ns, starts.wait_ns) * starts.batches // len(facts.data_loading.steps)
+def _produced_ns(starts: EpochStarts) -> int:
+    """Of a first batch: workers that are kept save their start, and produce it, too."""
+    return min(starts.produced_ns or 0, starts.wait_ns) if starts.respawned else 0
 
 
 def loader_jitter(facts: Facts) -> Insight | None:
