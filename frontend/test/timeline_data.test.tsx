@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Track } from "../src/api.gen";
+import { SILENT } from "../src/server/client";
 import { around, panned, showing, timeScale, visibleOf, within, withNeighbours, zoomed } from "../src/time_range";
 import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered } from "../src/views/timeline/data/loading";
@@ -143,7 +144,7 @@ test("a failure leaves the picture, and an answer takes the failure away", () =>
     tracks: [{ label: "The stream" }],
   });
   expect(answered(ready, asked, { kind: "problem", value: problem })).toEqual({ ...ready, problem });
-  expect(answered(ready, asked, { kind: "gone" })).toEqual({ ...ready, gone: true });
+  expect(answered(ready, asked, { kind: "gone", value: SILENT })).toEqual({ ...ready, gone: true });
   expect(
     answered({ ...ready, problem, gone: true }, asked, { kind: "ready", value: page("stream | aa") }),
   ).toMatchObject({ problem: null, gone: false });

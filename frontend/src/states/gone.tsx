@@ -1,23 +1,28 @@
 import { useEffect, useState } from "preact/hooks";
 import { Note } from "../components/note";
 import { clock, wait } from "../format";
+import type { Trouble } from "../server/rounds";
 
 interface GoneProps {
   /** When the figures came. */
   received_ms: number;
-  retry_ms: number;
+  trouble: Trouble;
   now(): void;
 }
 
 /** The server is gone, the figures stay. */
-export function Gone({ received_ms, retry_ms, now }: GoneProps) {
-  const left = useSecondsUntil(retry_ms);
+export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneProps) {
   return (
-    <Note cause="TensorBoard does not answer." live>
-      These figures are from {clock(received_ms)}. {left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}{" "}
-      <button onClick={now}>Now</button>
+    <Note cause={`${problem.problem}.`} live>
+      These figures are from {clock(received_ms)}. <Countdown retry_ms={retry_ms} /> <button onClick={now}>Now</button>
     </Note>
   );
+}
+
+/** Not read aloud each second. */
+export function Countdown({ retry_ms }: { retry_ms: number }) {
+  const left = useSecondsUntil(retry_ms);
+  return <span aria-live="off">{left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}</span>;
 }
 
 function useSecondsUntil(time_ms: number): number {

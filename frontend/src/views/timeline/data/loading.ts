@@ -6,7 +6,7 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../../api.gen";
 import { useLatest } from "../../../dom/latest";
 import type { Answer } from "../../../server/client";
-import { isHidden } from "../../../server/watch";
+import { isHidden } from "../../../server/shown";
 import { lengthOf, type TimeRange } from "../../../time_range";
 import type { EventSource } from "../../props";
 import { mergedTracks } from "../layout";
