@@ -6,6 +6,7 @@ import { type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index } from "../api.gen";
 import { Hatches } from "../colour";
+import { Late } from "../components/late";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Client } from "../server/client";
 import type { Rounds, Trouble } from "../server/rounds";
@@ -13,6 +14,7 @@ import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
 import { type Watched, watchIndex } from "../server/watch";
 import { Empty } from "../states/empty";
 import { Failed } from "../states/failed";
+import { Opening } from "../states/opening";
 import { compares, isViewId, VIEWS } from "../views";
 import type { Tab } from "../views/props";
 import { Bar } from "./bar";
@@ -39,14 +41,16 @@ export function App({ client, url }: AppProps) {
   return <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />;
 }
 
-/** Before the first answer: nothing for a moment, then why. */
+/** Before the first answer: nothing for a moment, then what is done, then why it cannot be. */
 function Outside({ trouble, again }: { trouble: Untimed | null; again(): void }) {
   return (
     <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
       {trouble ? (
         <Failed title="Step Insights cannot be shown." {...trouble} about="" again={again} />
       ) : (
-        <h1 class="visually-hidden">Looking for traces.</h1>
+        <Late meanwhile={<h1 class="visually-hidden">Looking for traces.</h1>}>
+          <Opening title="Looking for traces" reads="TensorBoard lists the runs of its log directory." />
+        </Late>
       )}
     </main>
   );

@@ -8,12 +8,12 @@ import type { Answer, Client } from "../server/client";
 import type { Rounds } from "../server/rounds";
 import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
 import { isReading, type Watched } from "../server/watch";
-import { Boundary, Failed } from "../states/failed";
+import { Boundary } from "../states/failed";
 import { Gone } from "../states/gone";
-import { Reading } from "../states/reading";
 import { compares, VIEWS } from "../views";
 import { focusRun, namedRuns } from "../views/choices";
 import type { Compared, SpanViewProps, Tab, TrendsViewProps } from "../views/props";
+import { type AnsweredProps, aboutOf, NotReady } from "./not_ready";
 import { Top } from "./top";
 import { ViewList } from "./views";
 
@@ -101,14 +101,6 @@ function usePage(
   return failed ? { ...asked, answer: { kind: "problem", value: error }, trouble: null } : asked;
 }
 
-interface AnsweredProps<T> {
-  view: ViewId;
-  asked: Asked<T>;
-  selection: Selection;
-  tab: Tab;
-  again(): void;
-}
-
 function SpanContent({
   view,
   asked,
@@ -165,41 +157,6 @@ function simulatedRuns(index: Index): string | null {
   return names.length === 0 ? null : `These runs come from a simulator: ${names.join(", ")}.`;
 }
 
-function NotReady({ view, asked: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
-  if (trouble) {
-    return <Failed title="The figures did not come." {...trouble} about={aboutOf(selection, tab)} again={again} />;
-  }
-  if (answer?.kind === "problem") {
-    return (
-      <Failed
-        title="This trace could not be analysed."
-        problem={answer.value}
-        about={aboutOf(selection, tab)}
-        again={again}
-      />
-    );
-  }
-  // a moment: its summary is read
-  if (answer === null && selection.span.state === "ready") return <h1 class="visually-hidden">Opening.</h1>;
-  const { worker, span, run } = selection;
-  const waiting =
-    answer?.kind === "waiting" ? { ...answer.value, progress: span.progress ?? answer.value.progress } : null;
-  const place = worker.rank === null ? worker.name : `rank ${worker.rank}`;
-  return (
-    <Reading
-      name={worker.spans.length > 1 ? `${place}, span ${span.number}` : `${place} of ${run.name}`}
-      waiting={waiting}
-      fileBytes={span.file_bytes}
-      tiles={
-        (tab.meanings.views.find((other) => other.id === view) ?? tab.meanings.views[0])?.tiles.map(
-          (id) => tab.meanings.metric(id).label,
-        ) ?? []
-      }
-      ready={tab.index.spans_ready}
-    />
-  );
-}
-
 function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "failed" {
   if (answer?.kind === "ready") return "ready";
   return answer?.kind === "problem" || trouble ? "failed" : "reading";
@@ -238,12 +195,5 @@ function trendsVersion(index: Index): string {
   return (
     `${isReading(index) && ready > TRENDS_EVERY ? TRENDS_EVERY * Math.floor(ready / TRENDS_EVERY) : ready} ` +
     `${index.spans_total}`
-  );
-}
-
-function aboutOf({ run, worker, span }: Selection, tab: Tab): string {
-  return (
-    `Run ${run.name}, worker ${worker.name}, span ${span.number}, ${span.file_bytes} bytes. Step ` +
-    `Insights ${tab.meanings.version}.`
   );
 }

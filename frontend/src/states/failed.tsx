@@ -3,7 +3,7 @@
 import { Component, type ComponentChildren } from "preact";
 import type { Problem } from "../api.gen";
 import { CopyButton } from "../components/copy";
-import { Countdown } from "./gone";
+import { Countdown } from "../components/countdown";
 
 interface FailedProps {
   title: string;

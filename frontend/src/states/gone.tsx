@@ -1,6 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
+import { Countdown } from "../components/countdown";
 import { Note } from "../components/note";
-import { clock, wait } from "../format";
+import { clock } from "../format";
 import type { Trouble } from "../server/rounds";
 
 interface GoneProps {
@@ -18,21 +18,3 @@ export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneP
     </Note>
   );
 }
-
-/** Not read aloud each second. */
-export function Countdown({ retry_ms }: { retry_ms: number }) {
-  const left = useSecondsUntil(retry_ms);
-  return <span aria-live="off">{left > 0 ? `Trying again in ${wait(left)}.` : "Trying again."}</span>;
-}
-
-function useSecondsUntil(time_ms: number): number {
-  const [left, setLeft] = useState(() => secondsUntil(time_ms));
-  useEffect(() => {
-    setLeft(secondsUntil(time_ms));
-    const timer = setInterval(() => setLeft(secondsUntil(time_ms)), 1000);
-    return () => clearInterval(timer);
-  }, [time_ms]);
-  return left;
-}
-
-const secondsUntil = (time_ms: number): number => Math.ceil((time_ms - Date.now()) / 1000);

@@ -26,6 +26,7 @@ export interface Says {
   trends: Answer<TrendsPage>;
   /** How long views and the catalogue take. */
   slow_ms?: number;
+  slow_trends_ms?: number;
 }
 
 const GPU = { id: "gpu", title: "GPU", tiles: [] };
@@ -66,10 +67,15 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     asked.log.push(route);
     return value;
   };
-  const slowly = async <T,>(route: string, value: Answer<T>, signal?: AbortSignal): Promise<Answer<T>> => {
+  const slowly = async <T,>(
+    route: string,
+    value: Answer<T>,
+    signal?: AbortSignal,
+    slow_ms = server.slow_ms,
+  ): Promise<Answer<T>> => {
     let answered = false;
     signal?.addEventListener("abort", () => answered || asked.aborted.push(route));
-    if (server.slow_ms) await new Promise((resolve) => setTimeout(resolve, server.slow_ms));
+    if (slow_ms) await new Promise((resolve) => setTimeout(resolve, slow_ms));
     answered = true;
     return answer(route, value);
   };
@@ -77,7 +83,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     index: () => answer("index", server.index),
     catalogue: (signal) => slowly("catalogue", server.catalogue, signal),
     view: (id, view, signal) => slowly(`view ${view} ${id}`, (server.views[view] ?? GONE) as never, signal),
-    trends: () => answer("trends", server.trends),
+    trends: (_runs, _focus, signal) => slowly("trends", server.trends, signal, server.slow_trends_ms),
     timeline: () => answer("timeline", GONE),
     event: () => answer("event", GONE),
     retry: (id) => answer(`retry ${id}`, GONE),
